@@ -1,0 +1,93 @@
+"""What a matcher sees and gives back: a step with its parsed output, and how well two steps agree."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Parsed = TypeVar("Parsed")
+
+
+class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
+    """An output is not what its media type promises; the text says what it is instead."""
+
+
+class StepView(Mapping[str, Any]):
+    """A step as matchers read it: a read-only mapping that parses its output at most once.
+
+    Example:
+        >>> import json
+        >>> StepView({"name": "search", "output": "[1, 2]"}).parsed(json.loads)
+        [1, 2]
+    """
+
+    __slots__ = ("_parsed", "_step")
+
+    def __init__(self, step: Mapping[str, Any]) -> None:
+        self._step = step
+        self._parsed: dict[Callable[[Any], Any], Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._step[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._step)
+
+    def __len__(self) -> int:
+        return len(self._step)
+
+    def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
+        """Give ``parse(step["output"])``, computed once for each ``parse``.
+
+        Args:
+            parse: A function of the output; None is given where the step has no output.
+
+        Raises:
+            UnreadableOutput: As ``parse`` raised it, again at each call.
+        """
+        if parse not in self._parsed:
+            try:
+                self._parsed[parse] = parse(self._step.get("output"))
+            except UnreadableOutput as error:
+                self._parsed[parse] = error
+        outcome = self._parsed[parse]
+        if isinstance(outcome, UnreadableOutput):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why two steps agree or not.
+
+    Attributes:
+        reason: A sentence or two for people.
+        closeness: 0 to 1; finds the nearest step among those that score the same.
+    """
+
+    reason: str
+    closeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How well an actual step fulfils a reference step.
+
+    Attributes:
+        score: 0 (not at all) to 1 (in full).
+        explain: Gives the reason; called only for steps that the diagnosis shows.
+        unreadable: What is wrong with the actual step's output where no comparison could be made of it.
+    """
+
+    score: float
+    explain: Callable[[], Explanation]
+    unreadable: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
+            raise ValueError(f"a score is a number from 0 to 1, not {self.score!r}")
+
+
+def explained(score: float, reason: str, *, unreadable: str | None = None) -> Comparison:
+    """Give a Comparison whose reason is known already and whose closeness is its score."""
+    return Comparison(score, lambda: Explanation(reason, score), unreadable)

@@ -1,0 +1,198 @@
+"""The data that flows through the package: plain dicts, described here as TypedDicts.
+
+The keys are graphrag-eval's. Every record may carry further keys, which are kept and handed through. The
+pydantic models at the end check records where they enter: they are used to find mistakes, never to hold data.
+"""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Status = Literal["success", "error"]
+
+
+class ReferenceStep(TypedDict):
+    """A step that a good agent takes, with the output that it should see.
+
+    ``output`` is a string where the step's media type is a text one; recorded datasets also have lists and null.
+    ``matches`` is written into the results only: the id of the actual step that fulfils this one.
+    """
+
+    name: str
+    args: NotRequired[dict[str, Any]]
+    output: NotRequired[Any]
+    output_media_type: NotRequired[str | None]
+    required_columns: NotRequired[list[str] | None]
+    ordered: NotRequired[bool]
+    ignore_duplicates: NotRequired[bool]
+    matches: NotRequired[str]
+
+
+class ActualStep(TypedDict):
+    """A tool call that an agent made.
+
+    ``output`` is there when the call succeeded, ``error`` when it failed. ``execution_timestamp`` is ISO 8601 in
+    UTC, ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact``
+    is what the tool returned beside its text.
+    """
+
+    name: str
+    args: dict[str, Any]
+    id: str
+    status: Status
+    output: NotRequired[str]
+    error: NotRequired[str]
+    execution_timestamp: NotRequired[str]
+    elapsed_sec: NotRequired[float]
+    parent_id: NotRequired[str]
+    attempts: NotRequired[int]
+    artifact: NotRequired[Any]
+    comparison_error: NotRequired[str]
+
+
+class ModelCall(TypedDict):
+    """One call of a chat model or LLM. What the provider did not report is absent, never 0.
+
+    ``cached_input_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``.
+    """
+
+    model: NotRequired[str]
+    input_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
+    total_tokens: NotRequired[int]
+    cached_input_tokens: NotRequired[int]
+    reasoning_tokens: NotRequired[int]
+    elapsed_sec: NotRequired[float]
+    error: NotRequired[str]
+
+
+class Response(TypedDict):
+    """What an agent did and said for one question.
+
+    ``error`` is there when the agent failed; the steps, tokens and time up to that point stay.
+    """
+
+    question_id: NotRequired[str]
+    status: NotRequired[Status]
+    error: NotRequired[str]
+    actual_answer: NotRequired[str | None]
+    actual_steps: NotRequired[list[ActualStep]]
+    input_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
+    total_tokens: NotRequired[int]
+    elapsed_sec: NotRequired[float]
+    llm_calls: NotRequired[list[ModelCall]]
+    capture_warnings: NotRequired[list[str]]
+
+
+class Question(TypedDict):
+    """One question of a reference dataset; ``reference_steps`` is a list of groups of steps.
+
+    Groups are in order; inside a group the steps may come in any order.
+    """
+
+    id: str
+    question_text: str
+    reference_answer: NotRequired[str | None]
+    reference_steps: NotRequired[list[list[ReferenceStep]] | None]
+
+
+class Template(TypedDict):
+    """Questions of one kind."""
+
+    template_id: str
+    questions: NotRequired[list[Question] | None]
+
+
+class Result(TypedDict):
+    """One scored question: its reference, the response, and the scores.
+
+    Further keys of the question and of the response stand here too.
+    """
+
+    template_id: str
+    question_id: str
+    question_text: str
+    reference_answer: NotRequired[str | None]
+    reference_steps: NotRequired[list[list[ReferenceStep]] | None]
+    actual_answer: NotRequired[str | None]
+    actual_steps: list[ActualStep]
+    status: Status
+    error: NotRequired[str]
+    steps_score: NotRequired[float]
+    input_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
+    total_tokens: NotRequired[int]
+    elapsed_sec: NotRequired[float]
+
+
+class StepsSummary(TypedDict, total=False):
+    """How often each tool was called, by tool name; a part that would be empty is absent."""
+
+    total: dict[str, int]
+    once_per_sample: dict[str, int]
+    empty_results: dict[str, int]
+    errors: dict[str, int]
+
+
+def _text_from_number(value: object) -> object:
+    """An id written without quotes in YAML is a number there; it is taken as its digits."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Identifier = Annotated[str, BeforeValidator(_text_from_number), Field(min_length=1)]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=False)
+
+
+class ReferenceStepModel(_Checked):
+    """Checks a ReferenceStep."""
+
+    name: Annotated[str, Field(min_length=1)]
+    args: dict[str, Any] | None = None
+    output: Any = None
+    output_media_type: str | None = None
+    required_columns: list[str] | None = None
+    ordered: bool | None = None
+    ignore_duplicates: bool | None = None
+
+
+class QuestionModel(_Checked):
+    """Checks a Question."""
+
+    id: Identifier
+    question_text: str
+    reference_answer: Any = None
+    reference_steps: list[list[ReferenceStepModel]] | None = None
+
+
+class TemplateModel(_Checked):
+    """Checks a Template."""
+
+    template_id: Identifier
+    questions: list[QuestionModel] | None = None
+
+
+class ActualStepModel(_Checked):
+    """Checks an ActualStep as loosely as recorded runs need."""
+
+    name: str
+    status: str | None = None
+    args: Any = None
+    output: Any = None
+    error: Any = None
+
+
+class ResponseModel(_Checked):
+    """Checks a Response."""
+
+    question_id: Identifier
+    actual_steps: list[ActualStepModel] | None = None
+    actual_answer: Any = None
+    error: Any = None
+    input_tokens: Annotated[int, Field(ge=0)] | None = None
+    output_tokens: Annotated[int, Field(ge=0)] | None = None
+    total_tokens: Annotated[int, Field(ge=0)] | None = None
+    elapsed_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
