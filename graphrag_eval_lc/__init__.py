@@ -1,0 +1,64 @@
+"""Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.
+
+Names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.aggregation import compute_aggregates
+    from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+    from graphrag_eval_lc.config import EvaluationConfig
+    from graphrag_eval_lc.dataset import load_dataset, load_responses
+    from graphrag_eval_lc.errors import GraphRAGEvalError
+    from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
+    from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
+    from graphrag_eval_lc.runner.scoring import BenchmarkRun, score_responses
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BenchmarkRun",
+    "EvaluationConfig",
+    "GraphRAGEvalCallbackHandler",
+    "GraphRAGEvalError",
+    "arun_benchmark",
+    "arun_evaluation",
+    "capture_run",
+    "compute_aggregates",
+    "load_dataset",
+    "load_responses",
+    "run_benchmark",
+    "run_evaluation",
+    "score_responses",
+]
+
+_ROOM_OF = {
+    "BenchmarkRun": "runner.scoring",
+    "EvaluationConfig": "config",
+    "GraphRAGEvalCallbackHandler": "capture",
+    "GraphRAGEvalError": "errors",
+    "arun_benchmark": "runner.benchmark",
+    "arun_evaluation": "evaluation",
+    "capture_run": "capture",
+    "compute_aggregates": "aggregation",
+    "load_dataset": "dataset",
+    "load_responses": "dataset",
+    "run_benchmark": "runner.benchmark",
+    "run_evaluation": "evaluation",
+    "score_responses": "runner.scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    room = _ROOM_OF.get(name)
+    if room is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{room}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

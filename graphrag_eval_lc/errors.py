@@ -81,7 +81,7 @@ class CaptureError(GraphRAGEvalError):
     """A captured response is asked for that does not exist or is not unique."""
 
 
-class MissingExtraError(GraphRAGEvalError, ImportError):
+class MissingExtraError(GraphRAGEvalError):
     """A feature needs a package that an extra of this project installs.
 
     Args:

@@ -1,0 +1,28 @@
+"""Matching: reference steps and actual steps compared, with scores and reasons."""
+
+from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.diagnosis import StepDiagnosis
+from graphrag_eval_lc.matching.json_text import match_json_steps
+from graphrag_eval_lc.matching.registry import register_matcher
+from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
+from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results, match_sparql_steps
+from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
+
+register_matcher(name="sparql_query", media_type="application/sparql-results+json")(match_sparql_steps)
+register_matcher(name="retrieval")(match_retrieval_steps)
+register_matcher(media_type="application/json")(match_json_steps)
+
+__all__ = [
+    "Comparison",
+    "Explanation",
+    "Match",
+    "SparqlComparison",
+    "StepDiagnosis",
+    "StepView",
+    "StepsMatch",
+    "UnreadableOutput",
+    "compare_sparql_results",
+    "explained",
+    "match_steps",
+    "register_matcher",
+]

@@ -15,6 +15,10 @@ class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as 
 class StepView(Mapping[str, Any]):
     """A step as matchers read it: a read-only mapping that parses its output at most once.
 
+    Args:
+        step: The step.
+        defaults: Values of keys that the step lacks or has as null.
+
     Example:
         >>> import json
         >>> StepView({"name": "search", "output": "[1, 2]"}).parsed(json.loads)
@@ -23,8 +27,8 @@ class StepView(Mapping[str, Any]):
 
     __slots__ = ("_parsed", "_step")
 
-    def __init__(self, step: Mapping[str, Any]) -> None:
-        self._step = step
+    def __init__(self, step: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+        self._step = step if defaults is None else _completed(step, defaults)
         self._parsed: dict[Callable[[Any], Any], Any] = {}
 
     def __getitem__(self, key: str) -> Any:
@@ -54,6 +58,10 @@ class StepView(Mapping[str, Any]):
         if isinstance(outcome, UnreadableOutput):
             raise outcome
         return outcome  # type: ignore[no-any-return]
+
+
+def _completed(step: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {**defaults, **{key: value for key, value in step.items() if value is not None or key not in defaults}}
 
 
 @dataclass(frozen=True, slots=True)

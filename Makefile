@@ -1,0 +1,62 @@
+# Each target makes the virtual environment where it is missing and installs what it needs there.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full lint format typecheck benchmarks notebooks clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key or a network
+	$(BIN)/graphrag-eval-lc demo
+
+test: $(VENV)/.test  ## Run the tests (under 5 minutes)
+	$(BIN)/python -m pytest -m "not full" -n auto
+
+test-full: $(VENV)/.test  ## Run all tests, also those that take long or make environments of their own
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.dev  ## Check style, format and the floors of the design
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typecheck: $(VENV)/.dev  ## Check the types
+	$(BIN)/mypy
+
+benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where they can be installed
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
+	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+
+clean:  ## Remove the virtual environment and the caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "graphrag-eval-lc needs Python 3.11 to 3.13; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	         "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.pip: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable ".[demo]"
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable . --group test
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@ $(VENV)/.test $(VENV)/.demo

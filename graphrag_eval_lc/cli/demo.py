@@ -1,0 +1,54 @@
+"""The command ``demo``: an agent over a power grid, without a key or a network."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphrag_eval_lc.cli.options import Config, MaxConcurrency, Worst
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR")
+    ] = Path("runs/demo"),
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A chat model as provider:name, such as openai:gpt-4o-mini, in place of the rule-based planner.",
+            metavar="PROVIDER:NAME",
+        ),
+    ] = None,
+    config: Config = None,
+    max_concurrency: MaxConcurrency = 8,
+    worst: Worst = 5,
+) -> None:
+    """Run the built-in agent over a Nordic power grid, score it, and show where it went wrong.
+
+    The agent is a real LangGraph agent with a SPARQL store and a document search. By default its chat model is a
+    rule-based planner, which needs no key and no network and errs on purpose on some questions. Needs the extra
+    `graphrag-eval-lc[demo]`.
+
+    Examples:
+    `graphrag-eval-lc demo`
+
+    `graphrag-eval-lc demo --model openai:gpt-4o-mini --output runs/gpt-4o-mini`
+    """
+    # Imported here so that --help does not wait for langchain-core and langgraph.
+    from graphrag_eval_lc.cli.outcome import run_with_progress, show_run
+    from graphrag_eval_lc.demo import DATASET_PATH
+    from graphrag_eval_lc.demo.agent import create_demo_agent
+
+    finished = run_with_progress(
+        partial(create_demo_agent, model),
+        DATASET_PATH,
+        output_dir=output,
+        config=config,
+        max_concurrency=max_concurrency,
+        label=f"demo, {model or 'rule-based planner'}",
+        overwrite=True,
+    )
+    show_run(finished, worst=worst)

@@ -1,0 +1,70 @@
+"""The entry point of the command line: its commands, its exit codes, and errors without tracebacks."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+from rich.console import Console
+
+from graphrag_eval_lc import __version__
+from graphrag_eval_lc.cli.demo import demo
+from graphrag_eval_lc.cli.run import run
+from graphrag_eval_lc.cli.score import score
+from graphrag_eval_lc.errors import GraphRAGEvalError
+
+EXIT_ERROR = 2
+
+app = typer.Typer(
+    name="graphrag-eval-lc",
+    help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
+    epilog="Exit codes: 0 good, 1 findings (such as no question answered), 2 wrong usage or input.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(run)
+app.command()(score)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graphrag-eval-lc {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Take the options that stand before the command; ``main`` reads ``--debug`` itself."""
+    del debug, version
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Args:
+        arguments: The arguments after the program's name; None takes those of the process.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
+    debug = "--debug" in given
+    try:
+        app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
+    except GraphRAGEvalError as problem:
+        if debug:
+            raise
+        Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(f"Error: {problem}")
+        sys.exit(EXIT_ERROR)
+    except Exception as problem:
+        if debug:
+            raise
+        Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(
+            f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "
+            "run again with --debug for the traceback."
+        )
+        sys.exit(EXIT_ERROR)

@@ -1,0 +1,179 @@
+"""Scoring responses against the reference dataset, one question at a time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.dataset import check_dataset, questions_of
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
+from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
+
+Responses = Mapping[str, Response] | Iterable[Response]
+
+NO_RESPONSE = "there is no response to this question"
+
+_MEASURED = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec")
+
+
+def run_evaluation(qa_dataset: Sequence[Template], responses: Responses, config: ConfigSource = None) -> list[Result]:
+    """Score responses against a reference dataset.
+
+    It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed.
+
+    Args:
+        qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
+        responses: The responses by question id, or a list of responses that carry their question ids.
+        config: A path, a dict or an EvaluationConfig; None for the defaults.
+
+    Returns:
+        One result for each question, in the dataset's order. A question without a response, or whose response
+        cannot be used, is an error sample; it never ends the evaluation.
+
+    Raises:
+        DatasetError: The dataset breaks the format.
+        ResponsesError: The responses are neither a mapping nor a list of responses with question ids.
+        ConfigError: The config has a key or value that does not exist.
+
+    Example:
+        >>> dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?"}]}]
+        >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
+        'success'
+    """
+    return run_sync(lambda: arun_evaluation(qa_dataset, responses, config))
+
+
+async def arun_evaluation(
+    qa_dataset: Sequence[Template], responses: Responses, config: ConfigSource = None
+) -> list[Result]:
+    """Score responses in an event loop; see ``run_evaluation``."""
+    settings = load_config(config)
+    check_dataset(qa_dataset)
+    by_id = responses_by_id(responses)
+    return [
+        evaluate_question(template, question, by_id.get(str(question["id"])), settings)
+        for template, question in questions_of(qa_dataset)
+    ]
+
+
+def responses_by_id(responses: Responses) -> dict[str, Response]:
+    """Give responses by question id; of several responses to one question the last one wins.
+
+    Raises:
+        ResponsesError: They are neither a mapping nor a list of responses with question ids.
+    """
+    if isinstance(responses, Mapping):
+        return {str(identifier): response for identifier, response in responses.items()}
+    if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
+        raise ResponsesError(
+            f"responses cannot be read from {type(responses).__name__}",
+            mend="Give a dict by question id or a list; load_responses(path) reads a file.",
+        )
+    by_id: dict[str, Response] = {}
+    for index, response in enumerate(responses):
+        if not isinstance(response, Mapping) or response.get("question_id") is None:
+            raise ResponsesError(
+                "a response without question_id", key=f"[{index}]", mend="Add the id of the question that it answers."
+            )
+        by_id[str(response["question_id"])] = response
+    return by_id
+
+
+def evaluate_question(
+    template: Template, question: Question, response: Response | None, config: EvaluationConfig
+) -> Result:
+    """Score one response.
+
+    Args:
+        template: The question's template.
+        question: The question with its reference.
+        response: The agent's response; None scores as an error sample.
+        config: The configuration.
+
+    Returns:
+        The result, made of copies: its keys are graphrag-eval's, then ``steps_diagnosis`` (for each reference step
+        the nearest actual step and the reason), then further keys of the question and the response.
+    """
+    response, error = _usable(response)
+    actual_steps = [cast("ActualStep", dict(step)) for step in response.get("actual_steps") or ()]
+    for step in actual_steps:
+        _complete_status(step)
+    result: dict[str, Any] = {
+        "template_id": str(template["template_id"]),
+        "question_id": str(question["id"]),
+        "question_text": question["question_text"],
+    }
+    if "reference_answer" in question:
+        result["reference_answer"] = question["reference_answer"]
+    groups = question.get("reference_steps")
+    if groups is not None:
+        result["reference_steps"] = [[dict(step) for step in group] for group in groups]
+    if "actual_answer" in response:
+        result["actual_answer"] = response["actual_answer"]
+    result["actual_steps"] = actual_steps
+    result["status"] = "success" if error is None else "error"
+    if error is not None:
+        result["error"] = error
+    matched = None
+    if groups:
+        matched = match_steps(groups, actual_steps, scoring=config.steps.scoring, sparql=config.sparql)
+        _add_scores(result, matched)
+    result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
+    if matched is not None:
+        result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
+    _hand_through(result, question, response)
+    return cast("Result", result)
+
+
+def _usable(response: Response | None) -> tuple[Response, str | None]:
+    """Give a response that can be scored, and its error where it has one."""
+    if response is None:
+        return {}, NO_RESPONSE
+    try:
+        ResponseModel.model_validate({"question_id": "-", **response} if isinstance(response, Mapping) else response)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        return {}, f"the response cannot be used: {key + ': ' if key else ''}{first['msg']}"
+    error = response.get("error")
+    if error is None and response.get("status") == "error":
+        error = "the agent failed without a message"
+    return response, None if error is None else str(error) or "the agent failed without a message"
+
+
+def _complete_status(step: ActualStep) -> None:
+    """Fill in what hand-written steps may lack; recorded runs carry the text of a failure in the output."""
+    if step.get("status") is None:
+        step["status"] = "success" if step.get("error") is None else "error"
+    if step["status"] == "error" and step.get("error") is None:
+        output = step.get("output")
+        step["error"] = output if isinstance(output, str) and output else "the call failed without a message"
+
+
+def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
+    for match in matched.matches:
+        identifier = result["actual_steps"][match.actual].get("id")
+        reference_step = result["reference_steps"][match.group][match.reference]
+        reference_step["matches"] = str(match.actual) if identifier is None else str(identifier)
+    for index, reason in matched.unreadable.items():
+        result["actual_steps"][index]["comparison_error"] = reason
+    if matched.steps_score is not None:
+        result["steps_score"] = matched.steps_score
+
+
+def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
+    record: dict[str, Any] = {"score": step.score, "matched": step.matched, "reason": step.reason}
+    if step.nearest is not None:
+        record["nearest"] = step.nearest_id if step.nearest_id is not None else str(step.nearest)
+    return record
+
+
+def _hand_through(result: dict[str, Any], question: Question, response: Response) -> None:
+    """Add the further keys of the question, then of the response, where nothing stands yet."""
+    for record in (question, response):
+        for key, value in record.items():
+            if key not in {"id", *_MEASURED} and key not in result:
+                result[key] = value

@@ -1,0 +1,111 @@
+"""Why a reference step is fulfilled or not: the nearest actual step, for people to read."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from graphrag_eval_lc.matching.comparison import Comparison, StepView
+
+_SHOWN_ERROR = 160
+
+
+@dataclass(frozen=True, slots=True)
+class StepDiagnosis:
+    """What became of one reference step.
+
+    Attributes:
+        nearest: The index of the actual step that fulfils it or comes nearest; None where there is none like it.
+        nearest_id: That step's id.
+        score: How well that step fulfils it, 0 to 1, whether or not it counts.
+        matched: Whether that step was counted as its match.
+        reason: Why, for people.
+    """
+
+    nearest: int | None
+    nearest_id: str | None
+    score: float
+    matched: bool
+    reason: str
+
+
+def diagnosis_of(
+    reference: StepView,
+    compared: Mapping[int, Comparison],
+    actual_steps: Sequence[StepView],
+    *,
+    matched: int | None,
+    taken: Set[int],
+    before: int | None,
+) -> StepDiagnosis:
+    """Say what became of one reference step.
+
+    Args:
+        reference: The reference step.
+        compared: Its comparisons by index of the actual step.
+        actual_steps: All actual steps.
+        matched: The index of the step that fulfils it, if one does.
+        taken: The indices of all steps that fulfil some reference step.
+        before: The index that its match had to come before; None where its group is not scored.
+    """
+    if matched is not None:
+        explanation = compared[matched].explain()
+        return _diagnosis(actual_steps, matched, compared[matched].score, explanation.reason, matched=True)
+    failed = [
+        index
+        for index, step in enumerate(actual_steps)
+        if step.get("name") == reference.get("name") and step.get("status") != "success"
+    ]
+    if not compared:
+        return _without_comparison(reference, actual_steps, failed)
+    nearest, score, reason = _nearest(compared)
+    if score > 0:
+        reason = f"{_why_uncounted(nearest, taken, before)}: {reason}"
+    elif failed:
+        reason = f"{reason}; {_calls(len(failed))} failed: {_error_text(actual_steps[failed[-1]])}"
+    return _diagnosis(actual_steps, nearest, score, reason, matched=False)
+
+
+def _nearest(compared: Mapping[int, Comparison]) -> tuple[int, float, str]:
+    best_score = max(comparison.score for comparison in compared.values())
+    candidates = [
+        (index, comparison.explain()) for index, comparison in compared.items() if comparison.score == best_score
+    ]
+    index, explanation = max(candidates, key=lambda candidate: (candidate[1].closeness, candidate[0]))
+    return index, best_score, explanation.reason
+
+
+def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
+    if nearest in taken:
+        return "fits, but fulfils another reference step"
+    if before is None:
+        return "fits, but its group is not scored"
+    if nearest >= before:
+        return "fits, but comes after a step of a later group"
+    return "fits, but another assignment scores higher"
+
+
+def _without_comparison(reference: StepView, actual_steps: Sequence[StepView], failed: list[int]) -> StepDiagnosis:
+    name = reference.get("name")
+    if failed:
+        reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
+        return _diagnosis(actual_steps, failed[-1], 0.0, reason, matched=False)
+    called = list(dict.fromkeys(str(step.get("name")) for step in actual_steps))
+    instead = f"; it called {', '.join(called)}" if called else " nor any other tool"
+    return _diagnosis(actual_steps, None, 0.0, f"the agent did not call {name}{instead}", matched=False)
+
+
+def _diagnosis(
+    actual_steps: Sequence[StepView], nearest: int | None, score: float, reason: str, *, matched: bool
+) -> StepDiagnosis:
+    identifier = None if nearest is None else actual_steps[nearest].get("id")
+    return StepDiagnosis(nearest, None if identifier is None else str(identifier), score, matched, reason)
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
+
+
+def _error_text(step: StepView) -> str:
+    """Give the error of a failed step; recorded runs carry it in the output."""
+    error = step.get("error")
+    text = " ".join(str(step.get("output") or "no message" if error is None else error).split())
+    return text if len(text) <= _SHOWN_ERROR else f"{text[:_SHOWN_ERROR]}…"

@@ -1,0 +1,79 @@
+"""Which matcher compares a reference step with an actual one: by step name, by media type, or both."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+
+Matcher = Callable[[StepView, StepView], Comparison | float]
+MatcherT = TypeVar("MatcherT", bound=Matcher)
+
+_matchers: dict[tuple[str | None, str | None], Matcher] = {}
+
+
+def register_matcher(*, name: str | None = None, media_type: str | None = None) -> Callable[[MatcherT], MatcherT]:
+    """Register a function that compares a reference step with an actual step of the same name.
+
+    The function gets both steps as read-only mappings and gives a score from 0 to 1, or a Comparison that has a
+    reason too. It may raise UnreadableOutput; that, like any other exception, scores 0 and becomes the reason.
+    Of several matchers that fit, the one for name and media type goes before the one for the name, and that
+    before the one for the media type. A second registration of the same kind replaces the first.
+
+    Args:
+        name: The step name, such as ``sparql_query``; None for every name.
+        media_type: The reference step's ``output_media_type``; None for every one.
+
+    Returns:
+        A decorator.
+
+    Raises:
+        MatcherError: Neither a name nor a media type is given.
+
+    Example:
+        >>> @register_matcher(name="count_rows")
+        ... def match_counts(reference, actual):
+        ...     return float(int(reference["output"]) == int(actual["output"]))
+    """
+    if name is None and media_type is None:
+        raise MatcherError("a matcher needs a name or a media type", mend="Call register_matcher(name=…).")
+
+    def register(matcher: MatcherT) -> MatcherT:
+        _matchers[name, media_type] = matcher
+        return matcher
+
+    return register
+
+
+def matcher_for(name: str, media_type: str | None, default: Matcher) -> Matcher:
+    """Give the most specific matcher for a reference step, or ``default``."""
+    keys = ((name, media_type), (name, None), (None, media_type))
+    return next((_matchers[key] for key in keys if key in _matchers), default)
+
+
+def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:
+    """Compare two steps; whatever goes wrong in the matcher scores 0 and says why.
+
+    Raises:
+        MatcherError: The matcher gives back something that is no score. A mistake in the matcher, not in the data.
+    """
+    try:
+        outcome = matcher(reference, actual)
+    except UnreadableOutput as problem:
+        return explained(0.0, str(problem))
+    except Exception as problem:
+        text = str(problem) or "no message"
+        return explained(0.0, f"the comparison failed with {type(problem).__name__}: {text:.200}")
+    if isinstance(outcome, Comparison):
+        return outcome
+    if isinstance(outcome, int | float) and 0 <= outcome <= 1:
+        score = float(outcome)
+        return Comparison(score, lambda: Explanation(f"the score of {_name(matcher)} is {score:g}", score))
+    raise MatcherError(
+        f"the matcher {_name(matcher)} gave {outcome!r:.80} for a step named {reference.get('name')}",
+        mend="A matcher gives a number from 0 to 1, or a Comparison.",
+    )
+
+
+def _name(matcher: Matcher) -> str:
+    return getattr(matcher, "__name__", type(matcher).__name__)

@@ -1,0 +1,183 @@
+"""Matching the reference steps of one question with the steps that the agent took."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from graphrag_eval_lc.config import Scoring, SparqlConfig
+from graphrag_eval_lc.matching.assignment import best_assignment
+from graphrag_eval_lc.matching.comparison import Comparison, StepView
+from graphrag_eval_lc.matching.diagnosis import StepDiagnosis, diagnosis_of
+from graphrag_eval_lc.matching.json_text import match_texts
+from graphrag_eval_lc.matching.registry import comparison_of, matcher_for
+
+Group = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A reference step and the actual step that fulfils it.
+
+    Attributes:
+        group: The index of the group among the question's reference steps.
+        reference: The index of the reference step in its group.
+        actual: The index of the actual step.
+        score: How well it fulfils it, above 0 and up to 1.
+        reason: Why, for people.
+    """
+
+    group: int
+    reference: int
+    actual: int
+    score: float
+    reason: str
+
+
+class StepsMatch:
+    """The outcome of ``match_steps``.
+
+    Attributes:
+        steps_score: 0 to 1; None where there are no reference steps to score.
+        matches: The matches of the scored groups, by group and reference step.
+        unreadable: By index of the actual step: why its output could not be compared although the call succeeded.
+    """
+
+    def __init__(self, pairs: "_Pairs", scoring: Scoring) -> None:
+        self._pairs = pairs
+        self._chosen = _last_group(pairs) if scoring == "last_group" else _all_groups(pairs)
+        self.steps_score: float | None = self._chosen.score
+        self.matches: list[Match] = [
+            Match(group, reference, actual, comparison.score, comparison.explain().reason)
+            for (group, reference), actual in sorted(self._chosen.actual_of.items())
+            for comparison in (pairs.compared[group][reference][actual],)
+        ]
+        self.unreadable: dict[int, str] = pairs.unreadable
+
+    @cached_property
+    def diagnosis(self) -> list[list[StepDiagnosis]]:
+        """For each group, scored or not, and each of its reference steps: the nearest actual step and why (not)."""
+        return [
+            [
+                diagnosis_of(
+                    reference,
+                    self._pairs.compared[group][index],
+                    self._pairs.actual_steps,
+                    matched=self._chosen.actual_of.get((group, index)),
+                    taken=self._chosen.taken,
+                    before=self._chosen.before.get(group),
+                )
+                for index, reference in enumerate(references)
+            ]
+            for group, references in enumerate(self._pairs.groups)
+        ]
+
+
+def match_steps(
+    reference_steps: Sequence[Group],
+    actual_steps: Sequence[Mapping[str, Any]],
+    *,
+    scoring: Scoring = "last_group",
+    sparql: SparqlConfig | None = None,
+) -> StepsMatch:
+    """Match the steps of an agent with the groups of reference steps, in the way that gives the best score.
+
+    Only successful steps match, each at most once. Inside a group the assignment with the highest total wins; of
+    equal ones the one with the later actual steps.
+
+    Args:
+        reference_steps: The groups in order; inside a group the steps may come in any order.
+        actual_steps: The steps that the agent took, in order.
+        scoring: ``last_group``: the sum of the match scores in the last group ÷ its size. ``all_groups``: the mean
+            of that over the groups, walking back from the last; an earlier group may match only steps before the
+            earliest one matched so far; after a group that is not matched in full the rest scores 0.
+        sparql: Defaults for the keys of SPARQL reference steps.
+
+    Example:
+        >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
+        >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
+        1.0
+    """
+    return StepsMatch(_Pairs(reference_steps, actual_steps, sparql or SparqlConfig()), scoring)
+
+
+class _Pairs:
+    """Every reference step compared with every actual step that may fulfil it."""
+
+    def __init__(
+        self, reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], sparql: SparqlConfig
+    ) -> None:
+        defaults = sparql.model_dump()
+        self.groups = [[StepView(step, defaults) for step in group] for group in reference_steps]
+        self.actual_steps = [StepView(step) for step in actual_steps]
+        self.unreadable: dict[int, str] = {}
+        self.compared: list[list[dict[int, Comparison]]] = [
+            [self._comparisons(reference) for reference in group] for group in self.groups
+        ]
+
+    def _comparisons(self, reference: StepView) -> dict[int, Comparison]:
+        """Compare one reference step; steps of other names and failed ones cannot fulfil it and are left out."""
+        name = reference.get("name")
+        matcher = matcher_for(str(name), reference.get("output_media_type"), match_texts)
+        compared: dict[int, Comparison] = {}
+        for index, actual in enumerate(self.actual_steps):
+            if actual.get("status") == "success" and actual.get("name") == name:
+                compared[index] = comparison = comparison_of(matcher, reference, actual)
+                if comparison.unreadable:
+                    self.unreadable.setdefault(index, comparison.unreadable)
+        return compared
+
+
+class _Chosen:
+    """Which actual step fulfils which reference step, and the score that follows.
+
+    ``before`` holds, for each scored group, the index that its actual steps had to come before.
+    """
+
+    def __init__(self, score: float | None) -> None:
+        self.score = score
+        self.actual_of: dict[tuple[int, int], int] = {}
+        self.before: dict[int, int] = {}
+
+    @property
+    def taken(self) -> set[int]:
+        return set(self.actual_of.values())
+
+    def fill(self, pairs: _Pairs, group: int, before: int) -> float:
+        """Match one group in the best way and give its score, 0 to 1."""
+        references = pairs.compared[group]
+        scores = [
+            {index: pair.score for index, pair in row.items() if index < before and pair.score > 0}
+            for row in references
+        ]
+        self.before[group] = before
+        total = 0.0
+        for reference, actual in enumerate(best_assignment(scores)):
+            if actual is not None:
+                self.actual_of[group, reference] = actual
+                total += scores[reference][actual]
+        return total / len(references)
+
+
+def _last_group(pairs: _Pairs) -> _Chosen:
+    filled = [group for group, references in enumerate(pairs.groups) if references]
+    chosen = _Chosen(None)
+    if filled:
+        chosen.score = chosen.fill(pairs, filled[-1], len(pairs.actual_steps))
+    return chosen
+
+
+def _all_groups(pairs: _Pairs) -> _Chosen:
+    filled = [group for group, references in enumerate(pairs.groups) if references]
+    chosen = _Chosen(None)
+    if not filled:
+        return chosen
+    before, total = len(pairs.actual_steps), 0.0
+    for group in reversed(filled):
+        total += chosen.fill(pairs, group, before)
+        matched = [chosen.actual_of.get((group, index)) for index in range(len(pairs.groups[group]))]
+        if None in matched:
+            break
+        before = min(index for index in matched if index is not None)
+    chosen.score = total / len(filled)
+    return chosen

@@ -1,0 +1,129 @@
+"""The tables that a terminal shows at the end of a run: scores by template, and the worst questions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_eval_lc.aggregation import is_error
+
+_SHOWN_TEXT = 90
+
+
+def summary_tables(
+    results: Sequence[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
+) -> RenderableType:
+    """Give the tables of a run for ``rich`` to print.
+
+    Args:
+        results: The scored questions.
+        aggregates: Their aggregates.
+        worst: How many of the worst questions are shown.
+    """
+    parts: list[RenderableType] = [_template_table(aggregates)]
+    table = _worst_table(results, worst)
+    if table is not None:
+        parts += [Text(), table]
+    return Group(*parts)
+
+
+def print_summary(
+    console: Console, results: Sequence[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
+) -> None:
+    """Print the tables of a run."""
+    console.print(summary_tables(results, aggregates, worst=worst))
+
+
+def _template_table(aggregates: Mapping[str, Any]) -> Table:
+    table = Table(title="Scores by template", title_justify="left", title_style="bold", show_edge=False)
+    table.add_column("Template", overflow="fold")
+    for heading in ("Questions", "Errors", "steps_score", "Tokens", "Seconds", "Failed calls", "Empty results"):
+        table.add_column(heading, justify="right")
+    for template_id, summary in aggregates["per_template"].items():
+        table.add_row(escape(template_id), *_cells(summary))
+    table.add_section()
+    table.add_row("All questions (micro)", *_cells(aggregates["micro"]), style="bold")
+    macro = aggregates["macro"]
+    table.add_row(
+        "Mean of templates (macro)",
+        "",
+        "",
+        _mean(macro, "steps_score", ".3f"),
+        _mean(macro, "total_tokens", ",.0f"),
+        _mean(macro, "elapsed_sec", ".2f"),
+        style="bold",
+    )
+    table.caption = "steps_score, tokens and seconds: mean of the questions that did not fail"
+    table.caption_justify = "left"
+    return table
+
+
+def _cells(summary: Mapping[str, Any]) -> Iterable[str]:
+    errors = summary["number_of_error_samples"]
+    steps = summary.get("steps", {})
+    yield str(errors + summary["number_of_success_samples"])
+    yield str(errors) if errors else ""
+    yield _mean(summary, "steps_score", ".3f")
+    yield _mean(summary, "total_tokens", ",.0f")
+    yield _mean(summary, "elapsed_sec", ".2f")
+    for part in ("errors", "empty_results"):
+        count = sum(steps.get(part, {}).values())
+        yield str(count) if count else ""
+
+
+def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:
+    """Give a metric's mean as text; a dash where it was not measured."""
+    return format(summary[metric]["mean"], form) if metric in summary else "–"
+
+
+def _worst_table(results: Sequence[Mapping[str, Any]], worst: int) -> Table | None:
+    lacking = [result for result in results if is_error(result) or result.get("steps_score", 1.0) < 1.0]
+    if not lacking or worst < 1:
+        return None
+    lacking.sort(key=_rank)
+    shown = lacking[:worst]
+    title = f"The worst questions ({len(shown)} of {len(lacking)} that did not score in full)"
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, show_lines=True)
+    table.add_column("Question", overflow="fold", ratio=2)
+    table.add_column("Score", justify="right", no_wrap=True)
+    table.add_column("Why", overflow="fold", ratio=3)
+    for result in shown:
+        question = f"[bold]{escape(str(result['question_id']))}[/]\n{escape(_shortened(result['question_text']))}"
+        table.add_row(question, _score(result), escape(reason_of(result)))
+    return table
+
+
+def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
+    """Order failed questions first, then by score; equal ones stay in the dataset's order."""
+    return not is_error(result), result.get("steps_score", 0.0)
+
+
+def _score(result: Mapping[str, Any]) -> str:
+    if is_error(result):
+        return "error"
+    return format(result["steps_score"], ".2f")
+
+
+def reason_of(result: Mapping[str, Any]) -> str:
+    """Say in one line why a question did not score in full.
+
+    That is its error, else the diagnosis of the first reference step of the last groups that nothing fulfils.
+    """
+    if is_error(result):
+        return _shortened(str(result.get("error") or "failed without a message"), 3 * _SHOWN_TEXT)
+    for group, diagnoses in reversed(list(enumerate(result.get("steps_diagnosis", ())))):
+        for index, diagnosis in enumerate(diagnoses):
+            if diagnosis["matched"] and diagnosis["score"] == 1.0:
+                continue
+            name = result["reference_steps"][group][index]["name"]
+            nearest = f" (nearest: {diagnosis['nearest']})" if "nearest" in diagnosis else ""
+            return _shortened(f"{name}{nearest}: {diagnosis['reason']}", 3 * _SHOWN_TEXT)
+    return ""
+
+
+def _shortened(text: str, length: int = _SHOWN_TEXT) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[:length]}…"

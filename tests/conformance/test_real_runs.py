@@ -1,0 +1,62 @@
+"""Recorded runs of real agents: the published scores, matches and aggregates come out again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import compute_aggregates, load_dataset, load_responses, run_evaluation
+from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.reading import read_text
+from graphrag_eval_lc.safe_yaml import parse_yaml
+
+RUNS = [pytest.param("substations", "last_group", 190, id="substations")]
+
+
+def evaluated(folder: Path, scoring: str) -> list[dict[str, Any]]:
+    results = run_evaluation(
+        load_dataset(folder / "reference.yaml"),
+        load_responses(folder / "responses.jsonl"),
+        {"steps": {"scoring": scoring}},
+    )
+    return [dict(result) for result in results]
+
+
+@pytest.mark.parametrize(("run", "scoring", "questions"), RUNS)
+def test_every_question_has_its_published_score_and_matches(
+    conformance_dir: Path, run: str, scoring: str, questions: int
+) -> None:
+    folder = conformance_dir / "real_runs" / run
+    expected = json.loads((folder / "expected_scores.json").read_text())
+    found = [
+        {
+            "question_id": result["question_id"],
+            "status": result["status"],
+            "steps_score": result["steps_score"],
+            "matches": [[step.get("matches") for step in group] for group in result["reference_steps"]],
+        }
+        for result in evaluated(folder, scoring)
+    ]
+    assert len(found) == questions
+    assert found == expected
+
+
+def unequal(expected: Any, found: Any, path: str = "") -> list[str]:
+    """Give the paths at which two trees of figures differ by more than rounding."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        keys = sorted(expected.keys() | found.keys())
+        return [line for key in keys for line in unequal(expected.get(key), found.get(key), f"{path}/{key}")]
+    if isinstance(expected, int | float) and isinstance(found, int | float):
+        return [] if found == pytest.approx(expected, rel=1e-12) else [f"{path}: {found} instead of {expected}"]
+    return [] if expected == found else [f"{path}: {found} instead of {expected}"]
+
+
+@pytest.mark.parametrize(("run", "scoring", "questions"), RUNS)
+def test_aggregates_are_the_published_ones(conformance_dir: Path, run: str, scoring: str, questions: int) -> None:
+    folder = conformance_dir / "real_runs" / run
+    summary = read_text(folder / "expected_summary.yaml", DatasetError, what="summary")
+    expected = parse_yaml(summary, DatasetError, what="summary")
+    found = compute_aggregates(evaluated(folder, scoring))
+    assert found.pop("totals")["number_of_samples"] == questions
+    assert unequal(expected, found) == []

@@ -1,0 +1,46 @@
+"""The notebooks run from top to bottom, and the outputs that are committed are what they give."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+
+# What differs from run to run: moments and durations.
+VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d+\.\d{4,}(e-\d+)?")
+
+
+def shown(notebook: Any) -> list[tuple[str, list[str]]]:
+    """Give each code cell with the texts that it put out."""
+    return [
+        (
+            cell.source,
+            [
+                VARYING.sub("…", output.get("text") or output.get("data", {}).get("text/plain", ""))
+                for output in cell.outputs
+            ],
+        )
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_and_its_committed_outputs_are_fresh(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    executed = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(executed, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert shown(executed) == shown(nbformat.read(path, as_version=4))
+    assert any(outputs for _, outputs in shown(executed))

@@ -1,0 +1,44 @@
+import math
+
+import pytest
+
+from graphrag_eval_lc.matching import Comparison, Explanation, StepView, UnreadableOutput, explained
+
+
+def test_output_is_parsed_once_for_each_parser() -> None:
+    calls: list[object] = []
+
+    def parse(output: object) -> str:
+        calls.append(output)
+        return f"parsed {output}"
+
+    view = StepView({"name": "search", "output": "x"})
+    assert view.parsed(parse) == view.parsed(parse) == "parsed x"
+    assert calls == ["x"]
+
+
+def test_unreadable_output_is_raised_each_time() -> None:
+    def refuse(output: object) -> None:
+        raise UnreadableOutput("no JSON")
+
+    view = StepView({"name": "search"})
+    for _ in range(2):
+        with pytest.raises(UnreadableOutput, match="no JSON"):
+            view.parsed(refuse)
+
+
+def test_defaults_fill_in_missing_and_null_keys_only() -> None:
+    view = StepView({"name": "s", "ordered": None, "strict": True, "output": None}, {"ordered": False, "strict": False})
+    assert dict(view) == {"name": "s", "ordered": False, "strict": True, "output": None}
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
+def test_score_outside_0_to_1_is_refused(score: float) -> None:
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        explained(score, "")
+
+
+def test_explained_comparison_is_as_close_as_its_score() -> None:
+    comparison = explained(0.5, "half")
+    assert isinstance(comparison, Comparison)
+    assert comparison.explain() == Explanation("half", 0.5)

@@ -1,0 +1,62 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.matching import StepView
+from graphrag_eval_lc.matching.json_text import are_json_equal, match_json_steps, match_texts
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def steps(reference: Any, actual: Any) -> tuple[StepView, StepView]:
+    return StepView({"name": "s", "output": reference}), StepView({"name": "s", "output": actual})
+
+
+@pytest.mark.parametrize(
+    ("reference", "actual", "score"),
+    [
+        ('{"a": 1, "b": [2]}', '{"b":[2],\n"a":1}', 1.0),
+        ("1", "1.0", 1.0),
+        ("1", "true", 0.0),
+        ("[1, 2]", "[2, 1]", 0.0),
+        ("NaN", "NaN", 1.0),
+        ('"å"', '"\\u00e5"', 1.0),
+        ([{"a": 1}], '[{"a": 1}]', 1.0),
+        ("[]", "Sorry, no data.", 0.0),
+        ("[" * 100_000, "[]", 0.0),
+        ("[]", "[" * 100_000, 0.0),
+        (None, "null", 0.0),
+    ],
+)
+def test_json_is_compared_by_value(reference: Any, actual: str, score: float) -> None:
+    comparison = match_json_steps(*steps(reference, actual))
+    assert comparison.score == score
+    assert comparison.explain().reason
+
+
+def test_actual_output_that_is_no_json_is_unreadable_and_a_bad_reference_is_blamed() -> None:
+    assert match_json_steps(*steps("[]", "Sorry")).unreadable == "the output is not JSON: Sorry"
+    bad_reference = match_json_steps(*steps("Sorry", "[]"))
+    assert bad_reference.unreadable is None
+    assert bad_reference.explain().reason.startswith("the reference cannot be compared")
+
+
+@given(values)
+def test_every_json_value_equals_itself_after_a_round_trip(value: Any) -> None:
+    assert are_json_equal(value, json.loads(json.dumps(value)))
+
+
+@pytest.mark.parametrize(("reference", "actual", "score"), [("a", "a", 1.0), ("a", "a ", 0.0), (None, "a", 0.0)])
+def test_texts_are_compared_to_the_letter(reference: str | None, actual: str, score: float) -> None:
+    assert match_texts(*steps(reference, actual)).score == score
+
+
+def test_long_texts_are_shortened_in_the_reason() -> None:
+    assert len(match_texts(*steps("x" * 10_000, "y" * 10_000)).explain().reason) < 200

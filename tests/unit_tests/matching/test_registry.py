@@ -1,0 +1,63 @@
+from collections.abc import Iterator
+
+import pytest
+
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.matching import Comparison, StepView, match_steps, register_matcher, registry
+from graphrag_eval_lc.matching.json_text import match_texts
+from graphrag_eval_lc.matching.registry import comparison_of, matcher_for
+
+
+@pytest.fixture(autouse=True)
+def own_registry() -> Iterator[None]:
+    before = dict(registry._matchers)
+    yield
+    registry._matchers.clear()
+    registry._matchers.update(before)
+
+
+def constant(score: object) -> object:
+    return lambda reference, actual: score
+
+
+def test_most_specific_matcher_wins() -> None:
+    by_type = register_matcher(media_type="text/x")(constant(0.1))  # type: ignore[type-var]
+    assert matcher_for("lookup", "text/x", match_texts) is by_type
+    by_name = register_matcher(name="lookup")(constant(0.2))  # type: ignore[type-var]
+    assert matcher_for("lookup", "text/x", match_texts) is by_name
+    by_both = register_matcher(name="lookup", media_type="text/x")(constant(0.3))  # type: ignore[type-var]
+    assert matcher_for("lookup", "text/x", match_texts) is by_both
+    assert matcher_for("lookup", "text/y", match_texts) is by_name
+    assert matcher_for("other", None, match_texts) is match_texts
+
+
+def test_own_matcher_scores_steps_of_its_name() -> None:
+    @register_matcher(name="count")
+    def match_counts(reference: StepView, actual: StepView) -> float:
+        return 1.0 if int(reference["output"]) == int(actual["output"]) else 0.25
+
+    step = {"name": "count", "args": {}, "id": "c1", "status": "success", "output": " 7"}
+    match = match_steps([[{"name": "count", "output": "7"}]], [step])
+    assert match.steps_score == 1.0
+    assert match.matches[0].reason == "the score of match_counts is 1"
+
+
+def test_matcher_needs_a_name_or_a_media_type() -> None:
+    with pytest.raises(MatcherError, match="a name or a media type"):
+        register_matcher()
+
+
+def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
+    def broken(reference: StepView, actual: StepView) -> float:
+        raise KeyError("rows")
+
+    comparison = comparison_of(broken, StepView({}), StepView({}))
+    assert isinstance(comparison, Comparison)
+    assert comparison.score == 0.0
+    assert comparison.explain().reason == "the comparison failed with KeyError: 'rows'"
+
+
+@pytest.mark.parametrize("outcome", [2, -1, float("nan"), "yes", None])
+def test_matcher_that_gives_no_score_is_told_so(outcome: object) -> None:
+    with pytest.raises(MatcherError, match="a number from 0 to 1"):
+        comparison_of(constant(outcome), StepView({"name": "s"}), StepView({}))  # type: ignore[arg-type]

@@ -1,0 +1,68 @@
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.matching import Comparison, StepView
+from graphrag_eval_lc.matching.registry import comparison_of
+from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
+
+
+def documents(*ids: str) -> str:
+    return json.dumps([{"id": identifier, "text": f"text of {identifier}"} for identifier in ids])
+
+
+def compared(reference: dict[str, Any], actual: dict[str, Any]) -> Comparison:
+    return comparison_of(match_retrieval_steps, StepView(reference), StepView(actual))
+
+
+@pytest.mark.parametrize(
+    ("reference_args", "actual_args", "score"),
+    [
+        ({"k": 1}, {"k": 3}, 0.0),
+        ({"k": 3}, {"k": 1}, 1.0),
+        ({}, {"k": 1}, 0.0),
+        ({}, {"k": "3"}, 1.0),
+        ({}, {}, 1.0),
+        (None, None, 1.0),
+    ],
+)
+def test_k_is_the_references_else_the_actual_steps_else_all(
+    reference_args: Any, actual_args: Any, score: float
+) -> None:
+    reference = {"args": reference_args, "output": documents("a", "b")}
+    actual = {"args": actual_args, "output": documents("x", "a", "b")}
+    assert compared(reference, actual).score == score
+
+
+def test_partial_recall_is_a_partial_score_with_what_is_missing() -> None:
+    comparison = compared({"output": documents("a", "b")}, {"output": documents("x", "b")})
+    assert comparison.score == 0.5
+    assert comparison.explain().reason == "1 of 2 relevant documents in the 2 retrieved; missing, e.g. a"
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint"),
+    [
+        ("nothing found", "the output is not JSON: nothing found"),
+        ('{"id": "a"}', "the output is no list of documents but dict"),
+        ('[{"text": "a"}]', "document 1 has no id"),
+        ('[{"id": ["a"]}]', "document 1 has no id"),
+        (None, "there is no output"),
+    ],
+)
+def test_output_without_ids_is_unreadable(output: str | None, complaint: str) -> None:
+    comparison = compared({"output": documents("a")}, {"output": output})
+    assert (comparison.score, comparison.unreadable) == (0.0, complaint)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, True, "many"])
+def test_k_that_is_no_number_of_documents_is_the_reason(k: Any) -> None:
+    comparison = compared({"output": documents("a")}, {"args": {"k": k}, "output": documents("a")})
+    assert comparison.score == 0.0
+    assert "args.k" in comparison.explain().reason
+
+
+@pytest.mark.parametrize("output", ["[]", "oops", None])
+def test_reference_without_documents_is_blamed(output: str | None) -> None:
+    assert "reference" in compared({"output": output}, {"output": documents("a")}).explain().reason

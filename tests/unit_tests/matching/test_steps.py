@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.config import Scoring
+from graphrag_eval_lc.matching import match_steps
+
+
+def ref(name: str, output: Any = "ok") -> dict[str, Any]:
+    return {"name": name, "args": {}, "output": output}
+
+
+def act(name: str, output: Any = "ok", status: str = "success", **more: Any) -> dict[str, Any]:
+    return {"name": name, "args": {}, "id": f"call_{name}", "status": status, "output": output, **more}
+
+
+def scored(
+    reference_steps: list[list[dict[str, Any]]], actual_steps: list[dict[str, Any]], scoring: Scoring = "last_group"
+) -> tuple[float | None, list[tuple[int, int, int]]]:
+    match = match_steps(reference_steps, actual_steps, scoring=scoring)
+    return match.steps_score, [(one.group, one.reference, one.actual) for one in match.matches]
+
+
+def test_last_group_is_the_share_of_its_steps_that_are_fulfilled() -> None:
+    assert scored([[ref("a")], [ref("b"), ref("c")]], [act("c")]) == (0.5, [(1, 1, 0)])
+
+
+def test_last_group_does_not_need_the_groups_before_it() -> None:
+    assert scored([[ref("a")], [ref("b")]], [act("b")]) == (1.0, [(1, 0, 0)])
+
+
+def test_all_groups_is_the_mean_over_the_groups() -> None:
+    assert scored([[ref("a")], [ref("b")]], [act("b")], "all_groups") == (0.5, [(1, 0, 0)])
+    assert scored([[ref("a")], [ref("b")]], [act("a"), act("b")], "all_groups") == (1.0, [(0, 0, 0), (1, 0, 1)])
+
+
+def test_earlier_group_matches_only_before_the_earliest_step_matched_so_far() -> None:
+    assert scored([[ref("a")], [ref("b")]], [act("b"), act("a")], "all_groups") == (0.5, [(1, 0, 0)])
+
+
+def test_walk_stops_after_a_group_that_is_not_matched_in_full() -> None:
+    reference = [[ref("a")], [ref("b"), ref("c")], [ref("d")]]
+    assert scored(reference, [act("a"), act("b"), act("d")], "all_groups") == (0.5, [(1, 0, 1), (2, 0, 2)])
+
+
+def test_of_equal_steps_the_later_ones_match_and_leave_room_for_earlier_groups() -> None:
+    actual = [act("b"), act("a"), act("b")]
+    assert scored([[ref("a")], [ref("b")]], actual, "all_groups") == (1.0, [(0, 0, 1), (1, 0, 2)])
+
+
+def test_step_matches_at_most_once() -> None:
+    assert scored([[ref("a"), ref("a")]], [act("a")])[0] == 0.5
+
+
+@pytest.mark.parametrize("status", ["error", "timeout", None])
+def test_only_successful_steps_match(status: str | None) -> None:
+    assert scored([[ref("a")]], [act("a") | {"status": status}]) == (0.0, [])
+
+
+def test_names_must_be_equal() -> None:
+    assert scored([[ref("a")]], [act("b")]) == (0.0, [])
+
+
+def test_no_reference_steps_give_no_score() -> None:
+    assert scored([], [act("a")]) == (None, [])
+    assert scored([[]], [act("a")], "all_groups") == (None, [])
+
+
+def test_empty_group_is_passed_over() -> None:
+    assert scored([[ref("a")], []], [act("a")]) == (1.0, [(0, 0, 0)])
+    assert scored([[], [ref("a")]], [act("a")], "all_groups") == (1.0, [(1, 0, 0)])
+
+
+def test_step_that_cannot_be_compared_is_told_and_scores_0() -> None:
+    reference = [[{"name": "a", "output": "[]", "output_media_type": "application/json"}]]
+    match = match_steps(reference, [act("a", "oops")])
+    assert match.steps_score == 0.0
+    assert match.unreadable == {0: "the output is not JSON: oops"}
+
+
+class TestDiagnosis:
+    def reasons(self, reference: Any, actual: Any, scoring: Scoring = "last_group") -> list[list[str]]:
+        diagnosis = match_steps(reference, actual, scoring=scoring).diagnosis
+        return [[step.reason for step in group] for group in diagnosis]
+
+    def test_says_it_for_every_group_scored_or_not(self) -> None:
+        assert self.reasons([[ref("a")], [ref("b")]], [act("a"), act("b")]) == [
+            ["fits, but its group is not scored: the same text"],
+            ["the same text"],
+        ]
+
+    def test_names_the_nearest_step(self) -> None:
+        step = match_steps([[ref("a")]], [act("a", "no"), act("a", "nor", id="c2")]).diagnosis[0][0]
+        assert (step.nearest, step.nearest_id, step.score, step.matched) == (1, "c2", 0.0, False)
+        assert step.reason == "another text: nor instead of ok"
+
+    def test_says_what_was_called_instead(self) -> None:
+        assert self.reasons([[ref("a")]], [act("b"), act("c"), act("b")]) == [
+            ["the agent did not call a; it called b, c"]
+        ]
+        assert self.reasons([[ref("a")]], []) == [["the agent did not call a nor any other tool"]]
+
+    def test_gives_the_error_of_the_tool_that_stood_in_the_way(self) -> None:
+        failed = act("a", status="error") | {"output": "Lexical error at line 1"}
+        assert self.reasons([[ref("a")]], [failed]) == [["1 call of a failed: Lexical error at line 1"]]
+        assert self.reasons([[ref("a")]], [failed | {"error": "timed out"}, failed | {"error": "x"}]) == [
+            ["2 calls of a failed: x"]
+        ]
+        assert self.reasons([[ref("a")]], [failed, act("a", "no")]) == [
+            ["another text: no instead of ok; 1 call failed: Lexical error at line 1"]
+        ]
+
+    def test_says_when_a_fitting_step_came_too_late_or_counts_elsewhere(self) -> None:
+        late = self.reasons([[ref("a")], [ref("b")]], [act("b"), act("a")], "all_groups")
+        assert late[0] == ["fits, but comes after a step of a later group: the same text"]
+        taken = self.reasons([[ref("a"), ref("a")]], [act("a")])
+        assert sorted(taken[0]) == ["fits, but fulfils another reference step: the same text", "the same text"]
+
+
+names = st.sampled_from("ab")
+groups = st.lists(st.lists(names.map(ref), max_size=3), max_size=3)
+actual_lists = st.lists(names.map(act), max_size=5)
+
+
+@given(groups, actual_lists, st.sampled_from(["last_group", "all_groups"]))
+def test_score_lies_between_0_and_1_and_every_match_is_diagnosed(
+    reference: list[list[dict[str, Any]]], actual: list[dict[str, Any]], scoring: Scoring
+) -> None:
+    match = match_steps(reference, actual, scoring=scoring)
+    assert match.steps_score is None or 0.0 <= match.steps_score <= 1.0
+    assert [len(group) for group in match.diagnosis] == [len(group) for group in reference]
+    diagnosed = {
+        (group, index, step.nearest)
+        for group, steps in enumerate(match.diagnosis)
+        for index, step in enumerate(steps)
+        if step.matched
+    }
+    assert diagnosed == {(one.group, one.reference, one.actual) for one in match.matches}
+
+
+@given(st.permutations([ref("a"), ref("b"), ref("b", "other")]), actual_lists)
+def test_order_inside_a_group_does_not_matter(group: list[dict[str, Any]], actual: list[dict[str, Any]]) -> None:
+    assert scored([group], actual)[0] == scored([[ref("a"), ref("b"), ref("b", "other")]], actual)[0]

@@ -1,0 +1,159 @@
+import copy
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from graphrag_eval_lc import arun_evaluation, run_evaluation
+from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError
+from graphrag_eval_lc.evaluation import NO_RESPONSE
+
+QUESTION: dict[str, Any] = {
+    "id": "q1",
+    "question_text": "Where is OSLO?",
+    "reference_answer": "In NO1.",
+    "reference_steps": [[{"name": "lookup", "args": {"name": "OSLO"}, "output": "urn:oslo"}]],
+    "parameter_bindings": {"substation": "OSLO"},
+}
+DATASET: list[Any] = [{"template_id": "where", "questions": [QUESTION]}]
+STEP: dict[str, Any] = {"name": "lookup", "args": {}, "id": "call_1", "status": "success", "output": "urn:oslo"}
+RESPONSE: dict[str, Any] = {
+    "question_id": "q1",
+    "actual_answer": "NO1",
+    "actual_steps": [STEP],
+    "input_tokens": 10,
+    "output_tokens": 2,
+    "total_tokens": 12,
+    "elapsed_sec": 0.5,
+    "llm_calls": [{"model": "m"}],
+}
+
+
+def result_of(response: Any, config: Any = None) -> dict[str, Any]:
+    return dict(run_evaluation(DATASET, {"q1": response}, config)[0])
+
+
+def test_result_has_graphrag_evals_keys_in_order_then_the_further_ones() -> None:
+    assert list(result_of(RESPONSE)) == [
+        "template_id",
+        "question_id",
+        "question_text",
+        "reference_answer",
+        "reference_steps",
+        "actual_answer",
+        "actual_steps",
+        "status",
+        "steps_score",
+        "input_tokens",
+        "output_tokens",
+        "total_tokens",
+        "elapsed_sec",
+        "steps_diagnosis",
+        "parameter_bindings",
+        "llm_calls",
+    ]
+
+
+def test_match_is_written_into_the_copy_of_the_reference_step() -> None:
+    result = result_of(RESPONSE)
+    assert result["steps_score"] == 1.0
+    assert result["reference_steps"][0][0]["matches"] == "call_1"
+    assert result["steps_diagnosis"] == [
+        [{"score": 1.0, "matched": True, "reason": "the same text", "nearest": "call_1"}]
+    ]
+
+
+def test_nothing_that_is_passed_in_is_changed() -> None:
+    dataset, response = copy.deepcopy(DATASET), copy.deepcopy(RESPONSE)
+    run_evaluation(dataset, [response])
+    assert (dataset, response) == (DATASET, RESPONSE)
+
+
+def test_result_dumps_to_json_and_yaml_as_it_is() -> None:
+    result = result_of(RESPONSE)
+    assert json.loads(json.dumps(result)) == result
+    assert yaml.safe_load(yaml.safe_dump(result, sort_keys=False)) == result
+
+
+def test_question_without_a_response_is_an_error_sample_that_scores_0() -> None:
+    result = run_evaluation(DATASET, {})[0]
+    assert (result["status"], result["error"], result["steps_score"]) == ("error", NO_RESPONSE, 0.0)
+    assert result["actual_steps"] == []
+    assert "input_tokens" not in result
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        ({"error": "boom"}, "boom"),
+        ({"status": "error"}, "the agent failed without a message"),
+        ({"error": ""}, "the agent failed without a message"),
+        ({"actual_steps": "none"}, "the response cannot be used: actual_steps: Input should be a valid list"),
+        ({"actual_steps": [{"name": 3}]}, "the response cannot be used: actual_steps.0.name"),
+        ({"elapsed_sec": float("nan")}, "the response cannot be used: elapsed_sec"),
+        ("NO1", "the response cannot be used"),
+    ],
+)
+def test_failed_or_unusable_response_is_an_error_sample(response: Any, error: str) -> None:
+    result = result_of(response)
+    assert result["status"] == "error"
+    assert result["error"].startswith(error)
+
+
+def test_steps_up_to_an_error_are_kept_and_scored() -> None:
+    result = result_of(RESPONSE | {"error": "boom", "status": "error"})
+    assert (result["steps_score"], result["total_tokens"], len(result["actual_steps"])) == (1.0, 12, 1)
+
+
+def test_text_of_a_failed_step_is_read_from_its_output_and_written_as_error() -> None:
+    step = {"name": "lookup", "args": {}, "id": "c", "status": "error", "output": "no such place"}
+    assert result_of(RESPONSE | {"actual_steps": [step]})["actual_steps"][0]["error"] == "no such place"
+
+
+def test_step_without_a_status_succeeded_unless_it_has_an_error() -> None:
+    bare = {"name": "lookup", "id": "c", "output": "urn:oslo"}
+    assert result_of({"actual_steps": [bare]})["steps_score"] == 1.0
+    assert result_of({"actual_steps": [bare | {"error": "x"}]})["steps_score"] == 0.0
+
+
+def test_question_without_reference_steps_has_no_steps_score() -> None:
+    dataset: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x"}]}]
+    result = run_evaluation(dataset, {"q": {}})[0]
+    assert "steps_score" not in result
+    assert result["status"] == "success"
+
+
+def test_results_come_in_the_datasets_order_and_other_responses_are_passed_over() -> None:
+    questions = [{"id": name, "question_text": name} for name in "cab"]
+    dataset: list[Any] = [{"template_id": "t", "questions": questions}, {"template_id": "empty"}]
+    responses: list[Any] = [{"question_id": name} for name in ("a", "b", "c", "z")]
+    assert [result["question_id"] for result in run_evaluation(dataset, responses)] == ["c", "a", "b"]
+
+
+def test_scoring_comes_from_the_config() -> None:
+    question = QUESTION | {"reference_steps": [[{"name": "absent", "output": ""}], *QUESTION["reference_steps"]]}
+    dataset: list[Any] = [{"template_id": "t", "questions": [question]}]
+    assert run_evaluation(dataset, [RESPONSE], {"steps": {"scoring": "all_groups"}})[0]["steps_score"] == 0.5  # type: ignore[list-item]
+    assert run_evaluation(dataset, [RESPONSE])[0]["steps_score"] == 1.0  # type: ignore[list-item]
+
+
+async def test_async_twin_and_sync_inside_a_running_loop_agree() -> None:
+    responses: dict[str, Any] = {"q1": RESPONSE}
+    assert await arun_evaluation(DATASET, responses) == run_evaluation(DATASET, responses)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "responses", "config", "error"),
+    [
+        ({"a": 1}, {}, None, DatasetError),
+        ([{"questions": []}], {}, None, DatasetError),
+        (DATASET, [{"actual_answer": "x"}], None, ResponsesError),
+        (DATASET, "responses.jsonl", None, ResponsesError),
+        (DATASET, 5, None, ResponsesError),
+        (DATASET, {}, {"step": 1}, ConfigError),
+    ],
+)
+def test_wrong_arguments_are_errors(dataset: Any, responses: Any, config: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        run_evaluation(dataset, responses, config)

@@ -1,0 +1,34 @@
+import subprocess
+import sys
+
+import pytest
+
+import graphrag_eval_lc
+
+HEAVY = ("langgraph", "langchain_core", "openai", "pandas", "pydantic", "yaml", "typer", "ragas", "pyoxigraph")
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*sorted(name.partition('.')[0] for name in sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_of_the_package_is_lazy() -> None:
+    assert modules_after("import graphrag_eval_lc").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("name", ["run_evaluation", "compute_aggregates", "score_responses"])
+def test_scoring_loads_no_agent_framework(name: str) -> None:
+    loaded = modules_after(f"from graphrag_eval_lc import {name}")
+    assert loaded.isdisjoint({"langgraph", "langchain", "langchain_core", "openai", "ragas", "pandas"})
+
+
+@pytest.mark.parametrize("name", graphrag_eval_lc.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert name in dir(graphrag_eval_lc)
+    assert getattr(graphrag_eval_lc, name).__name__ == name
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'run_evaluations'"):
+        graphrag_eval_lc.run_evaluations  # noqa: B018
