@@ -1,0 +1,22 @@
+"""A LangGraph agent, a knowledge graph and a reference dataset that need no key and no network.
+
+It is also the worked example of how to bring your own: a function that gives a compiled graph
+(``graphrag_eval_lc.demo.agent:create_demo_agent``), tools whose outputs are strings, and a dataset whose reference
+steps name these tools. The power grid is Nordic by its place names only: stations, plants, lines, events and all
+figures are invented. Needs the extra ``demo``.
+
+Attributes:
+    DATASET_PATH: The reference dataset (YAML).
+    GRAPH_PATH: The knowledge graph (Turtle).
+    DOCUMENTS_PATH: The documents to search (JSON Lines: id, title, text).
+"""
+
+from pathlib import Path
+
+_DATA = Path(__file__).parent / "data"
+
+DATASET_PATH = _DATA / "dataset.yaml"
+GRAPH_PATH = _DATA / "nordic_grid.ttl"
+DOCUMENTS_PATH = _DATA / "documents.jsonl"
+
+__all__ = ["DATASET_PATH", "DOCUMENTS_PATH", "GRAPH_PATH"]

@@ -1,0 +1,174 @@
+"""The knowledge graph: SPARQL queries that only read, within a limit of time and of rows."""
+
+import json
+import re
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pyoxigraph
+from langchain_core.tools import ToolException
+
+PREFIXES = {
+    "cim": "https://cim.ucaiug.io/ns#",
+    "nc": "https://cim4.eu/ns/nc#",
+    "grid": "https://example.org/grid/ns#",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+_READING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
+_OPAQUE = re.compile(  # what may hold any word: strings, IRIs and comments
+    r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>|#[^\n]*'
+)
+_PROLOGUE = re.compile(r"\s*(?:(?:PREFIX\s+[^\s:]*:|BASE)\s*<>\s*)*", re.IGNORECASE)
+_SERVICE = re.compile(r"(?<![\w?$:@-])SERVICE(?![\w:-])", re.IGNORECASE)
+
+
+class QueryError(ToolException):
+    """A query is refused, wrong or too expensive; the message tells the model what to do about it."""
+
+
+class NamedThing(NamedTuple):
+    """A thing of the graph with its name and class."""
+
+    iri: str
+    name: str
+    class_iri: str
+
+
+class KnowledgeGraph:
+    """A Turtle file in memory, read once and safe to query from several threads.
+
+    Args:
+        path: The Turtle file.
+        time_limit: Seconds that one query may take.
+        max_rows: Rows or triples that one query may give.
+    """
+
+    def __init__(self, path: Path, *, time_limit: float = 10.0, max_rows: int = 1000) -> None:
+        self._time_limit = time_limit
+        self._max_rows = max_rows
+        self._store = pyoxigraph.Store()
+        self._store.load(path=str(path), format=pyoxigraph.RdfFormat.TURTLE)
+
+    def query(self, query: str) -> str:
+        """Give the result of a query.
+
+        Returns:
+            SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
+
+        Raises:
+            QueryError: The query is no reading one, asks another server, is no SPARQL, or passes a limit.
+        """
+        _check_reads_only(query)
+        return _within(self._time_limit, lambda gave_up: self._run(query, gave_up))
+
+    def named_things(self) -> list[NamedThing]:
+        """Give all things that have a name, sorted by name."""
+        query = "SELECT ?iri ?name ?class { ?iri cim:IdentifiedObject.name ?name ; a ?class } ORDER BY ?name ?iri"
+        rows = cast("pyoxigraph.QuerySolutions", self._store.query(query, prefixes=PREFIXES))
+        return [NamedThing(row["iri"].value, row["name"].value, row["class"].value) for row in rows]
+
+    def _run(self, query: str, gave_up: threading.Event) -> str:
+        try:
+            results = self._store.query(query)
+            if isinstance(results, pyoxigraph.QueryBoolean):
+                return json.dumps({"head": {}, "boolean": bool(results)})
+            rows = list(self._limited(results, gave_up))
+        except SyntaxError as error:
+            raise QueryError(_syntax_message(error)) from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise QueryError(f"The query cannot be evaluated: {error}") from error
+        if isinstance(results, pyoxigraph.QueryTriples):
+            return _turtle(rows)
+        return _json_results([variable.value for variable in results.variables], rows)
+
+    def _limited(
+        self, results: pyoxigraph.QuerySolutions | pyoxigraph.QueryTriples, gave_up: threading.Event
+    ) -> Iterator[Any]:
+        for count, row in enumerate(results):
+            if count == self._max_rows:
+                raise QueryError(
+                    f"The query gives more than {self._max_rows} rows. Narrow it down, aggregate, or add a LIMIT."
+                )
+            if gave_up.is_set():
+                return
+            yield row
+
+
+def _within(seconds: float, work: Callable[[threading.Event], str]) -> str:
+    """Give what ``work`` gives, or raise QueryError after ``seconds``.
+
+    pyoxigraph cannot be interrupted while it looks for the next row. The thread that is left behind is a daemon: it
+    ends with its query or with the process, whichever comes first.
+    """
+    outcome: Future[str] = Future()
+    gave_up = threading.Event()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work(gave_up))
+        except Exception as error:
+            # Raised again in the caller's thread, where pyoxigraph's iterators, which the frames hold, must not end.
+            traceback.clear_frames(error.__traceback__)
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="sparql-query", daemon=True).start()
+    try:
+        return outcome.result(timeout=seconds)
+    except TimeoutError:
+        gave_up.set()
+        raise QueryError(
+            f"The query took longer than {seconds:g} seconds. Join its triple patterns through shared variables."
+        ) from None
+
+
+def _check_reads_only(query: str) -> None:
+    bare = _OPAQUE.sub(lambda match: "<>" if match[0].startswith("<") else " ", query)
+    first_word = re.match(r"\w*", bare[_prologue_end(bare) :])
+    form = first_word[0].upper() if first_word else ""
+    if form not in _READING:
+        raise QueryError(f"Only {', '.join(_READING)} queries are allowed, and this one begins with {form!r}.")
+    if _SERVICE.search(bare):
+        raise QueryError("SERVICE is not allowed: queries stay inside this graph.")
+
+
+def _prologue_end(bare: str) -> int:
+    prologue = _PROLOGUE.match(bare)
+    return prologue.end() if prologue else 0
+
+
+def _syntax_message(error: SyntaxError) -> str:
+    text = " ".join(str(error).split())
+    place = re.search(r"at (\d+):(\d+)", text)
+    where = f" at line {place[1]}, column {place[2]}" if place else ""
+    if "Prefix not found" in text:
+        return f"The query is no valid SPARQL{where}: a prefix is used that no PREFIX line declares."
+    return f"The query is no valid SPARQL{where}: {text:.200}"
+
+
+def _turtle(triples: list[pyoxigraph.Triple]) -> str:
+    text = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.TURTLE, prefixes=PREFIXES)
+    return text.decode() if text else ""
+
+
+def _json_results(columns: list[str], rows: list[pyoxigraph.QuerySolution]) -> str:
+    bindings = [{column: _json_term(row[column]) for column in columns if row[column] is not None} for row in rows]
+    return json.dumps({"head": {"vars": columns}, "results": {"bindings": bindings}}, ensure_ascii=False)
+
+
+def _json_term(term: Any) -> dict[str, str]:
+    """Give a term as SPARQL 1.1 Query Results JSON has it."""
+    if isinstance(term, pyoxigraph.NamedNode):
+        return {"type": "uri", "value": term.value}
+    if isinstance(term, pyoxigraph.BlankNode):
+        return {"type": "bnode", "value": term.value}
+    binding = {"type": "literal", "value": term.value}
+    if term.language:
+        binding["xml:lang"] = term.language
+    elif term.datatype.value != PREFIXES["xsd"] + "string":
+        binding["datatype"] = term.datatype.value
+    return binding

@@ -1,0 +1,118 @@
+"""A chat model with fixed rules in the place of a language model, so that the demo needs no key and no network."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from graphrag_eval_lc.demo.plans import plan_for
+from graphrag_eval_lc.demo.steps import Call, Observation
+
+CHARACTERS_PER_TOKEN = 4
+
+
+class RuleBasedPlannerChatModel(BaseChatModel):
+    """Answers the questions of the demo by the plans of ``plans.py``; it is no language model.
+
+    It keeps no state: at each call it goes through the plan again with the tool messages so far, and gives the next
+    tool calls or the answer. It errs as language models do, where ``plans.SLIPS`` says so. Its token counts are
+    estimates from the length of the text, and ``response_metadata`` says that.
+    """
+
+    model_name: str = "rule-based-planner"
+
+    @property
+    def _llm_type(self) -> str:
+        return "rule-based-planner"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = super()._get_ls_params(stop=stop, **kwargs)
+        params["ls_provider"] = "rule-based-planner"
+        params["ls_model_name"] = self.model_name
+        return params
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Hand the tools' descriptions through, as the providers' models do."""
+        return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        outcome = _next_of_plan(messages)
+        text = outcome if isinstance(outcome, str) else ""
+        calls = [] if isinstance(outcome, str) else outcome
+        first_number = 1 + sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
+        message = AIMessage(
+            content=text,
+            tool_calls=[
+                tool_call(name=call.tool, args=call.args, id=f"call_{number}")
+                for number, call in enumerate(calls, first_number)
+            ],
+            usage_metadata=_estimated_usage(messages, kwargs.get("tools", []), text, calls),
+            response_metadata={
+                "model_name": self.model_name,
+                "token_counts": f"estimated, {CHARACTERS_PER_TOKEN} characters a token",
+            },
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._generate(messages, stop, **kwargs)
+
+
+def _next_of_plan(messages: list[BaseMessage]) -> list[Call] | str:
+    """Give the tool calls that come next for the last question, or the answer."""
+    asked_at = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=None)
+    if asked_at is None:
+        return "Please ask a question."
+    seen = _observations(messages[asked_at + 1 :])
+    plan = plan_for(messages[asked_at].text)
+    try:
+        calls = next(plan)
+        while observations := [each for call, each in zip(calls, seen, strict=False)]:
+            calls = plan.send(observations)
+    except StopIteration as end:
+        return str(end.value)
+    return calls
+
+
+def _observations(messages: list[BaseMessage]) -> Iterator[Observation]:
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            yield Observation(message.text, message.status == "success")
+
+
+def _estimated_usage(
+    messages: list[BaseMessage], tools: list[dict[str, Any]], text: str, calls: list[Call]
+) -> UsageMetadata:
+    read = sum(len(message.text) for message in messages) + (len(json.dumps(tools)) if tools else 0)
+    written = len(text) + sum(len(call.tool) + len(json.dumps(call.args)) for call in calls)
+    input_tokens, output_tokens = (-(-length // CHARACTERS_PER_TOKEN) for length in (read, written))
+    return UsageMetadata(
+        input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=input_tokens + output_tokens
+    )

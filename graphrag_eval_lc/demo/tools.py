@@ -1,0 +1,97 @@
+"""The tools of the demo agent. A model reads their docstrings, so they say what a model must know."""
+
+import json
+from typing import Any
+
+from langchain_core.tools import BaseTool, ToolException, tool
+
+from graphrag_eval_lc.demo.documents import DocumentIndex
+from graphrag_eval_lc.demo.graph import PREFIXES, KnowledgeGraph
+from graphrag_eval_lc.demo.names import NameHit, NameIndex, full_iri
+
+MAX_HITS = 50
+
+
+def create_tools(graph: KnowledgeGraph, documents: DocumentIndex) -> list[BaseTool]:
+    """Give the agent's tools over one graph and one document index.
+
+    A tool that fails tells the model so in a message of status error, and the run goes on.
+    """
+    tools = [_sparql_query(graph), _autocomplete_search(NameIndex(graph.named_things())), _retrieval(documents)]
+    for each in tools:
+        each.handle_tool_error = True
+        each.handle_validation_error = True
+    return tools
+
+
+def _sparql_query(graph: KnowledgeGraph) -> BaseTool:
+    @tool(parse_docstring=True)
+    def sparql_query(query: str) -> str:
+        """Run a SPARQL 1.1 query on the power grid graph.
+
+        Only SELECT, ASK, DESCRIBE and CONSTRUCT are allowed, SERVICE is not. SELECT and ASK give SPARQL JSON results,
+        the others Turtle. Look up IRIs with autocomplete_search first; do not guess them.
+
+        Args:
+            query: The whole query, with a PREFIX line for each prefix that it uses.
+        """
+        return graph.query(query)
+
+    return sparql_query
+
+
+def _autocomplete_search(names: NameIndex) -> BaseTool:
+    @tool(parse_docstring=True)
+    def autocomplete_search(query: str, result_class: str | None = None, limit: int = 10) -> str:
+        """Find the IRIs of things in the graph by their name.
+
+        Beginnings of words and small misspellings are found too. Gives SPARQL JSON results with the columns iri,
+        name, class and rank (1 is the very name), best first; no rows when nothing fits.
+
+        Args:
+            query: A name or its beginning, such as "OSLO" or "420 HASLE".
+            result_class: Only things of this class, such as "cim:Substation" or "nc:BiddingZone".
+            limit: How many rows at the most, 1 to 50.
+        """
+        _check_in_range("limit", limit)
+        return _hits_as_json(names.search(query, full_iri(result_class) if result_class else None, limit))
+
+    return autocomplete_search
+
+
+def _retrieval(documents: DocumentIndex) -> BaseTool:
+    @tool(parse_docstring=True)
+    def retrieval(query: str, k: int = 5) -> str:
+        """Search notes on substations, outages, procedures, bidding zones, links and terms.
+
+        Gives a JSON array of documents with id and text, best first.
+
+        Args:
+            query: Words that the document would use.
+            k: How many documents at the most, 1 to 50.
+        """
+        _check_in_range("k", k)
+        return json.dumps(documents.search(query, k), ensure_ascii=False)
+
+    return retrieval
+
+
+def _check_in_range(name: str, value: int) -> None:
+    if not 1 <= value <= MAX_HITS:
+        raise ToolException(f"{name} is {value}, but must be from 1 to {MAX_HITS}.")
+
+
+def _hits_as_json(hits: list[NameHit]) -> str:
+    bindings: list[dict[str, Any]] = [
+        {
+            "iri": {"type": "uri", "value": hit.thing.iri},
+            "name": {"type": "literal", "value": hit.thing.name},
+            "class": {"type": "uri", "value": hit.thing.class_iri},
+            "rank": {"type": "literal", "value": str(hit.rank), "datatype": PREFIXES["xsd"] + "double"},
+        }
+        for hit in hits
+    ]
+    return json.dumps(
+        {"head": {"vars": ["iri", "name", "class", "rank"]}, "results": {"bindings": bindings}},
+        ensure_ascii=False,
+    )
