@@ -1,0 +1,205 @@
+"""The messages in what graph nodes take and give: which are new, and which one is the answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from itertools import islice
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
+from pydantic import BaseModel
+
+from graphrag_eval_lc.capture.outputs import is_command, json_text
+
+_MAX_DEPTH = 4
+_MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
+_ANSWER_KEYS = ("answer", "output")
+_SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+def _is_message(value: object) -> bool:
+    if isinstance(value, BaseMessage):
+        return True
+    if not isinstance(value, dict) or "content" not in value:
+        return False
+    return value.get("type") in ("ai", "tool", "AIMessageChunk") or value.get("role") in ("assistant", "tool")
+
+
+def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
+    """Give each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
+    if _is_message(value):
+        yield (value,)
+    elif depth == 0 or type(value) in _SCALARS:
+        return
+    elif isinstance(value, (list, tuple)):
+        if value and (_is_message(value[0]) or _is_message(value[-1])):
+            yield value
+        else:
+            for item in value[:_MAX_BREADTH]:
+                if type(item) not in _SCALARS:
+                    yield from message_lists(item, depth - 1)
+    else:
+        for part in islice(_parts(value), _MAX_BREADTH):
+            if type(part) not in _SCALARS:
+                yield from message_lists(part, depth - 1)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif is_command(value):
+        yield value.update
+    elif isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
+        yield from (getattr(value, name, None) for name in _field_names(value))
+
+
+def _field_names(value: Any) -> Iterator[str]:
+    yield from getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
+
+
+def _as_message(value: Any) -> BaseMessage | None:
+    if isinstance(value, BaseMessage):
+        return value
+    if _is_message(value):  # a remote graph's state holds messages as dicts
+        try:
+            return convert_to_messages([value])[0]
+        except Exception:
+            return None
+    return None
+
+
+class SeenMessages:
+    """The model's and the tools' messages that a run has met, each with whether it is older than the run.
+
+    Messages are known by their id, and those without one by the object itself (langgraph gives the same object an
+    id later).
+    """
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, bool] = {}
+        self._objects: dict[int, tuple[BaseMessage, bool]] = {}
+
+    def add(self, message: BaseMessage, *, is_history: bool) -> None:
+        """Note a message."""
+        if message.id is None:
+            self._objects[id(message)] = (message, is_history)
+        else:
+            self._by_id[message.id] = is_history
+
+    def __contains__(self, message: BaseMessage) -> bool:
+        return message.id in self._by_id or id(message) in self._objects
+
+    def is_history(self, message: BaseMessage) -> bool:
+        """Tell whether a message was there before the run."""
+        if message.id is not None and message.id in self._by_id:
+            return self._by_id[message.id]
+        return self._objects.get(id(message), (None, False))[1]
+
+    def new_in(self, value: Any, *, is_history: bool = False) -> list[AIMessage | ToolMessage]:
+        """Give the messages of a node's input or output that were not met yet, in order, and note them.
+
+        Lists are read from the end up to the first known model message: states only grow at their end, so no
+        message is looked at twice.
+        """
+        found: list[AIMessage | ToolMessage] = []
+        for messages in message_lists(value):
+            new: list[AIMessage | ToolMessage] = []
+            for item in reversed(messages):
+                message = _as_message(item)
+                if not isinstance(message, (AIMessage, ToolMessage)):
+                    continue
+                if message not in self:
+                    new.append(message)
+                elif isinstance(message, AIMessage):
+                    break
+            found.extend(reversed(new))
+        for message in found:
+            self.add(message, is_history=is_history)
+        return found
+
+
+def unanswered_calls(messages: Sequence[BaseMessage]) -> tuple[AIMessage, list[ToolCall]] | None:
+    """Give the last of some messages, if it is a model's, with those of its calls that nobody answered.
+
+    Tool messages may follow it: some of its calls were answered before the run was paused.
+    """
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            waiting = [call for call in message.tool_calls if call["id"] not in answered]
+            return (message, waiting) if waiting else None
+    return None
+
+
+def tool_calls_in(value: Any) -> list[ToolCall]:
+    """Give the tool calls that a node gets as its input without the message around them."""
+    if isinstance(value, Mapping):
+        value = [value.get("tool_call")]
+    if not isinstance(value, (list, tuple)):
+        return []
+    return [
+        cast("ToolCall", call)
+        for call in value[:_MAX_BREADTH]
+        if isinstance(call, dict) and call.get("type") == "tool_call"
+    ]
+
+
+def has_structured_response(value: Any) -> bool:
+    """Tell whether a node's output sets ``structured_response``; the tool messages beside it answer no real tool."""
+    if isinstance(value, (list, tuple)):
+        return any(has_structured_response(item) for item in value[:_MAX_BREADTH])
+    if is_command(value):
+        return has_structured_response(value.update)
+    return isinstance(value, Mapping) and value.get("structured_response") is not None
+
+
+def answer_in(output: Any, seen: SeenMessages) -> str | None:
+    """Give the answer in a root run's output: the last model message of this run that asks for no tool.
+
+    A plain string is the answer itself. Without such a message it is ``structured_response`` as JSON, or the string
+    under ``answer`` or ``output``; None where there is none of these.
+    """
+    if isinstance(output, str):
+        return output
+    text = _last_text(output, seen)
+    if text:
+        return text
+    structured = _field(output, "structured_response")
+    if structured is not None:
+        return structured if isinstance(structured, str) else json_text(structured)
+    if text is not None:
+        return text
+    return next((value for key in _ANSWER_KEYS if isinstance(value := _field(output, key), str)), None)
+
+
+def _last_text(output: Any, seen: SeenMessages) -> str | None:
+    for messages in message_lists(output):
+        for item in reversed(messages):
+            message = _as_message(item)
+            if isinstance(message, AIMessage):
+                if seen.is_history(message):
+                    break
+                if not message.tool_calls:
+                    return answer_text(message)
+    return None
+
+
+def answer_text(message: AIMessage) -> str:
+    """Give the text of a model's message, without reasoning and other blocks."""
+    if isinstance(message.content, str):
+        return message.content
+    return "".join(_text_in(block) for block in message.content)
+
+
+def _text_in(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    text = block.get("text") if isinstance(block, Mapping) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else ""
+
+
+def _field(output: Any, key: str) -> Any:
+    if isinstance(output, Mapping):
+        return output.get(key)
+    return getattr(output, key, None) if isinstance(output, BaseModel) or is_dataclass(output) else None

@@ -1,0 +1,209 @@
+"""What a tool takes and gives, as plain JSON values and as the one string that a step holds."""
+
+import base64
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage, ToolMessage
+from pydantic import BaseModel
+
+_MAX_DEPTH = 60
+_MAX_INTEGER_BITS = 10_000  # Python refuses to print integers of more than 4300 digits
+_CLEAR_TYPES = frozenset({str, bool, type(None)})
+
+
+def json_value(value: Any) -> Any:
+    """Give a deep copy of any value that holds nothing but what JSON has.
+
+    Floats that JSON does not have (NaN and the infinities) become None, bytes their UTF-8 text or else base64,
+    sets lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text. Never raises.
+
+    Example:
+        >>> json_value({"ids": (1, 2), 3: b"x"})
+        {'ids': [1, 2], '3': 'x'}
+    """
+    return _json_value(value, ())
+
+
+def _json_value(value: Any, path: tuple[int, ...]) -> Any:
+    if type(value) in _CLEAR_TYPES:
+        return value
+    if isinstance(value, (str, int, float)) and not isinstance(value, Enum):
+        return _json_scalar(value)
+    if id(value) in path or len(path) > _MAX_DEPTH:
+        return f"<{type(value).__name__} inside itself>" if id(value) in path else text_of(value)
+    inside = (*path, id(value))
+    try:
+        if isinstance(value, Mapping):
+            return {_json_key(key): _json_value(item, inside) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [_json_value(item, inside) for item in value]
+        return _json_value(_plain_parts(value), inside)
+    except Exception:
+        return text_of(value)
+
+
+def _json_scalar(value: str | float) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if value.bit_length() < _MAX_INTEGER_BITS else hex(value)
+    return float(value) if math.isfinite(value) else None
+
+
+def _json_key(key: Any) -> str:
+    if isinstance(key, str) and not isinstance(key, Enum):
+        return str.__str__(key)
+    plain = json_value(key)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _plain_parts(value: Any) -> Any:
+    """Give one level of what an object is made of: a dict, a list, or its text."""
+    if isinstance(value, Document):
+        return document_value(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _bytes_text(bytes(value))
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, BaseMessage):
+        return message_text(value)
+    if isinstance(value, BaseModel):
+        return {name: getattr(value, name) for name in (*type(value).model_fields, *(value.model_extra or {}))}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    for method in ("isoformat", "tolist", "to_dict"):  # dates and times, numpy, pandas
+        if callable(getattr(value, method, None)) and not isinstance(value, type):
+            return getattr(value, method)()
+    return text_of(value)
+
+
+def _bytes_text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode("ascii")
+
+
+def document_value(document: Document) -> dict[str, Any]:
+    """Give a retrieved document as ``{"id", "text"}``; the id is absent where the document has none."""
+    identifier = document.id if document.id is not None else document.metadata.get("id")
+    text = {"text": document.page_content}
+    return text if identifier is None else {"id": json_value(identifier), **text}
+
+
+def text_of(value: Any) -> str:
+    """Give ``str(value)``, or the name of its type in angle brackets where that raises."""
+    try:
+        return str.__str__(str(value))
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def error_text(error: object) -> str:
+    """Give ``ExceptionType: message``; only the type where there is no message, so it is never empty.
+
+    Example:
+        >>> error_text(KeyError("x")), error_text(TimeoutError())
+        ("KeyError: 'x'", 'TimeoutError')
+    """
+    if not isinstance(error, BaseException):
+        return text_of(error).strip() or type(error).__name__
+    message = text_of(error).strip()
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def json_text(value: Any) -> str:
+    """Give a value as JSON text with its characters as they are."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_refuse)
+    except Exception:
+        return json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
+
+
+def _refuse(value: object) -> Any:
+    raise TypeError(type(value).__name__)
+
+
+def message_text(message: BaseMessage) -> str:
+    """Give a message's content as one string: text blocks joined, and JSON where other blocks are among them."""
+    content: Any = message.content
+    if isinstance(content, str):
+        return content
+    texts = [block if isinstance(block, str) else _block_text(block) for block in content]
+    if all(text is not None for text in texts):
+        return "".join(text for text in texts if text is not None)
+    return json_text(content)
+
+
+def _block_text(block: Any) -> str | None:
+    if isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str):
+        return str(block["text"])
+    return None
+
+
+def output_text(value: Any) -> str:
+    """Give what a tool returned as the string that a step's ``output`` holds.
+
+    A string stays as it is, a message gives its content, everything else is written as JSON (None as ``null``).
+    """
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return str.__str__(value)
+    if isinstance(value, BaseMessage):
+        return message_text(value)
+    if isinstance(value, (bytes, bytearray)):
+        return _bytes_text(bytes(value))
+    update = getattr(value, "update", None)
+    if is_command(value) and update is not None:
+        return json_text(update)
+    return json_text(value)
+
+
+def is_command(value: object) -> bool:
+    """Tell whether a value is a langgraph ``Command``, without importing langgraph."""
+    return any(base.__name__ == "Command" and base.__module__.startswith("langgraph") for base in type(value).__mro__)
+
+
+def tool_messages_in(value: Any) -> list[ToolMessage]:
+    """Give the tool messages that a tool returned: itself, in its Commands' updates, or in a list of these."""
+    if isinstance(value, ToolMessage):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [message for item in value[:1000] for message in tool_messages_in(item)]
+    if isinstance(value, dict):
+        return [message for item in value.values() if isinstance(item, list) for message in tool_messages_in(item)]
+    if is_command(value):
+        return tool_messages_in(value.update)
+    return []
+
+
+def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
+    """Give the tool message that answers a call, or None where a tool returned something else.
+
+    Args:
+        output: What ``on_tool_end`` hands over: a message, a Command, a list of these, or a raw value.
+        call_id: The id of the call; without it the first message is taken.
+    """
+    if isinstance(output, ToolMessage):
+        return output
+    if not (is_command(output) or isinstance(output, (list, tuple))):
+        return None
+    messages = tool_messages_in(output)
+    same_call = [message for message in messages if message.tool_call_id == call_id]
+    return next(iter(same_call or messages), None)
+
+
+def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
+    """Give a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
+    if not isinstance(inputs, Mapping):
+        return {"input": input_text}
+    return {_json_key(key): json_value(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}

@@ -1,0 +1,165 @@
+"""From the records of the runs for one question to the response."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from graphrag_eval_lc.capture.run_record import RunRecord, unfinished_text
+from graphrag_eval_lc.capture.steps import Step, actual_step, in_order
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.records import ModelCall, Response
+
+_TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+)
+_NOT_ENDED = "Unfinished: the run had not ended when its response was read"
+
+
+def records_of(records: Sequence[RunRecord], question_id: str | None) -> Sequence[RunRecord]:
+    """Give the records of one question among all that a handler has.
+
+    Raises:
+    CaptureError: There is no such record, or no telling which one is meant.
+    """
+    if not records:
+        raise CaptureError(
+            "No run was recorded",
+            question_id=question_id,
+            mend='Pass the handler to the agent: config={"callbacks": [handler]}.',
+        )
+    known = list(dict.fromkeys(record.question_id for record in records))
+    if len(records) == 1 and (question_id is None or known == [None]):
+        return records
+    if question_id is None:
+        if len(known) > 1 or known == [None]:
+            raise CaptureError(
+                f"{len(records)} runs were recorded, so it is not clear which one is asked for",
+                mend='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
+            )
+        return records
+    found = [record for record in records if record.question_id == str(question_id)]
+    if not found:
+        ids = ", ".join(identifier for identifier in known if identifier is not None) or "none"
+        raise CaptureError(
+            f"None of the {len(records)} recorded runs has this question id (recorded ids: {ids[:500]})",
+            question_id=question_id,
+            mend='Put the id into the run: config={"metadata": {"question_id": ...}}.',
+        )
+    return found
+
+
+def response_from(records: Sequence[RunRecord], question_id: str | None) -> Response:
+    """Give the response of one question.
+
+    Args:
+        records: Its root runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
+            time add up; the last answer and the last run's status count.
+        question_id: The id that the response carries; None leaves it out.
+
+    Returns:
+        A new dict of plain JSON values; none of it is shared with the records.
+    """
+    last = records[-1]
+    error = last.error if last.has_ended else _NOT_ENDED
+    response: Response = {} if question_id is None else {"question_id": question_id}
+    response["status"] = "success" if error is None else "error"
+    if error is not None:
+        response["error"] = error
+    answer = next((record.answer for record in reversed(records) if record.answer is not None), None)
+    if answer is not None:
+        response["actual_answer"] = answer
+    unfinished = unfinished_text(error)
+    steps = steps_of(records)
+    response["actual_steps"] = [actual_step(step, unfinished) for step in steps if step.status != "pending"]
+    warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
+    warnings.update(dict.fromkeys(_add_tokens(response, records)))
+    if last.is_paused and last.has_ended:
+        warnings["the run is paused (interrupted): it waits to be resumed"] = None
+    response["elapsed_sec"] = sum(record.elapsed_sec for record in records)
+    response["llm_calls"] = _model_calls(records)
+    if warnings:
+        response["capture_warnings"] = list(warnings)
+    return response
+
+
+def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
+    return [
+        call.record.copy()
+        for record in records
+        for call in record.model_calls
+        if call.record is not None and not call.is_cache_hit
+    ]
+
+
+def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[str]:
+    """Put the sums of tokens into the response, where every model call reported them; give what is to be warned of."""
+    calls = _model_calls(records)
+    failed = [call for call in calls if "error" in call and not any(key in call for key in _TOKEN_KEYS)]
+    counted = [call for call in calls if call not in failed]
+    cached = sum(call.is_cache_hit for record in records for call in record.model_calls)
+    for key in _TOKEN_KEYS:
+        if (counted or cached) and all(key in call for call in counted):
+            response[key] = sum(call[key] for call in counted)
+    unknown = sum(any(key not in call for key in _TOKEN_KEYS) for call in counted)
+    if unknown:
+        yield f"{unknown} of {len(calls)} model calls did not report all token counts, so the sums are left out"
+    if failed:
+        yield f"{len(failed)} of {len(calls)} model calls failed; what tokens they used is not known and not counted"
+    if cached:
+        yield f"LangChain's cache answered {cached} model calls; they cost nothing and are not counted"
+
+
+def steps_of(records: Sequence[RunRecord]) -> list[Step]:
+    """Give the steps of all records in order; a step that a resumed run took again stands once, as it ended last."""
+    merged: list[Step] = []
+    was_paused = False
+    for record in records:
+        steps = in_order(record.steps)
+        if was_paused:
+            _continue_with(merged, steps)
+        else:
+            merged.extend(steps)
+        was_paused = record.is_paused
+    return merged
+
+
+def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
+    """Put the steps of a resumed run among those of the paused one."""
+    successors: dict[Step | None, Step | None] = {}
+    earlier = list(merged)
+    for step in steps:
+        twin = _twin(step, earlier)
+        if twin is not None:
+            earlier.remove(twin)
+            successors[twin] = step
+            merged[merged.index(twin)] = step
+        elif step.parent is None or step.parent not in merged:
+            merged.append(step)
+        else:
+            merged.insert(_end_of(step.parent, merged, successors), step)
+
+
+def _twin(step: Step, earlier: Sequence[Step]) -> Step | None:
+    """Give the step of the paused run that carried out the same call of the same message."""
+    if step.call is None:
+        return None
+    for other in reversed(earlier):
+        if other.call is not None and other.id == step.id:
+            messages = {step.call.message_id, other.call.message_id} - {None}
+            if len(messages) < 2:
+                return other
+    return None
+
+
+def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, Step | None]) -> int:
+    """Give the place behind the last step inside ``parent``."""
+    place = merged.index(parent) + 1
+    while place < len(merged):
+        outer = merged[place].parent
+        while outer is not None and outer is not parent and successors.get(outer) is not parent:
+            outer = outer.parent
+        if outer is None:
+            break
+        place += 1
+    return place

@@ -1,0 +1,96 @@
+"""Which run belongs to which root run: a map of run ids, and the records of the roots in start order."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from graphrag_eval_lc.capture.outputs import text_of
+from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
+from graphrag_eval_lc.capture.steps import Step
+
+_NODE_TAG = "graph:step:"
+
+
+class Run:
+    """A run that is under way: where it stands, and the step or model call that it is.
+
+    Attributes:
+        record: The record of its root run.
+        scope: The id of the graph run around it.
+        outer_step: The step inside which it runs.
+        step: The step that it is itself.
+        model_call: The model call that it is itself.
+        is_root: Whether its parent is unknown.
+        is_node: Whether it is a node of a graph.
+        is_inside_step: Whether a tool or retriever called it directly, with no graph between.
+    """
+
+    __slots__ = ("is_inside_step", "is_node", "is_root", "model_call", "outer_step", "record", "scope", "step")
+
+    def __init__(self, record: RunRecord, scope: UUID, outer_step: Step | None, *, is_root: bool) -> None:
+        self.record = record
+        self.scope = scope
+        self.outer_step = outer_step
+        self.step: Step | None = None
+        self.model_call: OpenModelCall | None = None
+        self.is_root = is_root
+        self.is_node = False
+        self.is_inside_step = False
+
+
+class Runs:
+    """The runs of one handler. Its methods are called under the handler's lock."""
+
+    def __init__(self) -> None:
+        self.records: list[RunRecord] = []
+        self._runs: dict[UUID, Run] = {}
+
+    def started(
+        self,
+        run_id: UUID,
+        parent_run_id: UUID | None,
+        metadata: Mapping[str, Any] | None,
+        tags: list[str] | None = None,
+    ) -> Run | None:
+        """Give the run that starts, or None where it was told of before (the handler is registered twice)."""
+        if run_id in self._runs:
+            return None
+        parent = None if parent_run_id is None else self._runs.get(parent_run_id)
+        if parent is None or parent_run_id is None:
+            run = self._root(run_id, metadata)
+        else:
+            run = Run(parent.record, parent.scope, parent.step or parent.outer_step, is_root=False)
+            run.is_node = bool(tags) and any(tag.startswith(_NODE_TAG) for tag in tags or ())
+            if run.is_node:
+                run.scope = parent_run_id
+            else:
+                run.is_inside_step = parent.is_inside_step or parent.step is not None
+        self._runs[run_id] = run
+        return run
+
+    def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None) -> Run:
+        question_id = None if metadata is None else metadata.get("question_id")
+        record = RunRecord(run_id, None if question_id is None else text_of(question_id))
+        self.records.append(record)
+        return Run(record, run_id, None, is_root=True)
+
+    def get(self, run_id: UUID | None) -> Run | None:
+        """Give a run that is under way, or a root that has ended."""
+        return None if run_id is None else self._runs.get(run_id)
+
+    def ended(self, run_id: UUID) -> Run | None:
+        """Give the run that ends, once. Ended roots stay known, so that what comes late is no root of its own."""
+        run = self._runs.get(run_id)
+        if run is None:
+            return None
+        if not run.is_root or run.record.is_forgotten:
+            del self._runs[run_id]
+        return None if run.is_root and run.record.has_ended else run
+
+    def clear(self) -> None:
+        """Forget all records. Runs that are under way go on unrecorded, and their ids are forgotten as they end."""
+        for record in self.records:
+            record.is_forgotten = not record.has_ended
+            record.close()
+        self._runs = {run_id: run for run_id, run in self._runs.items() if run.record.is_forgotten}
+        self.records = []

@@ -1,0 +1,139 @@
+"""A tool call as a model asks for it, and the step that carries it out, up to what the response holds of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import perf_counter, time
+from typing import Any, Literal
+from uuid import UUID
+
+from graphrag_eval_lc.capture.outputs import json_value
+from graphrag_eval_lc.records import ActualStep
+
+NO_ARTIFACT: Any = object()
+
+
+@dataclass(slots=True, eq=False)
+class AskedCall:
+    """One tool call of one model message.
+
+    Attributes:
+        message_id: The id of the message; None where only the call itself was seen.
+        call_id: The provider's id of the call. Some providers use the same ids in every message.
+        scope: The graph run in which the message was written or first seen.
+        order: Where the step belongs: the rank of the message, and the place in its list of calls.
+        step: The step that carries it out.
+        is_settled: True once it needs no step any more.
+    """
+
+    message_id: str | None
+    call_id: str | None
+    name: str
+    args: Any
+    scope: UUID
+    parent: "Step | None"
+    order: tuple[int, int]
+    asked_at: float
+    step: "Step | None" = None
+    is_settled: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One step of a run.
+
+    Attributes:
+        run_id: The id of the tool run; of the last one where the call was tried again.
+        parent: The step inside which this one runs.
+        order: Its place among the steps with the same parent.
+        status: ``open`` while it runs, ``pending`` while the run is paused inside it.
+        text: The output, or the error.
+    """
+
+    name: str
+    args: dict[str, Any]
+    run_id: UUID
+    parent: "Step | None"
+    order: tuple[int, int]
+    call: AskedCall | None = None
+    call_id: str | None = None
+    status: Literal["open", "pending", "success", "error"] = "open"
+    text: str = ""
+    artifact: Any = NO_ARTIFACT
+    attempts: int = 1
+    started_at: float = field(default_factory=time)
+    started: float | None = field(default_factory=perf_counter)
+    elapsed_sec: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the tool call, and of the run where the call has none."""
+        asked_id = self.call.call_id if self.call is not None else None
+        return self.call_id or asked_id or str(self.run_id)
+
+    def start_again(self, run_id: UUID, args: dict[str, Any]) -> None:
+        """Begin another attempt; the time goes on from the first."""
+        self.run_id, self.args, self.status = run_id, args, "open"
+        self.attempts += 1
+
+    def end(
+        self,
+        status: Literal["pending", "success", "error"],
+        text: str,
+        artifact: Any = NO_ARTIFACT,
+    ) -> None:
+        """Settle the step."""
+        self.status, self.text, self.artifact = status, text, artifact
+        if self.started is not None:
+            self.elapsed_sec = perf_counter() - self.started
+
+
+def actual_step(step: Step, unfinished: str) -> ActualStep:
+    """Give a step as the response holds it.
+
+    Args:
+        step: A step that is not pending.
+        unfinished: The error of a step that has not ended.
+    """
+    is_success = step.status == "success"
+    record: ActualStep = {
+        "name": step.name,
+        "args": json_value(step.args),
+        "id": step.id,
+        "status": "success" if is_success else "error",
+    }
+    if is_success:
+        record["output"] = step.text
+    else:
+        record["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
+    record["execution_timestamp"] = utc_timestamp(step.started_at)
+    if step.elapsed_sec is not None:
+        record["elapsed_sec"] = step.elapsed_sec
+    if step.parent is not None:
+        record["parent_id"] = step.parent.id
+    if step.attempts > 1:
+        record["attempts"] = step.attempts
+    if step.artifact is not NO_ARTIFACT and step.artifact is not None:
+        record["artifact"] = json_value(step.artifact)
+    return record
+
+
+def utc_timestamp(seconds: float) -> str:
+    """Give seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Give steps in the order in which the models asked for them, each followed by the steps inside it."""
+    children: dict[Step | None, list[Step]] = {}
+    for step in steps:
+        children.setdefault(step.parent, []).append(step)
+    for siblings in children.values():
+        siblings.sort(key=lambda step: step.order)
+    return list(_walk(children, None))
+
+
+def _walk(children: dict[Step | None, list[Step]], parent: Step | None) -> Iterator[Step]:
+    for step in children.get(parent, ()):
+        yield step
+        yield from _walk(children, step)

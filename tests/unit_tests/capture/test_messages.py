@@ -1,0 +1,95 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from graphrag_eval_lc.capture.messages import SeenMessages, answer_in, message_lists, unanswered_calls
+
+CALL = {"name": "search", "args": {}, "id": "call_1", "type": "tool_call"}
+ASKING = AIMessage("", tool_calls=[CALL], id="m1")
+ANSWER = AIMessage("done", id="m2")
+
+
+class State(BaseModel):
+    messages: list[Any]
+    structured_response: Any = None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ANSWER,
+        [ANSWER],
+        {"messages": [ANSWER], "other": "x"},
+        {"other": [1, 2], "answer": ANSWER},
+        Command(update={"messages": [ANSWER]}),
+        [Command(update={"messages": [ANSWER]}), {"messages": []}],
+        State(messages=[ANSWER]),
+        {"__type": "tool_call_with_context", "tool_call": CALL, "state": {"messages": [ANSWER]}},
+        (([ANSWER],), {}),
+        Command(update=[("messages", [ANSWER])]),
+    ],
+)
+def test_messages_are_found_in_all_that_nodes_give(value: Any) -> None:
+    assert [message for messages in message_lists(value) for message in messages] == [ANSWER]
+
+
+@pytest.mark.parametrize("value", [None, "text", 1, [], {}, [1, 2], {"rows": [{"content": "x"}]}, Command()])
+def test_what_holds_no_messages_gives_none(value: Any) -> None:
+    assert list(message_lists(value)) == []
+
+
+@given(st.lists(st.sampled_from("ath"), max_size=12), st.data())
+def test_each_message_is_new_once_however_states_grow(kinds: str, data: st.DataObject) -> None:
+    make = {"a": AIMessage, "t": lambda text, id: ToolMessage(text, tool_call_id=id, id=id), "h": HumanMessage}
+    messages = [make[kind]("x", id=str(place)) for place, kind in enumerate(kinds)]
+    seen, found = SeenMessages(), []
+    end = 0
+    while end < len(messages):
+        end = data.draw(st.integers(end + 1, len(messages)))
+        found += seen.new_in({"messages": messages[:end]})
+    assert found == [message for message in messages if not isinstance(message, HumanMessage)]
+
+
+def test_a_message_that_gets_its_id_later_stays_known() -> None:
+    seen, message = SeenMessages(), AIMessage("x")
+    assert seen.new_in([message]) == [message]
+    message.id = "later"
+    assert seen.new_in([message]) == []
+
+
+def test_unanswered_calls_are_those_of_the_last_message() -> None:
+    assert unanswered_calls([ASKING]) == (ASKING, [CALL])
+    assert unanswered_calls([ASKING, ToolMessage("x", tool_call_id="call_1")]) is None
+    assert unanswered_calls([ASKING, ANSWER]) is None
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ("text", "text"),
+        ({"messages": [ANSWER]}, "done"),
+        ({"messages": [ANSWER, ASKING]}, "done"),
+        ({"messages": [ASKING]}, None),
+        (State(messages=[ANSWER]), "done"),
+        (State(messages=[ASKING], structured_response={"a": 1}), '{"a": 1}'),
+        ({"messages": [AIMessage("")], "structured_response": {"a": 1}}, '{"a": 1}'),
+        ({"messages": [AIMessage("")]}, ""),
+        ({"answer": "x", "context": ["y"]}, "x"),
+        ({"output": "x"}, "x"),
+        ({"count": 1}, None),
+        (None, None),
+    ],
+)
+def test_the_answer_is_the_last_text_that_asks_for_no_tool(output: Any, answer: str | None) -> None:
+    assert answer_in(output, SeenMessages()) == answer
+
+
+def test_an_answer_from_before_the_run_is_none() -> None:
+    seen = SeenMessages()
+    seen.new_in([ANSWER], is_history=True)
+    assert answer_in({"messages": [ANSWER, HumanMessage("and?")]}, seen) is None

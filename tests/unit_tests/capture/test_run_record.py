@@ -1,0 +1,331 @@
+"""How runs end: pauses, failures and aborts."""
+
+import asyncio
+import gc
+import threading
+import time
+import weakref
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    HumanInTheLoopMiddleware,
+    ModelFallbackMiddleware,
+    ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
+)
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+HI = {"messages": [("user", "hi")]}
+PAUSED = "the run is paused (interrupted): it waits to be resumed"
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+@tool
+def confirm(what: str) -> str:
+    """Ask somebody."""
+    return f"{what}: {interrupt('sure?')}"
+
+
+def ids_and_status(response: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(step["id"], step["status"]) for step in response["actual_steps"]]
+
+
+# --- pauses ---
+
+
+@pytest.mark.parametrize("prebuilt", [True, False])
+def test_an_interrupted_and_resumed_run_is_one_response(
+    prebuilt, make_agent, ai, ask, search, chat_model, handler
+) -> None:
+    script = [
+        ai("", ("search", {"query": "a"}, "call_1")),
+        ai("", ("confirm", {"what": "x"}, "call_1"), ("search", {"query": "b"}, "call_2")),
+        ai("done"),
+    ]
+    if prebuilt:
+        agent = create_agent(chat_model(script=script), [search, confirm], checkpointer=InMemorySaver())
+    else:
+        agent = make_agent(script, [search, confirm], checkpointer=InMemorySaver())
+    paused = ask(agent, HI, **THREAD)
+    assert ids_and_status(paused)[0] == ("call_1", "success")
+    assert "confirm" not in {step["name"] for step in paused["actual_steps"]}
+    assert paused["capture_warnings"] == [PAUSED]
+    assert (paused["status"], "actual_answer" in paused) == ("success", False)
+    resumed = ask(agent, Command(resume="yes"), **THREAD)
+    steps = [(step["name"], step["id"], step["output"]) for step in resumed["actual_steps"]]
+    assert steps == [
+        ("search", "call_1", "found a"), ("confirm", "call_1", "x: yes"), ("search", "call_2", "found b"),
+    ]  # fmt: skip
+    assert resumed["actual_answer"] == "done"
+    assert resumed["input_tokens"] == 30
+    assert "capture_warnings" not in resumed
+    parts = handler.responses()
+    assert len(parts) == 2
+    assert resumed["elapsed_sec"] == pytest.approx(sum(part["elapsed_sec"] for part in parts))
+
+
+def test_an_interrupt_inside_an_agent_that_is_a_tool(make_agent, ai, ask, search) -> None:
+    inner = make_agent(
+        [ai("", ("search", {"query": "a"}, "call_1")), ai("", ("confirm", {"what": "x"}, "call_2")), ai("inner")],
+        [search, confirm],
+        checkpointer=True,
+    )
+
+    @tool
+    def expert(question: str) -> str:
+        """Ask the expert."""
+        return inner.invoke({"messages": [("user", question)]})["messages"][-1].content
+
+    agent = make_agent(
+        [ai("", ("expert", {"question": "q"}, "call_1")), ai("done")], [expert], checkpointer=InMemorySaver()
+    )
+    paused = ask(agent, HI, **THREAD)
+    assert [(step["name"], step["parent_id"]) for step in paused["actual_steps"]] == [("search", "call_1")]
+    resumed = ask(agent, Command(resume="yes"), **THREAD)
+    assert [(step["name"], step.get("parent_id")) for step in resumed["actual_steps"]] == [
+        ("expert", None), ("search", "call_1"), ("confirm", "call_1"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
+async def test_a_static_interrupt_is_a_pause(when, make_agent, ai, search, handler) -> None:
+    agent = make_agent(
+        [ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search], checkpointer=InMemorySaver()
+    )
+    config = {"callbacks": [handler], "metadata": {"question_id": "q1"}, **THREAD}
+    nodes = {when: ["tools"] if when == "interrupt_before" else ["model"]}
+    agent.invoke(HI, config, **nodes)
+    assert handler.response("q1")["capture_warnings"] == [PAUSED]
+    await agent.ainvoke(None, config)
+    response = handler.response("q1")
+    assert (ids_and_status(response), response["actual_answer"]) == ([("call_1", "success")], "done")
+
+
+@pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
+def test_human_in_the_loop(decision, ai, ask, search, chat_model) -> None:
+    agent = create_agent(
+        chat_model(script=[ai("", ("search", {"query": "a"}, "call_1")), ai("done")]),
+        [search],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"search": True})],
+        checkpointer=InMemorySaver(),
+    )
+    paused = ask(agent, HI, **THREAD)
+    assert (paused["actual_steps"], paused["capture_warnings"]) == ([], [PAUSED])
+    answer: dict[str, Any] = {"type": decision}
+    if decision == "edit":
+        answer["edited_action"] = {"name": "search", "args": {"query": "b"}}
+    elif decision == "reject":
+        answer["message"] = "not this"
+    (step,) = ask(agent, Command(resume={"decisions": [answer]}), **THREAD)["actual_steps"]
+    assert (step["name"], step["id"]) == ("search", "call_1")
+    assert step["args"] == {"query": "b" if decision == "edit" else "a"}
+    expected = {"approve": "found a", "edit": "found b", "reject": "not this"}[decision]
+    assert expected in step.get("output", step.get("error", ""))
+    assert step["status"] == ("error" if decision == "reject" else "success")
+
+
+def test_an_answer_that_waits_for_approval_is_kept(ai, ask) -> None:
+    def approve(state: MessagesState) -> dict[str, Any]:
+        interrupt("good?")
+        return {}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [ai("the answer")]}).add_node("approve", approve)
+    graph.add_edge(START, "model").add_edge("model", "approve")
+    agent = graph.compile(checkpointer=InMemorySaver())
+    ask(agent, HI, **THREAD)
+    assert ask(agent, Command(resume="yes"), **THREAD)["actual_answer"] == "the answer"
+
+
+# --- middleware ---
+
+
+def test_a_call_over_the_limit_is_an_error_step(ai, ask, search, chat_model) -> None:
+    calls = [("search", {"query": "a"}, "call_1"), ("search", {"query": "b"}, "call_2")]
+    agent = create_agent(
+        chat_model(script=[ai("", *calls), ai("done")]),
+        [search],
+        middleware=[ToolCallLimitMiddleware(run_limit=1, exit_behavior="continue")],
+    )
+    assert ids_and_status(ask(agent)) == [("call_1", "success"), ("call_2", "error")]
+
+
+@pytest.mark.parametrize("failures", [2, 9])
+def test_retries_are_attempts_of_one_step(failures, ai, ask, chat_model) -> None:
+    left = [failures]
+
+    @tool
+    def shaky() -> str:
+        """Fail at first."""
+        left[0] -= 1
+        if left[0] >= 0:
+            raise ValueError("not yet")
+        return "ok"
+
+    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.001, jitter=False)
+    agent = create_agent(chat_model(script=[ai("", ("shaky", {}, "call_1")), ai("done")]), [shaky], middleware=[retry])
+    (step,) = ask(agent)["actual_steps"]
+    assert step["attempts"] == 3
+    assert step["status"] == ("success" if failures == 2 else "error")
+    assert step.get("error", "ValueError: not yet") == "ValueError: not yet"
+
+
+def test_a_fallback_model_is_a_second_model_call(ai, ask, search, chat_model) -> None:
+    fallback = ModelFallbackMiddleware(chat_model(script=[ai("done")]))
+    response = ask(create_agent(chat_model(script=[ValueError("busy")]), [search], middleware=[fallback]))
+    assert [call.get("error") for call in response["llm_calls"]] == ["ValueError: busy", None]
+    assert (response["status"], response["actual_answer"]) == ("success", "done")
+
+
+class City(BaseModel):
+    name: str
+
+
+def test_a_structured_response_is_the_answer_and_no_step(ai, ask, search, chat_model) -> None:
+    model = chat_model(script=[ai("", ("search", {"query": "a"}, "c1")), ai("", ("City", {"name": "Rome"}, "c2"))])
+    response = ask(create_agent(model, [search], response_format=ToolStrategy(City)))
+    assert ids_and_status(response) == [("c1", "success")]
+    assert response["actual_answer"] == '{"name": "Rome"}'
+
+
+# --- failures ---
+
+
+def test_an_exception_in_a_tool_is_the_error_of_the_run(make_agent, ai, ask, search) -> None:
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("broken")
+
+    calls = [("search", {"query": "a"}, "call_1")], [("fail", {}, "call_2")]
+    response = ask(make_agent([ai("", *call) for call in calls], [search, fail], handle_tool_errors=False))
+    assert (response["status"], response["error"]) == ("error", "ValueError: broken")
+    assert ids_and_status(response) == [("call_1", "success"), ("call_2", "error")]
+    assert response["actual_steps"][1]["error"] == "ValueError: broken"
+    assert (response["input_tokens"], "actual_answer" in response) == (20, False)
+
+
+def test_the_recursion_limit_keeps_the_steps(make_agent, ai, ask, search) -> None:
+    script = [ai("", ("search", {"query": "a"}, f"call_{turn}")) for turn in range(9)]
+    response = ask(make_agent(script, [search]), recursion_limit=5)
+    assert response["error"].startswith("GraphRecursionError: ")
+    assert len(response["actual_steps"]) == 2
+
+
+async def test_a_cancelled_run_closes_what_is_open(make_agent, ai, handler, search) -> None:
+    @tool
+    async def sleep() -> str:
+        """Sleep."""
+        await asyncio.sleep(30)
+        return "late"
+
+    calls = ("search", {"query": "a"}, "call_1"), ("sleep", {}, "call_2")
+    agent = make_agent([ai("", *calls)], [search, sleep])
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
+    response = handler.response("q1")
+    assert (response["status"], response["error"]) == ("error", "CancelledError")
+    assert ids_and_status(response) == [("call_1", "success"), ("call_2", "error")]
+    assert response["actual_steps"][1]["error"] == "CancelledError"
+
+
+async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> None:
+    model = chat_model(script=[ai("done")], delay=30)
+    agent = create_agent(model, [])
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
+    response = handler.response("q1")
+    assert "CancelledError" in response["llm_calls"][0]["error"]
+    assert "input_tokens" not in response
+
+
+def test_a_keyboard_interrupt_ends_the_record(make_agent, ai, handler) -> None:
+    @tool
+    def stop() -> str:
+        """Stop."""
+        raise KeyboardInterrupt
+
+    agent = make_agent([ai("", ("stop", {}, "call_1"))], [stop], handle_tool_errors=False)
+    with pytest.raises(KeyboardInterrupt):
+        agent.invoke(HI, config={"callbacks": [handler]})
+    response = handler.response()
+    assert response["error"] == "KeyboardInterrupt"
+    assert [step["error"] for step in response["actual_steps"]] == ["KeyboardInterrupt"]
+
+
+async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler) -> None:
+    go_on, over = threading.Event(), threading.Event()
+
+    @tool
+    def slow() -> str:
+        """Work on in a thread."""
+        go_on.wait(5)
+        over.set()
+        return "late"
+
+    agent = make_agent([ai("", ("slow", {}, "call_1"))], [slow])
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
+    before = handler.response()
+    go_on.set()
+    assert over.wait(5)
+    await asyncio.sleep(0.05)
+    assert handler.response() == before
+    assert len(handler.responses()) == 1
+
+
+def test_a_run_that_has_not_ended_is_an_error_so_far(make_agent, ai, handler, search) -> None:
+    def look(state: MessagesState) -> dict[str, Any]:
+        responses.append(handler.response())
+        return {}
+
+    responses: list[dict[str, Any]] = []
+    graph = StateGraph(MessagesState).add_node("look", look).add_edge(START, "look").compile()
+    graph.invoke(HI, config={"callbacks": [handler]})
+    assert (responses[0]["status"], responses[0]["error"][:10]) == ("error", "Unfinished")
+    assert handler.response()["status"] == "success"
+
+
+def test_an_abandoned_stream_keeps_its_steps(make_agent, ai, handler, search) -> None:
+    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
+    updates = agent.stream(HI, config={"callbacks": [handler]}, stream_mode="updates")
+    while "tools" not in next(updates):
+        pass
+    updates.close()
+    response = handler.response()
+    assert ids_and_status(response) == [("call_1", "success")]
+    assert response["error"] == "GeneratorExit"
+
+
+def test_a_call_that_was_never_answered_is_no_step(make_agent, ai, ask, search) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [ai("", ("search", {"query": "a"}, "call_1"))]})
+    response = ask(graph.add_edge(START, "model").compile())
+    assert response["actual_steps"] == []
+    assert "actual_answer" not in response
+
+
+def test_a_record_keeps_no_message_after_its_end(handler) -> None:
+
+    kept: list[weakref.ref[Any]] = []
+
+    def model(state: MessagesState) -> dict[str, Any]:
+        message = ToolMessage("x" * 1000, tool_call_id="unknown")
+        kept.append(weakref.ref(message))
+        return {"messages": [message]}
+
+    StateGraph(MessagesState).add_node("model", model).add_edge(START, "model").compile().invoke(
+        HI, config={"callbacks": [handler]}
+    )
+    deadline = time.time() + 2
+    while kept[0]() is not None and time.time() < deadline:
+        gc.collect()
+    assert kept[0]() is None
