@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint format typecheck benchmarks notebooks clean
+.PHONY: help demo test test-full lint format typecheck benchmarks notebooks schemas clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where th
 
 notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
 	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+
+schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
+	$(BIN)/python -c 'from graphrag_eval_lc.schemas import *; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
 
 clean:  ## Remove the virtual environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset import load_dataset, load_responses
+    from graphrag_eval_lc.drafting import draft_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.runner.scoring import BenchmarkRun, score_responses
+    from graphrag_eval_lc.validation import validate_dataset
 
 __version__ = "0.1.0"
 
@@ -27,11 +29,13 @@ __all__ = [
     "arun_evaluation",
     "capture_run",
     "compute_aggregates",
+    "draft_dataset",
     "load_dataset",
     "load_responses",
     "run_benchmark",
     "run_evaluation",
     "score_responses",
+    "validate_dataset",
 ]
 
 _ROOM_OF = {
@@ -43,11 +47,13 @@ _ROOM_OF = {
     "arun_evaluation": "evaluation",
     "capture_run": "capture",
     "compute_aggregates": "aggregation",
+    "draft_dataset": "drafting",
     "load_dataset": "dataset",
     "load_responses": "dataset",
     "run_benchmark": "runner.benchmark",
     "run_evaluation": "evaluation",
     "score_responses": "runner.scoring",
+    "validate_dataset": "validation",
 }
 
 

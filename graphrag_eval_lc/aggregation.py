@@ -117,10 +117,14 @@ def _values(samples: Iterable[Sample], metric: str) -> list[float]:
 
 
 def _number(value: object) -> float | None:
-    """Give a measured number; NaN and infinities measure nothing."""
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value) if isinstance(value, bool) else value
-    return None
+    """Give a measured number; NaN, infinities and integers beyond all floats measure nothing."""
+    if not isinstance(value, int | float):
+        return None
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:
+        return None
+    return (float(value) if isinstance(value, bool) else value) if is_finite else None
 
 
 def _statistics(values: Sequence[float]) -> dict[str, float]:

@@ -23,9 +23,12 @@ class StepsConfig(_Section):
     Attributes:
         scoring: ``last_group``: the last group of reference steps counts alone. ``all_groups``: the mean over the
             groups, walking back from the last and stopping after a group that is not matched in full.
+        names: Step names by tool name, for tools that are called otherwise than the reference steps:
+            ``{search_docs: retrieval}``.
     """
 
     scoring: Scoring = "last_group"
+    names: dict[str, str] = Field(default_factory=dict)
 
 
 class SparqlConfig(_Section):

@@ -95,7 +95,9 @@ def evaluate_question(
 
     Returns:
         The result, made of copies: its keys are graphrag-eval's, then ``steps_diagnosis`` (for each reference step
-        the nearest actual step and the reason), then further keys of the question and the response.
+        the nearest actual step and the reason) and ``steps_counts`` (steps that fulfil no reference step, repeated
+        identical calls, failed calls; none of them changes the score), then further keys of the question and the
+        response.
     """
     response, error = _usable(response)
     actual_steps = [cast("ActualStep", dict(step)) for step in response.get("actual_steps") or ()]
@@ -119,11 +121,18 @@ def evaluate_question(
         result["error"] = error
     matched = None
     if groups:
-        matched = match_steps(groups, actual_steps, scoring=config.steps.scoring, sparql=config.sparql)
+        matched = match_steps(
+            groups, actual_steps, scoring=config.steps.scoring, sparql=config.sparql, names=config.steps.names
+        )
         _add_scores(result, matched)
     result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
     if matched is not None:
         result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
+        result["steps_counts"] = {
+            "extra": len(matched.extra),
+            "repeated": len(matched.repeated),
+            "failed": len(matched.failed),
+        }
     _hand_through(result, question, response)
     return cast("Result", result)
 

@@ -41,7 +41,7 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
             mend="Check the path and the permissions.",
         ) from problem
     text = raw if isinstance(raw, str) else _decoded(raw, path, error, what)
-    if not text.strip():
+    if not text or text.isspace():
         raise error(f"the {what} is empty", path=path, mend=f"Give a file that holds a {what}.")
     return TextFile(text, path, _format_of(text, path))
 

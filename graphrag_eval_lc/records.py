@@ -6,7 +6,7 @@ pydantic models at the end check records where they enter: they are used to find
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 Status = Literal["success", "error"]
 
@@ -69,10 +69,12 @@ class ModelCall(TypedDict):
 class Response(TypedDict):
     """What an agent did and said for one question.
 
-    ``error`` is there when the agent failed; the steps, tokens and time up to that point stay.
+    ``error`` is there when the agent failed; the steps, tokens and time up to that point stay. ``question_text`` is
+    what the agent was asked, for responses that were captured without a dataset.
     """
 
     question_id: NotRequired[str]
+    question_text: NotRequired[str]
     status: NotRequired[Status]
     error: NotRequired[str]
     actual_answer: NotRequired[str | None]
@@ -140,59 +142,90 @@ def _text_from_number(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Identifier = Annotated[str, BeforeValidator(_text_from_number), Field(min_length=1)]
+Identifier = Annotated[
+    str,
+    BeforeValidator(_text_from_number),
+    Field(min_length=1),
+    WithJsonSchema({"type": ["string", "integer"], "minLength": 1}),
+]
 
 
 class _Checked(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=False)
+    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
 
 class ReferenceStepModel(_Checked):
-    """Checks a ReferenceStep."""
+    """A step that a good agent takes."""
 
     name: Annotated[str, Field(min_length=1)]
+    """The step's name, such as sparql_query, iri_discovery, retrieval, or the tool's own."""
     args: dict[str, Any] | None = None
+    """The arguments. They are compared for retrieve_time_series and retrieve_data_points; retrieval reads k."""
     output: Any = None
+    """What the tool gives; for iri_discovery the IRI, for retrieval a JSON array of objects with an id."""
     output_media_type: str | None = None
+    """application/sparql-results+json compares rows, application/json JSON values; without it, texts are compared."""
     required_columns: list[str] | None = None
+    """The columns that must be there, under any name. Without it: all; []: only whether there are rows."""
     ordered: bool | None = None
+    """Whether the rows must come in this order, duplicates too."""
     ignore_duplicates: bool | None = None
+    """Whether unordered rows are compared as a set; false compares them as a bag."""
 
 
 class QuestionModel(_Checked):
-    """Checks a Question."""
+    """A question with its reference."""
 
     id: Identifier
+    """The question's id, unique in the dataset."""
     question_text: str
+    """What the agent is asked."""
     reference_answer: Any = None
+    """The right answer."""
     reference_steps: list[list[ReferenceStepModel]] | None = None
+    """Groups of steps. The groups come one after the other, the steps inside a group in any order."""
 
 
 class TemplateModel(_Checked):
-    """Checks a Template."""
+    """Questions of one kind."""
 
     template_id: Identifier
+    """The template's id, unique in the dataset."""
     questions: list[QuestionModel] | None = None
+    """The questions."""
 
 
 class ActualStepModel(_Checked):
-    """Checks an ActualStep as loosely as recorded runs need."""
+    """A tool call that the agent made."""
 
     name: str
+    """The tool's name."""
     status: str | None = None
+    """success or error."""
     args: Any = None
+    """The arguments of the call."""
     output: Any = None
+    """What the tool gave, as a text."""
     error: Any = None
+    """Why the call failed."""
 
 
 class ResponseModel(_Checked):
-    """Checks a Response."""
+    """What the agent did and said for one question."""
 
     question_id: Identifier
+    """The id of the question that it answers."""
     actual_steps: list[ActualStepModel] | None = None
+    """The tool calls in order."""
     actual_answer: Any = None
+    """The agent's answer."""
     error: Any = None
+    """Why the agent failed; a response with it is an error sample."""
     input_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Tokens of all prompts."""
     output_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Tokens of all model answers."""
     total_tokens: Annotated[int, Field(ge=0)] | None = None
+    """All tokens."""
     elapsed_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Seconds from question to answer."""

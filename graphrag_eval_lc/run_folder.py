@@ -73,17 +73,7 @@ class RunFolder:
         return Journal(self.path / RESPONSES_FILE)
 
     def _replace(self, name: str, parts: Iterable[str]) -> None:
-        """Write a file beside its place and move it there, so that a reader never sees half of it."""
-        target = self.path / name
-        partial = target.with_name(f"{name}.partial")
-        try:
-            with partial.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(parts)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(target)
-        except OSError as problem:
-            raise _cannot_write(target, problem) from problem
+        _write(self.path / name, parts)
 
 
 class Journal:
@@ -115,6 +105,30 @@ class Journal:
             self._file.flush()
         except OSError as problem:
             raise _cannot_write(self._path, problem) from problem
+
+
+def write_yaml(path: Path, value: Any, *, overwrite: bool = False) -> None:
+    """Write a YAML file as a whole.
+
+    Raises:
+        RunFolderError: The file cannot be written, or exists and may not be replaced.
+    """
+    if path.exists() and not overwrite:
+        raise RunFolderError("the file exists already", path=path, mend="Give another one, or pass --overwrite.")
+    _write(path, [yaml_text(value)])
+
+
+def _write(target: Path, parts: Iterable[str]) -> None:
+    """Write a file beside its place and move it there, so that a reader never sees half of it."""
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except OSError as problem:
+        raise _cannot_write(target, problem) from problem
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -155,8 +169,16 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
         return True
 
 
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Write queries and other texts of several lines as blocks, which people can read."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def yaml_text(value: Any) -> str:
-    """Write aggregates as YAML, in the order of their keys."""
+    """Write a value as YAML, in the order of its keys."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 

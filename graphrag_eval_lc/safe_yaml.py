@@ -1,7 +1,6 @@
 """Parsing YAML that may come from anywhere: nothing is run, and no trick with depth or aliases holds it up."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -15,9 +14,9 @@ MAX_DEPTH = 200
 MAX_EXPANDED_VALUES = 50_000_000
 MAX_MERGED_KEYS = 100_000
 
-# A block level takes a column, so only a line with this much indentation or this many dashes can be too deep.
-_DEEP_BLOCK = re.compile(rf"^[ \t?:-]{{{MAX_DEPTH},}}", re.MULTILINE)
-_BRACKET = re.compile(r"[\[\]{}]")
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep.
+_INDENTATION = bytes(0x20 if byte in b" \t?:-" else 0x2E for byte in range(256))
 
 _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -63,21 +62,55 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
     return value
 
 
-def line_of(file: TextFile, location: Sequence[str | int]) -> int | None:
-    """Find the line on which the value at ``location`` (keys and indices) begins, or its nearest parent's.
+class LineIndex:
+    """The lines on which the values of a YAML or JSON file begin; for messages only.
 
-    It parses the text a second time, so it is for error messages only. JSON is found too, as a kind of YAML.
+    It parses the text a second time, so it is made when there is something to tell.
+
+    Args:
+        file: The file; JSON is read too, as a kind of YAML.
     """
-    try:
-        node = yaml.compose(file.text, Loader=_RecordLoader)
-    except yaml.YAMLError:
-        return None
-    for part in location:
-        child = _child(node, part)
-        if child is None:
-            break
-        node = child
-    return node.start_mark.line + 1 if node is not None else None
+
+    def __init__(self, file: TextFile) -> None:
+        try:
+            self._root: yaml.Node | None = yaml.compose(file.text, Loader=_RecordLoader)
+        except yaml.YAMLError:
+            self._root = None
+
+    def line_of(self, location: Sequence[str | int]) -> int | None:
+        """Give the line of the value at ``location`` (keys and indices), or of its nearest parent."""
+        node = self._root
+        for part in location:
+            child = _child(node, part)
+            if child is None:
+                break
+            node = child
+        return node.start_mark.line + 1 if node is not None and node.start_mark else None
+
+    def repeated_keys(self) -> Iterator[tuple[str, int]]:
+        """Give each key that stands twice in one mapping, with its second line; YAML keeps only the last value."""
+        nodes = [self._root] if self._root is not None else []
+        seen_nodes: set[int] = set()
+        while nodes:
+            node = nodes.pop()
+            if id(node) in seen_nodes or not isinstance(node, yaml.CollectionNode):
+                continue
+            seen_nodes.add(id(node))
+            if isinstance(node, yaml.SequenceNode):
+                nodes.extend(reversed(node.value))
+                continue
+            keys: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys and key.start_mark:
+                    yield key.value, key.start_mark.line + 1
+                if isinstance(key, yaml.ScalarNode):
+                    keys.add(key.value)
+            nodes.extend(value for _, value in reversed(node.value))
+
+
+def line_of(file: TextFile, location: Sequence[str | int]) -> int | None:
+    """Find the line on which the value at ``location`` begins, or its nearest parent's; for a single message."""
+    return LineIndex(file).line_of(location)
 
 
 def _child(node: yaml.Node | None, part: str | int) -> yaml.Node | None:
@@ -104,7 +137,8 @@ def _syntax_error(
 
 
 def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
-    if not (_DEEP_BLOCK.search(file.text) or _bracket_depth(file.text) > MAX_DEPTH):
+    text = file.text.encode("utf-8", "replace")
+    if b" " * MAX_DEPTH not in text.translate(_INDENTATION) and _bracket_depth(text) <= MAX_DEPTH:
         return
     depth = 0
     for event in yaml.parse(file.text, Loader=_RecordLoader):
@@ -121,18 +155,20 @@ def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> N
             depth -= 1
 
 
-def _bracket_depth(text: str) -> int:
-    """Give an upper bound of the depth by brackets alone, those inside of strings included."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return 0
-    deepest = depth = 0
-    for match in _BRACKET.finditer(text):
-        if match.group() in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        else:
-            depth = max(0, depth - 1)
-    return deepest
+def _bracket_depth(text: bytes) -> int:
+    """Give an upper bound of the depth by brackets alone, those inside of strings included.
+
+    Innermost pairs are taken away level by level; brackets that find no partner may all be open at once.
+    """
+    brackets = text.translate(None, _NO_BRACKETS)
+    depth = 0
+    while depth <= MAX_DEPTH:
+        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(inner) == len(brackets):
+            return depth + inner.count(b"[") + inner.count(b"{")
+        brackets = inner
+        depth += 1
+    return depth
 
 
 def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.graph_events import is_handoff, is_interrupt
+from graphrag_eval_lc.capture.messages import question_in
 from graphrag_eval_lc.capture.outputs import (
     args_snapshot,
     document_value,
@@ -85,6 +86,8 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, tags)
             if run is not None and (run.is_root or run.is_node) and not run.record.has_ended:
+                if run.is_root:
+                    run.record.question = question_in(inputs)
                 run.record.node_started(inputs, run.scope, run.outer_step)
 
     @_harmless

@@ -154,6 +154,31 @@ def has_structured_response(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get("structured_response") is not None
 
 
+def question_in(inputs: Any) -> str | None:
+    """Give what a root run is asked: its input where that is a text, else the last message of the user."""
+    if isinstance(inputs, str):
+        return inputs
+    messages = inputs.get("messages") if isinstance(inputs, Mapping) else inputs
+    if not isinstance(messages, (list, tuple)):
+        return None
+    for item in reversed(messages):
+        role, content = _role_and_content(item)
+        if role in ("human", "user"):
+            return content if isinstance(content, str) else None
+    return None
+
+
+def _role_and_content(item: Any) -> tuple[Any, Any]:
+    """Give role and content of a message in any of the forms that LangChain takes: object, dict, pair, bare text."""
+    if isinstance(item, BaseMessage):
+        return item.type, item.content
+    if isinstance(item, Mapping):
+        return item.get("role", item.get("type")), item.get("content")
+    if isinstance(item, (list, tuple)) and len(item) == 2:
+        return item[0], item[1]
+    return ("user", item) if isinstance(item, str) else (None, None)
+
+
 def answer_in(output: Any, seen: SeenMessages) -> str | None:
     """Give the answer in a root run's output: the last model message of this run that asks for no tool.
 

@@ -63,6 +63,9 @@ def response_from(records: Sequence[RunRecord], question_id: str | None) -> Resp
     last = records[-1]
     error = last.error if last.has_ended else _NOT_ENDED
     response: Response = {} if question_id is None else {"question_id": question_id}
+    question = next((record.question for record in records if record.question is not None), None)
+    if question is not None:
+        response["question_text"] = question
     response["status"] = "success" if error is None else "error"
     if error is not None:
         response["error"] = error

@@ -50,6 +50,7 @@ class RunRecord:
         self.steps: list[Step] = []
         self.model_calls: list[OpenModelCall] = []
         self.warnings: dict[str, None] = {}
+        self.question: str | None = None
         self.answer: str | None = None
         self.error: str | None = None
         self.is_paused = False

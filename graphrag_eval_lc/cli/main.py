@@ -8,8 +8,10 @@ from rich.console import Console
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.demo import demo
+from graphrag_eval_lc.cli.draft_dataset import draft_dataset
 from graphrag_eval_lc.cli.run import run
 from graphrag_eval_lc.cli.score import score
+from graphrag_eval_lc.cli.validate import validate
 from graphrag_eval_lc.errors import GraphRAGEvalError
 
 EXIT_ERROR = 2
@@ -27,6 +29,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(run)
 app.command()(score)
+app.command()(validate)
+app.command(name="draft-dataset")(draft_dataset)
 
 
 def _print_version(wanted: bool) -> None:

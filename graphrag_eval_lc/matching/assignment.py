@@ -10,7 +10,8 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
     """Assign to each reference step at most one actual step, each used once, with the highest total score.
 
     Of assignments with equal totals the one that fulfils more reference steps wins; of those the one with the later
-    actual steps (its earliest actual step is the latest possible, then its second earliest, and so on).
+    actual steps (its earliest actual step is the latest possible, then its second earliest, and so on); of those the
+    one that gives later reference steps the later actual steps.
 
     Args:
         scores: For each reference step the scores above 0 by the index of the actual step.
@@ -28,8 +29,11 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
     if len(scores) == 1:
         return [max(scores[0], key=lambda index: (round(scores[0][index] * _SCALE), index))]
     weights = [
-        [_weight(row.get(index, 0.0), rank, len(columns), len(scores)) for rank, index in enumerate(columns)]
-        for row in scores
+        [
+            _weight(scores[row].get(index, 0.0), row, rank, len(scores), len(columns))
+            for rank, index in enumerate(columns)
+        ]
+        for row in range(len(scores))
     ]
     chosen = _maximum_weight(weights)
     return [
@@ -38,15 +42,17 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
     ]
 
 
-def _weight(score: float, rank: int, columns: int, rows: int) -> int:
-    """Pack score, number of matches and lateness into one whole number, the first in the highest digits.
+def _weight(score: float, row: int, rank: int, rows: int, columns: int) -> int:
+    """Pack score, number of matches, lateness and order into one whole number, the first in the highest digits.
 
-    An actual step of rank r costs 2^(columns - 1 - r): an earlier one costs more than all later ones together.
+    An actual step of rank r costs 2^(columns - 1 - r): an earlier one costs more than all later ones together. Order
+    is the product of both places, whose sum is highest where later reference steps have later actual steps.
     """
     if score <= 0:
         return 0
     match = 1 << columns
-    return (max(1, round(score * _SCALE)) * match * (rows + 1)) + match - (1 << (columns - 1 - rank))
+    weight = max(1, round(score * _SCALE)) * match * (rows + 1) + match - (1 << (columns - 1 - rank))
+    return weight * (rows * rows * columns + 1) + (row + 1) * (rank + 1)
 
 
 def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:

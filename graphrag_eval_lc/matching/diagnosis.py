@@ -1,8 +1,9 @@
 """Why a reference step is fulfilled or not: the nearest actual step, for people to read."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.comparison import Comparison, StepView
 
 _SHOWN_ERROR = 160
@@ -28,8 +29,7 @@ class StepDiagnosis:
 
 
 def diagnosis_of(
-    reference: StepView,
-    compared: Mapping[int, Comparison],
+    candidates: Candidates,
     actual_steps: Sequence[StepView],
     *,
     matched: int | None,
@@ -39,23 +39,23 @@ def diagnosis_of(
     """Say what became of one reference step.
 
     Args:
-        reference: The reference step.
-        compared: Its comparisons by index of the actual step.
+        candidates: The reference step with the actual steps that may fulfil it.
         actual_steps: All actual steps.
         matched: The index of the step that fulfils it, if one does.
         taken: The indices of all steps that fulfil some reference step.
         before: The index that its match had to come before; None where its group is not scored.
     """
     if matched is not None:
-        explanation = compared[matched].explain()
-        return _diagnosis(actual_steps, matched, compared[matched].score, explanation.reason, matched=True)
+        comparison = candidates[matched]
+        return _diagnosis(actual_steps, matched, comparison.score, comparison.explain().reason, matched=True)
     failed = [
         index
         for index, step in enumerate(actual_steps)
-        if step.get("name") == reference.get("name") and step.get("status") != "success"
+        if step.get("name") in candidates.names and step.get("status") != "success"
     ]
+    compared = candidates.latest_best()
     if not compared:
-        return _without_comparison(reference, actual_steps, failed)
+        return _without_comparison(candidates.names, actual_steps, failed)
     nearest, score, reason = _nearest(compared)
     if score > 0:
         reason = f"{_why_uncounted(nearest, taken, before)}: {reason}"
@@ -66,11 +66,13 @@ def diagnosis_of(
 
 def _nearest(compared: Mapping[int, Comparison]) -> tuple[int, float, str]:
     best_score = max(comparison.score for comparison in compared.values())
-    candidates = [
-        (index, comparison.explain()) for index, comparison in compared.items() if comparison.score == best_score
-    ]
-    index, explanation = max(candidates, key=lambda candidate: (candidate[1].closeness, candidate[0]))
-    return index, best_score, explanation.reason
+    best = {index: comparison for index, comparison in compared.items() if comparison.score == best_score}
+    if best_score > 0:
+        index = max(best)
+        return index, best_score, best[index].explain().reason
+    explained = {index: comparison.explain() for index, comparison in best.items()}
+    index = max(explained, key=lambda index: (explained[index].closeness, index))
+    return index, best_score, explained[index].reason
 
 
 def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
@@ -83,8 +85,10 @@ def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
     return "fits, but another assignment scores higher"
 
 
-def _without_comparison(reference: StepView, actual_steps: Sequence[StepView], failed: list[int]) -> StepDiagnosis:
-    name = reference.get("name")
+def _without_comparison(
+    fulfilling: Collection[str], actual_steps: Sequence[StepView], failed: list[int]
+) -> StepDiagnosis:
+    name = " or ".join(sorted(fulfilling))
     if failed:
         reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
         return _diagnosis(actual_steps, failed[-1], 0.0, reason, matched=False)

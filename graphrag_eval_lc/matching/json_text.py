@@ -53,9 +53,7 @@ def match_texts(reference: StepView, actual: StepView) -> Comparison:
 
 
 def are_json_equal(left: Any, right: Any) -> bool:
-    """Tell whether two JSON values are equal: numbers by value, true and 1 apart, NaN equal to NaN."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
+    """Tell whether two JSON values are equal: numbers by value, true as 1 (as in graphrag-eval), NaN equal to NaN."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(are_json_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):

@@ -1,6 +1,6 @@
 """Which matcher compares a reference step with an actual one: by step name, by media type, or both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from graphrag_eval_lc.errors import MatcherError
@@ -10,10 +10,13 @@ Matcher = Callable[[StepView, StepView], Comparison | float]
 MatcherT = TypeVar("MatcherT", bound=Matcher)
 
 _matchers: dict[tuple[str | None, str | None], Matcher] = {}
+_fulfilled_by: dict[str, frozenset[str]] = {}
 
 
-def register_matcher(*, name: str | None = None, media_type: str | None = None) -> Callable[[MatcherT], MatcherT]:
-    """Register a function that compares a reference step with an actual step of the same name.
+def register_matcher(
+    *, name: str | None = None, media_type: str | None = None, fulfilled_by: Iterable[str] = ()
+) -> Callable[[MatcherT], MatcherT]:
+    """Register a function that compares a reference step with an actual step, by default one of the same name.
 
     The function gets both steps as read-only mappings and gives a score from 0 to 1, or a Comparison that has a
     reason too. It may raise UnreadableOutput; that, like any other exception, scores 0 and becomes the reason.
@@ -23,12 +26,14 @@ def register_matcher(*, name: str | None = None, media_type: str | None = None) 
     Args:
         name: The step name, such as ``sparql_query``; None for every name.
         media_type: The reference step's ``output_media_type``; None for every one.
+        fulfilled_by: The names of the steps that may fulfil a reference step of this name, in place of its own: a
+            search or a query fulfils ``iri_discovery``.
 
     Returns:
         A decorator.
 
     Raises:
-        MatcherError: Neither a name nor a media type is given.
+        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name.
 
     Example:
         >>> @register_matcher(name="count_rows")
@@ -37,9 +42,14 @@ def register_matcher(*, name: str | None = None, media_type: str | None = None) 
     """
     if name is None and media_type is None:
         raise MatcherError("a matcher needs a name or a media type", mend="Call register_matcher(name=…).")
+    others = frozenset(fulfilled_by)
+    if others and name is None:
+        raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
 
     def register(matcher: MatcherT) -> MatcherT:
         _matchers[name, media_type] = matcher
+        if name is not None:
+            _fulfilled_by[name] = others
         return matcher
 
     return register
@@ -49,6 +59,11 @@ def matcher_for(name: str, media_type: str | None, default: Matcher) -> Matcher:
     """Give the most specific matcher for a reference step, or ``default``."""
     keys = ((name, media_type), (name, None), (None, media_type))
     return next((_matchers[key] for key in keys if key in _matchers), default)
+
+
+def names_that_fulfil(name: str) -> frozenset[str]:
+    """Give the names of the actual steps that may fulfil a reference step of this name."""
+    return _fulfilled_by.get(name) or frozenset({name})
 
 
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:

@@ -1,5 +1,6 @@
 """Matching the reference steps of one question with the steps that the agent took."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,10 +8,9 @@ from typing import Any
 
 from graphrag_eval_lc.config import Scoring, SparqlConfig
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.comparison import Comparison, StepView
+from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.comparison import StepView
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis, diagnosis_of
-from graphrag_eval_lc.matching.json_text import match_texts
-from graphrag_eval_lc.matching.registry import comparison_of, matcher_for
 
 Group = Sequence[Mapping[str, Any]]
 
@@ -41,6 +41,8 @@ class StepsMatch:
         steps_score: 0 to 1; None where there are no reference steps to score.
         matches: The matches of the scored groups, by group and reference step.
         unreadable: By index of the actual step: why its output could not be compared although the call succeeded.
+        repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
+        failed: The indices of the steps that failed.
     """
 
     def __init__(self, pairs: "_Pairs", scoring: Scoring) -> None:
@@ -50,9 +52,11 @@ class StepsMatch:
         self.matches: list[Match] = [
             Match(group, reference, actual, comparison.score, comparison.explain().reason)
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
-            for comparison in (pairs.compared[group][reference][actual],)
+            for comparison in (pairs.candidates[group][reference][actual],)
         ]
         self.unreadable: dict[int, str] = pairs.unreadable
+        self.repeated = _repeated_steps(pairs.actual_steps)
+        self.failed = [index for index, step in enumerate(pairs.actual_steps) if step.get("status") != "success"]
 
     @cached_property
     def diagnosis(self) -> list[list[StepDiagnosis]]:
@@ -60,16 +64,25 @@ class StepsMatch:
         return [
             [
                 diagnosis_of(
-                    reference,
-                    self._pairs.compared[group][index],
+                    candidates,
                     self._pairs.actual_steps,
                     matched=self._chosen.actual_of.get((group, index)),
                     taken=self._chosen.taken,
                     before=self._chosen.before.get(group),
                 )
-                for index, reference in enumerate(references)
+                for index, candidates in enumerate(references)
             ]
-            for group, references in enumerate(self._pairs.groups)
+            for group, references in enumerate(self._pairs.candidates)
+        ]
+
+    @property
+    def extra(self) -> list[int]:
+        """The indices of the successful steps that fit no reference step of any group, scored or not."""
+        fitting = {step.nearest for group in self.diagnosis for step in group if step.score > 0}
+        return [
+            index
+            for index, step in enumerate(self._pairs.actual_steps)
+            if step.get("status") == "success" and index not in fitting
         ]
 
 
@@ -79,6 +92,7 @@ def match_steps(
     *,
     scoring: Scoring = "last_group",
     sparql: SparqlConfig | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> StepsMatch:
     """Match the steps of an agent with the groups of reference steps, in the way that gives the best score.
 
@@ -92,40 +106,57 @@ def match_steps(
             of that over the groups, walking back from the last; an earlier group may match only steps before the
             earliest one matched so far; after a group that is not matched in full the rest scores 0.
         sparql: Defaults for the keys of SPARQL reference steps.
+        names: Step names by tool name, for tools that are called otherwise than the reference steps.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
         >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
         1.0
     """
-    return StepsMatch(_Pairs(reference_steps, actual_steps, sparql or SparqlConfig()), scoring)
+    return StepsMatch(_Pairs(reference_steps, actual_steps, sparql or SparqlConfig(), names or {}), scoring)
 
 
 class _Pairs:
-    """Every reference step compared with every actual step that may fulfil it."""
+    """The reference steps of all groups, each with the actual steps that may fulfil it."""
 
     def __init__(
-        self, reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], sparql: SparqlConfig
+        self,
+        reference_steps: Sequence[Group],
+        actual_steps: Sequence[Mapping[str, Any]],
+        sparql: SparqlConfig,
+        names: Mapping[str, str],
     ) -> None:
         defaults = sparql.model_dump()
-        self.groups = [[StepView(step, defaults) for step in group] for group in reference_steps]
-        self.actual_steps = [StepView(step) for step in actual_steps]
+        self.actual_steps = [StepView(_renamed(step, names)) for step in actual_steps]
         self.unreadable: dict[int, str] = {}
-        self.compared: list[list[dict[int, Comparison]]] = [
-            [self._comparisons(reference) for reference in group] for group in self.groups
+        self.candidates = [
+            [Candidates(StepView(step, defaults), self.actual_steps, self.unreadable) for step in group]
+            for group in reference_steps
         ]
 
-    def _comparisons(self, reference: StepView) -> dict[int, Comparison]:
-        """Compare one reference step; steps of other names and failed ones cannot fulfil it and are left out."""
-        name = reference.get("name")
-        matcher = matcher_for(str(name), reference.get("output_media_type"), match_texts)
-        compared: dict[int, Comparison] = {}
-        for index, actual in enumerate(self.actual_steps):
-            if actual.get("status") == "success" and actual.get("name") == name:
-                compared[index] = comparison = comparison_of(matcher, reference, actual)
-                if comparison.unreadable:
-                    self.unreadable.setdefault(index, comparison.unreadable)
-        return compared
+
+def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Give the indices of the steps that call the same tool with the same arguments as an earlier one."""
+    seen: set[tuple[str, str]] = set()
+    repeated = []
+    for index, step in enumerate(actual_steps):
+        call = (str(step.get("name")), _call_text(step.get("args")))
+        if call in seen:
+            repeated.append(index)
+        seen.add(call)
+    return repeated
+
+
+def _call_text(args: Any) -> str:
+    try:
+        return json.dumps(args, sort_keys=True, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return repr(args)
+
+
+def _renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    name = step.get("name")
+    return {**step, "name": names[name]} if isinstance(name, str) and name in names else step
 
 
 class _Chosen:
@@ -145,11 +176,12 @@ class _Chosen:
 
     def fill(self, pairs: _Pairs, group: int, before: int) -> float:
         """Match one group in the best way and give its score, 0 to 1."""
-        references = pairs.compared[group]
-        scores = [
-            {index: pair.score for index, pair in row.items() if index < before and pair.score > 0}
-            for row in references
+        references = pairs.candidates[group]
+        compared = [
+            candidates.latest_best(before) if len(references) == 1 else candidates.compared(before)
+            for candidates in references
         ]
+        scores = [{index: pair.score for index, pair in row.items() if pair.score > 0} for row in compared]
         self.before[group] = before
         total = 0.0
         for reference, actual in enumerate(best_assignment(scores)):
@@ -160,7 +192,7 @@ class _Chosen:
 
 
 def _last_group(pairs: _Pairs) -> _Chosen:
-    filled = [group for group, references in enumerate(pairs.groups) if references]
+    filled = [group for group, references in enumerate(pairs.candidates) if references]
     chosen = _Chosen(None)
     if filled:
         chosen.score = chosen.fill(pairs, filled[-1], len(pairs.actual_steps))
@@ -168,14 +200,14 @@ def _last_group(pairs: _Pairs) -> _Chosen:
 
 
 def _all_groups(pairs: _Pairs) -> _Chosen:
-    filled = [group for group, references in enumerate(pairs.groups) if references]
+    filled = [group for group, references in enumerate(pairs.candidates) if references]
     chosen = _Chosen(None)
     if not filled:
         return chosen
     before, total = len(pairs.actual_steps), 0.0
     for group in reversed(filled):
         total += chosen.fill(pairs, group, before)
-        matched = [chosen.actual_of.get((group, index)) for index in range(len(pairs.groups[group]))]
+        matched = [chosen.actual_of.get((group, index)) for index in range(len(pairs.candidates[group]))]
         if None in matched:
             break
         before = min(index for index in matched if index is not None)

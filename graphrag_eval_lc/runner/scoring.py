@@ -55,7 +55,8 @@ def score_responses(
 
     Raises:
         DatasetError: The dataset cannot be read or breaks the format.
-        ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with question ids.
+        ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
+            question ids.
         ConfigError: The config has a key or value that does not exist.
         RunFolderError: The folder cannot be written, or holds a run already.
     """

@@ -11,7 +11,10 @@ from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.reading import read_text
 from graphrag_eval_lc.safe_yaml import parse_yaml
 
-RUNS = [pytest.param("substations", "last_group", 190, id="substations")]
+RUNS = [
+    pytest.param("substations", "last_group", 190, id="substations"),
+    pytest.param("timeseries", "all_groups", 60, id="timeseries"),
+]
 
 
 def evaluated(folder: Path, scoring: str) -> list[dict[str, Any]]:

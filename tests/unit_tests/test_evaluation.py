@@ -50,6 +50,7 @@ def test_result_has_graphrag_evals_keys_in_order_then_the_further_ones() -> None
         "total_tokens",
         "elapsed_sec",
         "steps_diagnosis",
+        "steps_counts",
         "parameter_bindings",
         "llm_calls",
     ]
@@ -62,6 +63,22 @@ def test_match_is_written_into_the_copy_of_the_reference_step() -> None:
     assert result["steps_diagnosis"] == [
         [{"score": 1.0, "matched": True, "reason": "the same text", "nearest": "call_1"}]
     ]
+
+
+def test_steps_that_were_not_needed_are_counted_and_cost_nothing() -> None:
+    failed = STEP | {"id": "call_0", "status": "error", "error": "timeout"}
+    other = {"name": "search", "args": {}, "id": "call_2", "status": "success", "output": "nothing"}
+    result = result_of(RESPONSE | {"actual_steps": [failed, STEP, STEP, other]})
+    assert result["steps_score"] == 1.0
+    assert result["steps_counts"] == {"extra": 2, "repeated": 2, "failed": 1}
+
+
+def test_tools_are_mapped_to_step_names_by_the_config() -> None:
+    renamed = RESPONSE | {"actual_steps": [STEP | {"name": "find_place"}]}
+    result = result_of(renamed, {"steps": {"names": {"find_place": "lookup"}}})
+    assert result["steps_score"] == 1.0
+    assert result["actual_steps"][0]["name"] == "find_place"
+    assert result_of(renamed)["steps_score"] == 0.0
 
 
 def test_nothing_that_is_passed_in_is_changed() -> None:

@@ -1,0 +1,13 @@
+"""Comparing SPARQL 1.1 JSON results: rows as tuples, whatever the columns are called."""
+
+from graphrag_eval_lc.matching.sparql.comparison import SparqlComparison, compare_sparql_results
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.sparql.steps import match_sparql_steps
+
+__all__ = [
+    "SparqlComparison",
+    "SparqlResults",
+    "compare_sparql_results",
+    "match_sparql_steps",
+    "parse_sparql_results",
+]

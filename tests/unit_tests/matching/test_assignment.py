@@ -31,14 +31,14 @@ def rank(row_scores: list[dict[int, float]], assignment: list[int | None]) -> tu
         pytest.param([{0: 1.0, 2: 1.0}], [2], id="of equal ones the later"),
         pytest.param([{0: 0.5, 2: 0.4}], [0], id="the better goes before the later"),
         pytest.param([{0: 1.0, 1: 1.0}, {1: 1.0}], [0, 1], id="not the first that fits"),
-        pytest.param([{0: 1.0}, {0: 1.0}], [0, None], id="each actual step once"),
+        pytest.param([{0: 1.0}, {0: 1.0}], [None, 0], id="each actual step once, and for the later reference step"),
+        pytest.param([{0: 1.0, 1: 1.0}, {0: 1.0, 1: 1.0}], [0, 1], id="later steps for later reference steps"),
         pytest.param([{0: 1.0, 1: 0.5}, {0: 0.5}], [1, 0], id="of equal totals the one that fulfils more"),
         pytest.param([{0: 1.0, 3: 1.0}, {0: 1.0, 1: 1.0, 3: 1.0}], [3, 1], id="the earliest as late as can be"),
     ],
 )
 def test_best_assignment(row_scores: list[dict[int, float]], assignment: list[int | None]) -> None:
-    chosen = best_assignment(row_scores)
-    assert rank(row_scores, chosen) == rank(row_scores, assignment)
+    assert best_assignment(row_scores) == assignment
 
 
 @given(rows)

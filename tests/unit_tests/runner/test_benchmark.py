@@ -42,7 +42,7 @@ def test_folder_holds_the_run(echo_agent: Runnable[Any, Any], tmp_path: Path) ->
     assert record["label"] == "first"
     assert record["dataset"]["path"] == str(path)
     assert (record["dataset"]["templates"], record["dataset"]["questions"]) == (1, 3)
-    assert record["config"]["steps"] == {"scoring": "last_group"}
+    assert record["config"]["steps"]["scoring"] == "last_group"
     assert record["times"]["elapsed_sec"] >= 0
     assert record["totals"]["number_of_samples"] == 3
 

@@ -1,0 +1,63 @@
+"""The actual steps that may fulfil one reference step, compared with it only when it matters."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphrag_eval_lc.matching.comparison import Comparison, StepView
+from graphrag_eval_lc.matching.json_text import match_texts
+from graphrag_eval_lc.matching.registry import comparison_of, matcher_for, names_that_fulfil
+
+
+class Candidates:
+    """The successful steps of the right name for one reference step; others cannot fulfil it.
+
+    Args:
+        reference: The reference step.
+        actual_steps: All actual steps.
+        unreadable: Takes up, by index of the actual step, why an output could not be compared.
+    """
+
+    def __init__(self, reference: StepView, actual_steps: Sequence[StepView], unreadable: dict[int, str]) -> None:
+        name = str(reference.get("name"))
+        self.reference = reference
+        self.names = names_that_fulfil(name)
+        self._actual_steps = actual_steps
+        self._unreadable = unreadable
+        self._matcher = matcher_for(name, reference.get("output_media_type"), match_texts)
+        self._compared: dict[int, Comparison] = {}
+        self._indices = [
+            index
+            for index, step in enumerate(actual_steps)
+            if step.get("status") == "success" and step.get("name") in self.names
+        ]
+        for index in self._indices:
+            if _is_no_json(actual_steps[index].get("output")):
+                self[index]  # compared at once, so that it is told whether or not the score needs it
+
+    def __getitem__(self, index: int) -> Comparison:
+        """Give the comparison with one of the steps."""
+        if index not in self._compared:
+            comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
+            if comparison.unreadable:
+                self._unreadable.setdefault(index, comparison.unreadable)
+            self._compared[index] = comparison
+        return self._compared[index]
+
+    def compared(self, before: int | None = None) -> dict[int, Comparison]:
+        """Give the comparisons with all steps before an index."""
+        return {index: self[index] for index in self._indices if before is None or index < before}
+
+    def latest_best(self, before: int | None = None) -> dict[int, Comparison]:
+        """Give the comparisons from the last step back to the first that fits in full, which no other can beat."""
+        return dict(self._back_to_full_score(before))
+
+    def _back_to_full_score(self, before: int | None) -> Iterator[tuple[int, Comparison]]:
+        for index in reversed(self._indices):
+            if before is None or index < before:
+                yield index, self[index]
+                if self[index].score == 1.0:
+                    return
+
+
+def _is_no_json(output: Any) -> bool:
+    return not isinstance(output, str) or output.lstrip()[:1] not in {"{", "["}

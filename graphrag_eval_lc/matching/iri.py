@@ -1,0 +1,52 @@
+"""Comparing IRI discovery: whether a step that searched or queried came upon the IRI."""
+
+import re
+
+from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.sparql.results import SparqlResults
+
+# What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
+_IRI_CHARACTER = r"[^\s<>\"'{}|\\^`,;()\[\]]"
+
+
+def match_iri_discovery_steps(reference: StepView, actual: StepView) -> Comparison:
+    """Score 1 where the reference step's IRI stands in the actual step's output.
+
+    In the results of an ``autocomplete_search`` it must be a URI binding; in the output of any other step it may
+    stand anywhere, but only as a whole term: ``urn:a`` does not stand in ``urn:ab``.
+    """
+    iri = reference.get("output")
+    if not isinstance(iri, str) or not iri:
+        return explained(0.0, "the reference step names no IRI as its output")
+    output = actual.get("output")
+    if not isinstance(output, str):
+        return explained(0.0, "there is no output")
+    if iri not in output and "\\" not in output:
+        return _missing(iri, actual)
+    try:
+        results = actual.parsed(parse_sparql_results)
+    except UnreadableOutput as problem:
+        return _in_text(iri, output, actual, str(problem))
+    found = _holds_term(results, iri, only_uris=actual.get("name") == "autocomplete_search")
+    return explained(1.0, f"{iri} is in the output") if found else _missing(iri, actual)
+
+
+def _in_text(iri: str, output: str, actual: StepView, problem: str) -> Comparison:
+    """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
+    if actual.get("name") == "autocomplete_search":
+        return explained(0.0, problem, unreadable=problem)
+    whole = rf"(?<!{_IRI_CHARACTER}){re.escape(iri)}(?!(?:\.(?!\s|$)|(?!\.){_IRI_CHARACTER}))"
+    return explained(1.0, f"{iri} is in the output") if re.search(whole, output) else _missing(iri, actual)
+
+
+def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
+    for column in results.columns.values():
+        for row, text in enumerate(column.texts):
+            if text == iri and (not only_uris or column.kind(row) == "uri"):
+                return True
+    return False
+
+
+def _missing(iri: str, actual: StepView) -> Comparison:
+    return Comparison(0.0, lambda: Explanation(f"{iri} is not in the output of {actual.get('name')}", 0.0))

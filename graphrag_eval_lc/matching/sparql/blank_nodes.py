@@ -1,0 +1,197 @@
+"""Equality of rows up to one renaming of the blank nodes.
+
+Blank nodes are coloured by the rows that they stand in, and by the colours of the other blank nodes there, until the
+colours settle. Nodes of a colour of their own are paired at once. What is left falls apart into groups of nodes
+that share rows; groups of the same colours are paired by a backtracking search inside each pair of groups.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from graphrag_eval_lc.matching.sparql.budget import Budget
+from graphrag_eval_lc.matching.sparql.cells import DetailedCodes
+from graphrag_eval_lc.matching.sparql.node_colours import Edge, Graph
+from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, can_be_paired, row_groups_agree
+
+Renaming: TypeAlias = dict[int, int]
+"""Reference nodes to actual nodes."""
+
+
+def rows_agree_in_detail(
+    reference: Iterable[Row], actual: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+) -> bool:
+    """Tell whether rows of detailed codes agree whose coarse rows are known to.
+
+    Args:
+        reference: Rows of detailed codes.
+        actual: The same of the other side; blank nodes have names of their own.
+        rows_as: ``set`` or ``bag``.
+        codes: Tells which codes are equal.
+        budget: Counts the steps.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    mine, others = list(reference), list(actual)
+    if rows_as == "set":
+        mine, others = list(dict.fromkeys(mine)), list(dict.fromkeys(others))
+    budget.spend(len(mine) + len(others))
+    plain = [row for row in mine if min(row) >= 0]
+    other_plain = [row for row in others if min(row) >= 0]
+    if not row_groups_agree(plain, other_plain, rows_as, codes, budget):
+        return False
+    if len(plain) == len(mine):
+        return True
+    return _Search(
+        [row for row in mine if min(row) < 0], [row for row in others if min(row) < 0], rows_as, codes, budget
+    ).finds_renaming()
+
+
+class _Search:
+    def __init__(
+        self, mine: list[Row], others: list[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+    ) -> None:
+        self.rows_as = rows_as
+        self.codes = codes
+        self.budget = budget
+        self.is_exact = not any(map(codes.is_inexact_row, mine)) and not any(map(codes.is_inexact_row, others))
+        self.graph = Graph(budget)
+        self.mine = self._add(mine, 0)
+        self.others = self._add(others, 1)
+        self.other_edges = set(self.others)
+        self.edges_at: defaultdict[tuple[int, int, int], list[Edge]] | None = None
+
+    def _add(self, rows: list[Row], side: int) -> dict[Edge, list[Row]]:
+        """Add one side's rows to the graph; rows that differ in inexact cells only are one edge."""
+        coarse: defaultdict[Row, list[Row]] = defaultdict(list)
+        for row in rows:
+            coarse[self.codes.coarse_row(row)].append(row)
+        return {
+            self.graph.add(row, len(detailed) if self.rows_as == "bag" else 1, side): detailed
+            for row, detailed in coarse.items()
+        }
+
+    def finds_renaming(self) -> bool:
+        """Tell whether some renaming makes the rows agree."""
+        graph = self.graph
+        if len(self.mine) != len(self.others) or len(graph.nodes[0]) != len(graph.nodes[1]):
+            return False
+        graph.refine_colours()
+        colours = graph.colours
+        if Counter(colours[node] for node in graph.nodes[0]) != Counter(colours[node] for node in graph.nodes[1]):
+            return False
+        fixed = self._nodes_of_own_colour()
+        if not self._fits([edge for edge in self.mine if all(node in fixed for node in edge.nodes)], fixed):
+            return False
+        alike: defaultdict[tuple[int, ...], list[list[int]]] = defaultdict(list)
+        for group in graph.groups(1, set(fixed.values())):
+            alike[self._colours_of(group)].append(group)
+        groups: defaultdict[tuple[int, ...], list[list[int]]] = defaultdict(list)
+        for group in graph.groups(0, set(fixed)):
+            groups[self._colours_of(group)].append(group)
+        return all(self._can_be_paired(mine, alike.get(colour, []), fixed) for colour, mine in groups.items())
+
+    def _nodes_of_own_colour(self) -> Renaming:
+        mine, others = self.graph.nodes
+        members: defaultdict[int, list[int]] = defaultdict(list)
+        for node in (*mine, *others):
+            members[self.graph.colours[node]].append(node)
+        return {nodes[0]: nodes[1] for nodes in members.values() if len(nodes) == 2}
+
+    def _colours_of(self, group: list[int]) -> tuple[int, ...]:
+        return tuple(sorted(self.graph.colours[node] for node in group))
+
+    def _can_be_paired(self, mine: list[list[int]], others: list[list[int]], fixed: Renaming) -> bool:
+        if len(mine) != len(others):
+            return False
+        if not self.is_exact:
+            partners = [
+                [at for at, other in enumerate(others) if self._are_alike(group, other, fixed)] for group in mine
+            ]
+            return can_be_paired(partners, self.budget)
+        free = list(reversed(others))
+        for group in mine:  # alike is transitive here: the first one that is alike will do
+            for at in range(len(free) - 1, -1, -1):
+                if self._are_alike(group, free[at], fixed):
+                    del free[at]
+                    break
+            else:
+                return False
+        return True
+
+    def _are_alike(self, group: list[int], other: list[int], fixed: Renaming) -> bool:
+        """Tell whether a renaming of one group's nodes to the other's makes their rows agree."""
+        edges = list(dict.fromkeys(edge for node in group for edge in self.graph.edges_of[node]))
+        return any(
+            self.is_exact or self._fits(edges, renaming | fixed) for renaming in self._renamings(group, other, fixed)
+        )
+
+    def _fits(self, edges: list[Edge], renaming: Renaming) -> bool:
+        """Tell whether the rows of these edges agree in every detail with those that they become."""
+        mine: list[Row] = []
+        others: list[Row] = []
+        back = {self.graph.label_of[other]: self.graph.label_of[node] for node, other in renaming.items()}
+        for edge in edges:
+            renamed = Edge(edge.pattern, tuple(renaming[node] for node in edge.nodes))
+            if renamed not in self.others:
+                return False
+            if not self.is_exact:
+                mine += self.mine[edge]
+                others += (tuple(back.get(code, code) for code in row) for row in self.others[renamed])
+        return self.is_exact or row_groups_agree(mine, others, self.rows_as, self.codes, self.budget)
+
+    def _renamings(self, group: list[int], other: list[int], fixed: Renaming) -> Iterator[Renaming]:
+        """Give the renamings under which each edge of a group becomes one of the other side."""
+        order, anchors = self.graph.walk(group)
+        renaming: Renaming = {}
+        used: set[int] = set()
+        first = [node for node in other if self.graph.colours[node] == self.graph.colours[order[0]]]
+        waiting: list[Iterator[int]] = [iter(first)]
+        while waiting:
+            depth = len(waiting) - 1
+            node = order[depth]
+            if node in renaming:
+                used.discard(renaming.pop(node))
+            image = next(waiting[-1], None)
+            if image is None:
+                waiting.pop()
+                continue
+            self.budget.spend(3)
+            if image in used or self.graph.colours[image] != self.graph.colours[node]:
+                continue
+            renaming[node] = image
+            used.add(image)
+            if not self._keeps_edges(node, renaming, fixed):
+                continue
+            if depth + 1 == len(order):
+                yield dict(renaming)
+            else:
+                waiting.append(self._images(anchors[depth + 1], order[depth + 1], renaming))
+
+    def _keeps_edges(self, node: int, renaming: Renaming, fixed: Renaming) -> bool:
+        edges = self.graph.edges_of[node]
+        self.budget.spend(3 * len(edges))
+        for edge in edges:
+            images = [renaming.get(other, fixed.get(other)) for other in edge.nodes]
+            if None not in images and Edge(edge.pattern, tuple(images)) not in self.other_edges:  # type: ignore[arg-type]
+                return False
+        return True
+
+    def _images(self, anchor: Edge, node: int, renaming: Renaming) -> Iterator[int]:
+        """Give the nodes that ``node`` can become, as seen from a neighbour that was renamed before."""
+        if self.edges_at is None:
+            self.edges_at = defaultdict(list)
+            for edge in self.others:
+                for position, other in enumerate(edge.nodes):
+                    self.edges_at[edge.pattern, position, other].append(edge)
+        at = edge_position(anchor.nodes, renaming)
+        own = anchor.nodes.index(node)
+        edges = self.edges_at.get((anchor.pattern, at, renaming[anchor.nodes[at]]), [])
+        self.budget.spend(len(edges))
+        return iter(dict.fromkeys(edge.nodes[own] for edge in edges))
+
+
+def edge_position(nodes: Sequence[int], renaming: Renaming) -> int:
+    """Give the first position of a node that is renamed already."""
+    return next(position for position, node in enumerate(nodes) if node in renaming)

@@ -1,0 +1,244 @@
+"""Codes for the terms of two results, so that equal cells have the same code."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from itertools import count, pairwise
+from typing import Any, TypeAlias
+
+from graphrag_eval_lc.matching.sparql.cells import BLANK_CODE, UNBOUND_CODE, Cell, DetailedCodes
+from graphrag_eval_lc.matching.sparql.numbers import (
+    XSD_BOOLEAN,
+    XSD_STRING,
+    Number,
+    boolean_from,
+    is_numeric_datatype,
+    number_from,
+    numbers_are_equal,
+)
+from graphrag_eval_lc.matching.sparql.results import UNBOUND_SHAPE, Shape, TermColumn
+
+TextSpace: TypeAlias = dict[str, int]
+"""Codes by text, for terms of the same kind; looking up a text that is not there gives it a code."""
+
+
+class _ValueSpace(dict[str, int]):
+    """Codes by lexical form, for terms of one datatype that has values."""
+
+    def __init__(
+        self, read: Callable[[str], Number | None], code_of: dict[Any, int], malformed: TextSpace, is_boolean: bool
+    ) -> None:
+        super().__init__()
+        self.values_read: dict[str, Number] = {}
+        self.is_boolean = is_boolean
+        self._read = read
+        self._code_of = code_of
+        self._malformed = malformed
+
+    def __missing__(self, text: str) -> int:
+        value = self._read(text)
+        if value is None:
+            code = self._malformed[text]
+        else:
+            self.values_read[text] = value
+            code = self._code_of[value]
+        self[text] = code
+        return code
+
+
+class Coding:
+    """Gives codes to columns of terms.
+
+    All columns that are to be compared are coded first; then ``settled`` gives their final codes.
+
+    Args:
+        strict: Whether texts are told apart by kind, datatype and language tag too, and numbers and booleans never
+            equal texts.
+
+    Attributes:
+        details: The detailed codes of cells with inexact codes.
+        inexact: The codes of cells that may differ; known once the codes are settled.
+    """
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._next_code = count(BLANK_CODE + 1).__next__
+        self.details = DetailedCodes(self._next_code)
+        self.inexact: set[int] = set()
+        self._numbers: defaultdict[Number, int] = defaultdict(self._next_code)
+        self._booleans: defaultdict[bool, int] = defaultdict(self._next_code)
+        self._texts: defaultdict[Hashable, TextSpace] = defaultdict(lambda: defaultdict(self._next_code))
+        self._value_spaces: dict[Hashable, _ValueSpace] = {}
+        self._spaces: dict[Shape, TextSpace] = {UNBOUND_SHAPE: {"": UNBOUND_CODE}}
+        self._has_fine_numbers = False
+        self._joined: dict[int, int] = {}
+
+    def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
+        """Give the codes of a column, or of some rows of it, before they are settled."""
+        texts = column.texts[rows]
+        if not isinstance(column.shapes, list):
+            return list(map(self._space(column.shapes).__getitem__, texts))
+        spaces = {shape: self._space(shape) for shape in set(column.shapes[rows])}
+        return [spaces[shape][text] for shape, text in zip(column.shapes[rows], texts, strict=True)]
+
+    def _space(self, shape: Shape) -> TextSpace:
+        space = self._spaces.get(shape)
+        if space is None:
+            space = self._spaces[shape] = self._new_space(shape)
+        return space
+
+    def _new_space(self, shape: Shape) -> TextSpace:
+        kind, datatype, _ = shape
+        if kind == "bnode":
+            return defaultdict(lambda: BLANK_CODE)
+        texts = self._texts[_term_space(shape) if self._strict else None]
+        if kind == "uri" or datatype is None:
+            return texts
+        if is_numeric_datatype(datatype):
+            return self._value_space(shape, self._number_reader(datatype), self._numbers, texts)
+        if datatype == XSD_BOOLEAN:
+            return self._value_space(shape, boolean_from, self._booleans, texts)
+        return texts
+
+    def _value_space(
+        self, shape: Shape, read: Callable[[str], Number | None], code_of: dict[Any, int], texts: TextSpace
+    ) -> _ValueSpace:
+        key = shape if self._strict else shape[1]
+        if key not in self._value_spaces:
+            self._value_spaces[key] = _ValueSpace(read, code_of, texts, code_of is self._booleans)
+        return self._value_spaces[key]
+
+    def _number_reader(self, datatype: str) -> Callable[[str], Number | None]:
+        def read(text: str) -> Number | None:
+            found = number_from(text, datatype)
+            if found is None:
+                return None
+            self._has_fine_numbers |= found[1]
+            return found[0]
+
+        return read
+
+    def may_play(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
+        """Tell from a sample of rows whether a column can have the contents of one that is coded already.
+
+        Args:
+            column: The column.
+            contents: The codes of each column that it may play, before they are settled.
+            sample: The number of rows to look at.
+        """
+        rows = slice(sample)
+        shapes = column.shapes[rows] if isinstance(column.shapes, list) else [column.shapes] * sample
+        cells = zip(self.codes(column, rows), shapes, column.texts[rows], strict=False)
+        codes = {code for code, shape, text in cells if not self._may_be_joined(shape, text)}
+        return any(codes <= content for content in contents)
+
+    def _may_be_joined(self, shape: Shape, text: str) -> bool:
+        """Tell whether a cell may turn out to equal one with another code."""
+        space = self._space(shape)
+        has_value = isinstance(space, _ValueSpace)
+        if has_value and self._has_fine_numbers:
+            return True
+        if self._strict:
+            return False
+        others = [*self._value_spaces.values(), self._texts[None]]
+        return any(text in other for other in others if other is not space)
+
+    def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
+        """Give the final codes of columns: chains of codes become one."""
+        self._join_equal_codes()
+        if not self._joined:
+            return list(columns)
+        joined = {code: self._root(code) for code in self._joined}
+        return [[joined.get(code, code) for code in column] for column in columns]
+
+    def _join_equal_codes(self) -> None:
+        if self._has_fine_numbers:
+            self._chain_numbers()
+        if not self._strict:
+            self._join_values_with_texts()
+        self.inexact = {self._root(code) for code in self.inexact}
+
+    def _chain_numbers(self) -> None:
+        """Join numbers that are linked by steps within the tolerance; a chain longer than it is inexact."""
+        finite: list[Any] = sorted(number for number in self._numbers if not isinstance(number, str))
+        first: Any = finite[0] if finite else 0
+        for lower, higher in pairwise(finite):
+            if not numbers_are_equal(lower, higher):
+                first = higher
+                continue
+            self._join(self._numbers[lower], self._numbers[higher])
+            if not numbers_are_equal(first, higher):
+                self.inexact.add(self._numbers[higher])
+
+    def _join_values_with_texts(self) -> None:
+        """Join numbers and booleans with what has their lexical form but another kind."""
+        texts = self._texts[None]
+        spaces = list(self._value_spaces.values())
+        mixed = set()
+        for space in spaces:
+            others: list[tuple[Any, TextSpace]] = [(texts.keys(), texts)]
+            if space.is_boolean:
+                others += ((other.values_read.keys(), other) for other in spaces if not other.is_boolean)
+            for known, other in others:
+                for text in space.values_read.keys() & known:
+                    self._join(space[text], other[text])
+                    mixed.add(space[text])
+        if mixed:
+            self._mark_mixed_forms({self._root(code) for code in mixed})
+
+    def _mark_mixed_forms(self, mixed: set[int]) -> None:
+        """Mark the codes of unlike kinds that have more than one lexical form."""
+        form_of: dict[int, str] = {}
+        for space in self._value_spaces.values():
+            for text in space.values_read:
+                root = self._root(space[text])
+                if root in mixed and form_of.setdefault(root, text) != text:
+                    self.inexact.add(root)
+
+    def _join(self, one: int, other: int) -> None:
+        root, other_root = self._root(one), self._root(other)
+        if root != other_root:
+            self._joined[other_root] = root
+
+    def _root(self, code: int) -> int:
+        joined = self._joined
+        while code in joined:
+            parent = joined[code]
+            if parent in joined:
+                joined[code] = joined[parent]
+            code = parent
+        return code
+
+    def detailed(self, column: TermColumn, codes: list[int], blank_nodes: dict[str, int]) -> list[int]:
+        """Give the detailed codes of a column.
+
+        Args:
+            column: The terms.
+            codes: Their settled codes.
+            blank_nodes: The negative codes of this side's blank nodes by label; new ones are added.
+        """
+        shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(codes)
+        return [
+            blank_nodes.setdefault(text, -1 - len(blank_nodes))
+            if code == BLANK_CODE
+            else self.details.detail(self._cell(shape, text), code)
+            if code in self.inexact
+            else code
+            for code, shape, text in zip(codes, shapes, column.texts, strict=True)
+        ]
+
+    def _cell(self, shape: Shape, text: str) -> Cell:
+        space = self._space(shape)
+        if isinstance(space, _ValueSpace) and text in space.values_read:
+            return Cell(space.values_read[text], space.is_boolean, text)
+        return Cell(None, False, text)
+
+
+def _term_space(shape: Shape) -> Hashable:
+    """Give what distinguishes terms of the same text when RDF terms are compared."""
+    kind, datatype, language = shape
+    if kind == "uri":
+        return "uri"
+    kind = "literal" if kind == "typed-literal" else kind
+    if language:
+        return kind, language.lower()
+    return kind, None, datatype or XSD_STRING

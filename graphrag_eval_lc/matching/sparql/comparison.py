@@ -1,0 +1,232 @@
+"""Comparing the results of two SPARQL queries."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
+from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
+from graphrag_eval_lc.matching.sparql.coding import Coding
+from graphrag_eval_lc.matching.sparql.column_classes import ColumnMapping
+from graphrag_eval_lc.matching.sparql.columns import find_mapping
+from graphrag_eval_lc.matching.sparql.diagnosis import (
+    Diagnosis,
+    ShownRow,
+    diagnosis_of_match,
+    diagnosis_of_mismatch,
+)
+from graphrag_eval_lc.matching.sparql.ordered import find_ordered_mapping
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.sparql.rows import RowsAs, rows_of
+from graphrag_eval_lc.matching.sparql.tables import coded_tables
+
+
+class SparqlComparison:
+    """How two SPARQL results compare. All but the score is worked out when it is first asked for.
+
+    Attributes:
+        score: 1.0 if the actual results hold the required ones, else 0.0.
+        unreadable: What is wrong with the actual output where it is no SPARQL results at all.
+    """
+
+    def __init__(self, score: float, diagnose: Callable[[], Diagnosis], unreadable: str | None = None) -> None:
+        self.score = score
+        self.unreadable = unreadable
+        self._diagnose = diagnose
+
+    def __repr__(self) -> str:
+        return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """All that is known beyond the score."""
+        return self._diagnose()
+
+    @property
+    def reason(self) -> str:
+        """A sentence or two for people."""
+        return self.diagnosis.reason
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """For each required column the actual one that plays it.
+
+        On a mismatch these are the nearest ones; a column that nothing plays is absent. Empty for ASK results.
+        """
+        return dict(self.diagnosis.columns)
+
+    @property
+    def missing_rows(self) -> list[ShownRow]:
+        """The first few rows of the reference that the actual results lack, over the required columns."""
+        return list(self.diagnosis.missing_rows)
+
+    @property
+    def extra_rows(self) -> list[ShownRow]:
+        """The first few actual rows that the reference lacks, over the required columns."""
+        return list(self.diagnosis.extra_rows)
+
+    @property
+    def missing_row_count(self) -> int:
+        """The number of all missing rows, without duplicates where these are ignored."""
+        return self.diagnosis.missing_row_count
+
+    @property
+    def extra_row_count(self) -> int:
+        """The number of all extra rows, without duplicates where these are ignored."""
+        return self.diagnosis.extra_row_count
+
+    @property
+    def row_precision(self) -> float:
+        """The share of the actual rows that the reference has, under ``columns``; 0 to 1."""
+        return self.diagnosis.row_precision
+
+    @property
+    def row_recall(self) -> float:
+        """The share of the reference rows that the actual results have, under ``columns``; 0 to 1."""
+        return self.diagnosis.row_recall
+
+    @property
+    def row_f1(self) -> float:
+        """The harmonic mean of row precision and row recall; 0 to 1."""
+        total = self.row_precision + self.row_recall
+        return 2 * self.row_precision * self.row_recall / total if total else 0.0
+
+
+def compare_sparql_results(
+    reference: str | Mapping[str, Any] | SparqlResults,
+    actual: str | Mapping[str, Any] | SparqlResults,
+    required_columns: Sequence[str] | None = None,
+    *,
+    ordered: bool = False,
+    ignore_duplicates: bool = True,
+    strict: bool = False,
+) -> SparqlComparison:
+    """Compare the results of a query with those that it should give.
+
+    Rows are tuples of cells. Cells are equal when their values are: XSD numbers within 1e-8, booleans as
+    booleans, all else by its text; unbound equals unbound, blank nodes equal up to one renaming. The names of
+    the columns do not matter: the required columns match if any actual columns hold their rows.
+
+    Args:
+        reference: The expected results: SPARQL 1.1 JSON as a string or parsed, or ``parse_sparql_results`` of it.
+        actual: The results of the query, likewise.
+        required_columns: The columns of the reference that must be there; None for all, empty for none of them
+            (then only whether there are rows counts). Actual columns beyond these are free.
+        ordered: Whether the rows must come in the same order; duplicates count then.
+        ignore_duplicates: Whether rows count once, however often they come.
+        strict: Whether RDF terms are compared: kind, datatype and language tag of texts count as well.
+
+    Returns:
+        The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
+        made scores 0 and says why. So does one whose search for the columns reaches its bound.
+
+    Example:
+        >>> head = {"vars": ["name"]}
+        >>> rows = [{"name": {"type": "literal", "value": "Oslo"}}]
+        >>> oslo = {"head": head, "results": {"bindings": rows}}
+        >>> compare_sparql_results(oslo, oslo).score
+        1.0
+        >>> compare_sparql_results(oslo, {"head": head, "results": {"bindings": []}}).reason
+        'The actual results have no rows, the reference has 1.'
+    """
+    try:
+        expected = _results(reference)
+    except UnreadableOutput as error:
+        return _settled(0.0, _reference_at_fault(f"it is {error}"))
+    try:
+        found = _results(actual)
+    except UnreadableOutput as error:
+        return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
+    rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
+    if expected.boolean is not None or found.boolean is not None:
+        return _comparison_of_answers(expected, found)
+    if required_columns is None:
+        required_columns = expected.variables
+    fault = _fault_of_columns(required_columns, expected)
+    if fault is not None:
+        return _settled(0.0, _reference_at_fault(fault))
+    required = tuple(dict.fromkeys(required_columns))
+    if not required or not expected.row_count or not found.row_count:
+        return _comparison_by_emptiness(expected, found, required)
+    return _comparison_of_rows(expected, found, required, rows_as, strict)
+
+
+def _results(results: Any) -> SparqlResults:
+    return results if isinstance(results, SparqlResults) else parse_sparql_results(results)
+
+
+def _settled(score: float, reason: str, *, unreadable: str | None = None) -> SparqlComparison:
+    diagnosis = Diagnosis(reason, row_precision=score, row_recall=score, cell_overlap=score)
+    return SparqlComparison(score, lambda: diagnosis, unreadable)
+
+
+def _reference_at_fault(fault: str) -> str:
+    return f"The reference output in the dataset is at fault: {fault}."
+
+
+def _fault_of_columns(required_columns: Any, reference: SparqlResults) -> str | None:
+    if not isinstance(required_columns, list | tuple) or not all(isinstance(name, str) for name in required_columns):
+        return "required_columns is no list of column names"
+    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in reference.variables]
+    if absent:
+        return f"it has no column {', '.join(absent)}, which required_columns names"
+    return None
+
+
+def _comparison_of_answers(reference: SparqlResults, actual: SparqlResults) -> SparqlComparison:
+    """Compare results of which at least one is the answer of an ASK query."""
+    if reference.boolean is None:
+        return _settled(0.0, "The actual output answers an ASK query, the reference holds rows.")
+    answer = str(reference.boolean).lower()
+    if actual.boolean is None:
+        return _settled(0.0, f"The actual output holds rows, the reference answers an ASK query with {answer}.")
+    if actual.boolean == reference.boolean:
+        return _settled(1.0, f"Both answer {answer}.")
+    return _settled(0.0, f"The actual answer is {str(actual.boolean).lower()}, the reference has {answer}.")
+
+
+def _comparison_by_emptiness(
+    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...]
+) -> SparqlComparison:
+    """Compare results of which one has no rows, or of which no column counts."""
+    if reference.row_count and not actual.row_count:
+        return _settled(0.0, f"The actual results have no rows, the reference has {reference.row_count}.")
+    if actual.row_count and not reference.row_count:
+        return _settled(0.0, f"The actual results have {actual.row_count} rows, the reference has none.")
+    if len(actual.variables) < len(required) and not actual.row_count:
+        found = f"only {len(actual.variables)} columns for {len(required)} required"
+        return _settled(0.0, f"Both results have no rows, but the actual ones have {found}.")
+    if not actual.row_count:
+        return _settled(1.0, "Both results have no rows.")
+    return _settled(1.0, "Both results have rows; no column is required.")
+
+
+def _comparison_of_rows(
+    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rows_as: RowsAs, strict: bool
+) -> SparqlComparison:
+    coding = Coding(strict)
+    mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
+    budget = Budget(max(reference.row_count, actual.row_count))
+
+    def agrees_in_detail(mapping: ColumnMapping) -> bool:
+        if not mine.needs_details:
+            return True
+        detailed = [others.detailed_columns[at] for at in mapping]
+        return rows_agree_in_detail(rows_of(mine.detailed_columns), rows_of(detailed), rows_as, coding.details, budget)
+
+    cut_off = None
+    mapping = None
+    try:
+        if rows_as == "list":
+            mapping = find_ordered_mapping(mine, others, coding.details, budget)
+        else:
+            mapping = find_mapping(mine, others, rows_as, agrees_in_detail, budget)
+    except SearchCutOff:
+        cut_off = f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps"
+    if mapping is None:
+        return SparqlComparison(
+            0.0, lambda: diagnosis_of_mismatch(reference, actual, required, rows_as, strict, cut_off)
+        )
+    found = mapping
+    return SparqlComparison(1.0, lambda: diagnosis_of_match(mine, others, found))

@@ -1,0 +1,200 @@
+"""Reading SPARQL 1.1 JSON results into columns of terms."""
+
+import json
+from dataclasses import dataclass
+from operator import itemgetter, methodcaller
+from types import NoneType
+from typing import Any, Final, NoReturn, TypeAlias
+
+from graphrag_eval_lc.matching.comparison import UnreadableOutput
+
+Shape: TypeAlias = tuple[str, str | None, str | None]
+"""Type, datatype and language tag of a term: what there is beside its text."""
+
+UNBOUND_SHAPE: Final[Shape] = ("", None, None)
+"""Stands for a cell without a term; its text is empty."""
+
+_NO_TERM: Final = {"type": "", "value": ""}
+
+_type_of = itemgetter("type")
+_value_of = itemgetter("value")
+_datatype_of = methodcaller("get", "datatype")
+_language_of = methodcaller("get", "xml:lang")
+
+
+@dataclass(frozen=True, slots=True)
+class TermColumn:
+    """The terms of one column.
+
+    Attributes:
+        texts: The text of each cell.
+        shapes: The shape of each cell; just one where all cells have the same, as nearly always.
+    """
+
+    texts: list[str]
+    shapes: list[Shape] | Shape
+
+    def kind(self, row: int) -> str:
+        """Give the type of a cell: uri, literal, bnode; empty where it is unbound."""
+        return (self.shapes[row] if isinstance(self.shapes, list) else self.shapes)[0]
+
+    def readable(self, row: int) -> str | None:
+        """Give the text of a cell, with ``_:`` before a blank node; None where it is unbound."""
+        kind = self.kind(row)
+        return None if not kind else f"_:{self.texts[row]}" if kind == "bnode" else self.texts[row]
+
+
+@dataclass(frozen=True, slots=True)
+class SparqlResults:
+    """The outcome of a SELECT or ASK query, read and checked once, for any number of comparisons.
+
+    Attributes:
+        columns: The columns of a SELECT by the name of their variable.
+        row_count: Number of rows.
+        boolean: The answer of an ASK query; None for a SELECT.
+    """
+
+    columns: dict[str, TermColumn]
+    row_count: int
+    boolean: bool | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.columns)
+
+
+def parse_sparql_results(output: Any) -> SparqlResults:
+    """Read the results of a SELECT or ASK query.
+
+    Args:
+        output: SPARQL 1.1 Query Results JSON, as a string or parsed already.
+
+    Returns:
+        The results. A variable that the head names twice is one column; a binding of a variable that the head
+        does not name is left out.
+
+    Raises:
+        UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
+
+    Example:
+        >>> results = parse_sparql_results('{"head": {"vars": ["n"]}, "results": {"bindings": [{}]}}')
+        >>> results.variables, results.row_count
+        (('n',), 1)
+    """
+    document = _document(output)
+    if "boolean" in document:
+        if not isinstance(document["boolean"], bool):
+            raise UnreadableOutput('the "boolean" of these ASK results is neither true nor false')
+        return SparqlResults({}, 0, document["boolean"])
+    if "head" not in document and "results" not in document:
+        raise UnreadableOutput(f"a JSON object without SPARQL results ({_keys(document)})")
+    variables = _variables(document)
+    bindings = _bindings(document)
+    try:
+        columns = {name: _column([binding.get(name, _NO_TERM) for binding in bindings]) for name in variables}
+    except (TypeError, KeyError, AttributeError):
+        _refuse_terms(variables, bindings)
+    return SparqlResults(columns, len(bindings))
+
+
+def _document(output: Any) -> dict[str, Any]:
+    if isinstance(output, str):
+        output = _json(output)
+    if not isinstance(output, dict):
+        found = "nothing" if output is None else f"a {type(output).__name__}"
+        raise UnreadableOutput(f"{found} instead of a JSON object with SPARQL results")
+    return output
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise UnreadableOutput("JSON that is nested too deeply") from None
+    except ValueError as error:
+        start = " ".join(text[:60].split())
+        shown = start.encode("ascii", "replace").decode() or "an empty text"
+        raise UnreadableOutput(f"no JSON ({error}): {shown}") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _keys(document: dict[str, Any]) -> str:
+    names = [key[:30].encode("ascii", "replace").decode() for key in list(document)[:5] if isinstance(key, str)]
+    return f"its keys are {', '.join(names)}" if names else "it is empty"
+
+
+def _variables(document: dict[str, Any]) -> tuple[str, ...]:
+    head = document.get("head")
+    if not isinstance(head, dict):
+        raise UnreadableOutput('SPARQL results without a "head" object')
+    variables = head.get("vars")
+    if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
+        raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
+    _require_unicode(variables)
+    return tuple(dict.fromkeys(variables))
+
+
+def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
+    results = document.get("results")
+    if not isinstance(results, dict) or not isinstance(results.get("bindings"), list):
+        raise UnreadableOutput('SPARQL results without a list "bindings" in "results"')
+    bindings: list[Any] = results["bindings"]
+    for row, binding in enumerate(bindings, start=1):
+        if not isinstance(binding, dict):
+            raise UnreadableOutput(f"SPARQL results whose row {row} is no object")
+    return bindings
+
+
+def _column(cells: list[Any]) -> TermColumn:
+    """Check the cells of a column, quickly: what is wrong with them is found out later.
+
+    Raises:
+        TypeError, KeyError, AttributeError: Where a cell is no term.
+    """
+    kinds = set(map(_type_of, cells))
+    plain = set(map(len, cells)) <= {2}  # nothing but type and value
+    datatypes = {None} if plain else set(map(_datatype_of, cells))
+    languages = {None} if plain else set(map(_language_of, cells))
+    texts = list(map(_value_of, cells))
+    if not set(map(type, texts)) <= {str} or not set(map(type, kinds)) <= {str}:
+        raise TypeError
+    if not {type(part) for part in datatypes | languages} <= {str, NoneType}:
+        raise TypeError
+    _require_unicode(texts)
+    if len(kinds) == len(datatypes) == len(languages) == 1:
+        return TermColumn(texts, (kinds.pop(), datatypes.pop(), languages.pop()))
+    known: dict[Shape, Shape] = {}
+    shapes = [(cell["type"], cell.get("datatype"), cell.get("xml:lang")) for cell in cells]
+    return TermColumn(texts, [known.setdefault(shape, shape) for shape in shapes])
+
+
+def _refuse_terms(variables: tuple[str, ...], bindings: list[dict[str, Any]]) -> NoReturn:
+    """Find the first term that is none, to say where it stands."""
+    for row, binding in enumerate(bindings, start=1):
+        for variable in variables:
+            term = binding.get(variable, _NO_TERM)
+            if term is _NO_TERM:
+                continue
+            place = f'SPARQL results whose cell "{variable}" in row {row}'
+            if not isinstance(term, dict):
+                raise UnreadableOutput(f"{place} is no object")
+            if not isinstance(term.get("value"), str):
+                raise UnreadableOutput(f'{place} has no text as "value"')
+            beside = (term.get("datatype"), term.get("xml:lang"))
+            if not isinstance(term.get("type"), str) or not all(isinstance(part, str | None) for part in beside):
+                raise UnreadableOutput(f'{place} has a "type", "datatype" or "xml:lang" that is no text')
+    raise UnreadableOutput("SPARQL results with a cell that is no RDF term")
+
+
+def _require_unicode(texts: Any) -> None:
+    joined = "".join(texts)
+    if joined.isascii():
+        return
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None

@@ -1,0 +1,221 @@
+"""What is wrong with a reference dataset and with responses to it: every problem at once, with its place."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
+from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.json_text import parse_json_output
+from graphrag_eval_lc.matching.retrieval import parse_document_ids
+from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.reading import Source
+from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records
+from graphrag_eval_lc.records import Response, Template
+
+# These are compared by their arguments, so their outputs may be of any kind.
+_COMPARED_BY_ARGUMENTS = frozenset({"retrieve_time_series", "retrieve_data_points"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        what: What is wrong.
+        mend: How to put it right.
+        path: The file; None for records that were made in Python.
+        line: The line, from 1, where there is a file.
+        question_id: The question that it concerns.
+        key: The key that it concerns, such as ``[0].questions[2].id``.
+    """
+
+    what: str
+    mend: str
+    path: str | None = None
+    line: int | None = None
+    question_id: str | None = None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        return str(
+            DatasetError(
+                self.what, path=self.path, line=self.line, question_id=self.question_id, key=self.key, mend=self.mend
+            )
+        )
+
+
+def validate_dataset(
+    dataset: Source | Sequence[Template],
+    responses: Source | Mapping[str, Response] | Sequence[Response] | None = None,
+) -> list[Problem]:
+    """Find everything that is wrong with a dataset and, if given, with responses to it.
+
+    Args:
+        dataset: A path, an open file, or a list of templates.
+        responses: A path, an open file, responses by question id, or a list of responses.
+
+    Returns:
+        The problems, those of the dataset first, in the order of the file; an empty list where all is well.
+
+    Raises:
+        DatasetError: The dataset cannot be read at all.
+        ResponsesError: The responses cannot be read at all.
+
+    Example:
+        >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
+        ['the key question_text is missing']
+    """
+    templates = _dataset_records(dataset)
+    problems = _problems(templates, _dataset_findings(templates))
+    if responses is not None:
+        records = _response_records(responses)
+        problems += _problems(records, _response_findings(records, templates))
+        problems += _problems(templates, _questions_without_response(templates, records))
+    return problems
+
+
+def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
+    if isinstance(dataset, Sequence) and not isinstance(dataset, str):
+        return RecordFile(dataset)
+    return read_records(dataset, DatasetError, what="reference dataset")
+
+
+def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
+    if isinstance(responses, Mapping):
+        return RecordFile([{"question_id": str(key), **response} for key, response in responses.items()])
+    if isinstance(responses, Sequence) and not isinstance(responses, str):
+        return RecordFile(responses)
+    return read_response_records(responses)
+
+
+def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:
+    return [Problem(finding.what, finding.mend, **records.place_of(finding)) for finding in findings]
+
+
+def _dataset_findings(dataset: RecordFile) -> Iterator[Finding]:
+    if dataset.file is not None and dataset.file.format == "yaml" and dataset.line_index is not None:
+        for key, line in dataset.line_index.repeated_keys():
+            yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
+    yield from format_findings(TEMPLATES, dataset.values)
+    yield from _repeated(_template_ids(dataset.values), "two templates have the id {}", "Give each an id of its own.")
+    questions = list(_questions(dataset.values))
+    ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
+    yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
+    yield from _same_texts(questions)
+    for location, question in questions:
+        yield from _question_findings(location, question)
+
+
+def _template_ids(values: Any) -> list[tuple[Location, str]]:
+    return [
+        ((index, "template_id"), str(template["template_id"]))
+        for index, template in enumerate(_list(values))
+        if isinstance(template, dict) and template.get("template_id") is not None
+    ]
+
+
+def _questions(values: Any) -> Iterator[tuple[Location, dict[str, Any]]]:
+    """Give each question that is one with its location; what is none is a finding of the format."""
+    for index, template in enumerate(_list(values)):
+        for place, question in enumerate(_list(template.get("questions")) if isinstance(template, dict) else ()):
+            if isinstance(question, dict):
+                yield (index, "questions", place), question
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _repeated(places: Iterable[tuple[Location, str]], what: str, mend: str) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for location, text in places:
+        if text in seen:
+            yield Finding(what.format(text), mend, location)
+        seen.add(text)
+
+
+def _same_texts(questions: Iterable[tuple[Location, dict[str, Any]]]) -> Iterator[Finding]:
+    """Find the same question in two templates; within one template it may be asked with other parameters."""
+    first: dict[str, Location] = {}
+    for location, question in questions:
+        text = question.get("question_text")
+        if not isinstance(text, str):
+            continue
+        earlier = first.setdefault(" ".join(text.split()).casefold(), location)
+        if earlier[0] != location[0]:
+            yield Finding(
+                f"the same question stands in another template, at [{earlier[0]}].questions[{earlier[2]}]",
+                "Keep it in one of them.",
+                (*location, "question_text"),
+            )
+
+
+def _question_findings(location: Location, question: Mapping[str, Any]) -> Iterator[Finding]:
+    for group_index, group in enumerate(_list(question.get("reference_steps"))):
+        place = (*location, "reference_steps", group_index)
+        if group == []:
+            yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
+        for index, step in enumerate(_list(group)):
+            if isinstance(step, dict):
+                yield from _step_findings((*place, index), step)
+
+
+def _step_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
+    name, media_type, output = step.get("name"), step.get("output_media_type"), step.get("output")
+    at_output = (*location, "output") if "output" in step else location
+    if name in _COMPARED_BY_ARGUMENTS:
+        if not isinstance(step.get("args"), Mapping):
+            yield Finding(f"a {name} step is compared by its args, and has none", "Add args.", location)
+        return
+    try:
+        if name == "sparql_query" and media_type == "application/sparql-results+json":
+            yield from _sparql_findings(location, step)
+        elif name == "retrieval":
+            if not parse_document_ids(output):
+                yield Finding("no relevant documents", "List at least one, as [{id: …}].", at_output)
+        elif name == "iri_discovery":
+            if not isinstance(output, str) or not output:
+                yield Finding("an iri_discovery step needs the IRI as its output", "Write the IRI.", at_output)
+        elif media_type == "application/json":
+            parse_json_output(output)
+        elif output is None:
+            yield Finding("no output to compare with", "Add output: what a good agent sees.", at_output)
+    except UnreadableOutput as problem:
+        kind = "SPARQL results" if name == "sparql_query" else "JSON" if name != "retrieval" else "documents"
+        yield Finding(f"the output cannot be read as {kind}: {problem}", "Store what the tool gives.", at_output)
+
+
+def _sparql_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
+    results = parse_sparql_results(step.get("output"))
+    required = step.get("required_columns")
+    for index, column in enumerate(_list(required)):
+        if results.boolean is None and column not in results.variables:
+            near = f"It has: {', '.join(results.variables) or 'none'}."
+            yield Finding(f"the output has no column {column}", near, (*location, "required_columns", index))
+
+
+def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
+    yield from format_findings(RESPONSES, responses.values)
+    known = {str(question.get("id")) for _, question in _questions(dataset.values)}
+    ids = _response_ids(responses)
+    for location, identifier in ids:
+        if identifier not in known:
+            yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
+    yield from _repeated(ids, "two responses to the question {}; the last one counts", "Remove one of them.")
+
+
+def _response_ids(responses: RecordFile) -> list[tuple[Location, str]]:
+    return [
+        ((index, "question_id"), str(response["question_id"]))
+        for index, response in enumerate(_list(responses.values))
+        if isinstance(response, Mapping) and response.get("question_id") is not None
+    ]
+
+
+def _questions_without_response(dataset: RecordFile, responses: RecordFile) -> Iterator[Finding]:
+    answered = {identifier for _, identifier in _response_ids(responses)}
+    for location, question in _questions(dataset.values):
+        if question.get("id") is not None and str(question["id"]) not in answered:
+            yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)

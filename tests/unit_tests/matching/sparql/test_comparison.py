@@ -1,0 +1,423 @@
+"""The rules of the comparison, one by one."""
+
+import json
+import random
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.matching.comparison import StepView
+from graphrag_eval_lc.matching.sparql import (
+    SparqlComparison,
+    compare_sparql_results,
+    match_sparql_steps,
+    parse_sparql_results,
+)
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+Term = dict[str, str] | None
+
+
+def lit(value: object, datatype: str = "", lang: str = "") -> dict[str, str]:
+    term = {"type": "literal", "value": str(value)}
+    if datatype:
+        term["datatype"] = XSD + datatype
+    if lang:
+        term["xml:lang"] = lang
+    return term
+
+
+def uri(value: str) -> dict[str, str]:
+    return {"type": "uri", "value": value}
+
+
+def blank(label: object) -> dict[str, str]:
+    return {"type": "bnode", "value": str(label)}
+
+
+def table(names: str, *rows: Any) -> dict[str, Any]:
+    """Give results from rows of terms, or of texts that stand for plain literals; None is unbound."""
+    variables = names.split()
+    bindings = [
+        {
+            name: lit(term) if isinstance(term, str) else term
+            for name, term in zip(variables, row, strict=True)
+            if term is not None
+        }
+        for row in rows
+    ]
+    return {"head": {"vars": variables}, "results": {"bindings": bindings}}
+
+
+def score(one: Term, other: Term, **options: Any) -> float:
+    return compare_sparql_results(table("a", (one,)), table("b", (other,)), **options).score
+
+
+NUMBER_PAIRS = [
+    (lit("5", "integer"), lit("5.0", "decimal")),
+    (lit("5", "integer"), lit("5E0", "double")),
+    (lit("5", "int"), lit("+05", "byte")),
+    (lit("0.1", "decimal"), lit("0.10000000001", "decimal")),
+    (lit("5", "integer"), lit("5.00000001", "decimal")),
+    (lit("NaN", "double"), lit("NaN", "float")),
+    (lit("INF", "double"), lit("INF", "float")),
+    (lit(" 5 ", "integer"), lit("5", "integer")),
+]
+UNLIKE_NUMBERS = [
+    (lit("5", "integer"), lit("5.000000011", "decimal")),
+    (lit("12345678901234567890.1", "decimal"), lit("12345678901234567891.1", "decimal")),
+    (lit("INF", "double"), lit("-INF", "double")),
+    (lit("1_000", "integer"), lit("1000", "integer")),
+    (lit("infinity", "double"), lit("INF", "double")),
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("one", "other"), NUMBER_PAIRS)
+def test_numbers_are_compared_by_value_whatever_their_datatype(one: Term, other: Term, strict: bool) -> None:
+    assert score(one, other, strict=strict) == score(other, one, strict=strict) == 1.0
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("one", "other"), UNLIKE_NUMBERS)
+def test_numbers_that_differ_are_told_apart(one: Term, other: Term, strict: bool) -> None:
+    assert score(one, other, strict=strict) == score(other, one, strict=strict) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "default", "strict"),
+    [
+        (lit("true", "boolean"), lit("1", "boolean"), 1, 1),
+        (lit("false", "boolean"), lit("0", "boolean"), 1, 1),
+        (lit("true", "boolean"), lit("false", "boolean"), 0, 0),
+        (lit("TRUE", "boolean"), lit("true", "boolean"), 0, 0),
+        (lit("true", "boolean"), lit("true"), 1, 0),
+        (lit("1", "boolean"), lit("true"), 0, 0),
+        (lit("true", "boolean"), lit("1", "integer"), 0, 0),
+        (lit("5", "integer"), lit("5"), 1, 0),
+        (lit("5.0", "decimal"), lit("5"), 0, 0),
+        (lit("abc", "integer"), lit("abc", "integer"), 1, 1),
+        (lit("abc", "integer"), lit("abc"), 1, 0),
+        (uri("urn:a"), lit("urn:a"), 1, 0),
+        (lit("Oslo", lang="en"), lit("Oslo"), 1, 0),
+        (lit("Oslo", lang="en"), lit("Oslo", lang="no"), 1, 0),
+        (lit("Oslo", lang="en"), lit("Oslo", lang="EN"), 1, 1),
+        (lit("Oslo"), lit("Oslo", "string"), 1, 1),
+        (lit("2024-01-01", "date"), lit("2024-01-01"), 1, 0),
+        (lit("a", "date"), {"type": "typed-literal", "value": "a", "datatype": XSD + "date"}, 1, 1),
+        (lit("Oslo"), lit("OSLO"), 0, 0),
+        (lit("a b"), lit("a  b"), 0, 0),
+        (blank("b0"), lit("b0"), 0, 0),
+        (blank("b0"), uri("b0"), 0, 0),
+        (blank("b0"), blank("n7"), 1, 1),
+        (None, None, 1, 1),
+        (None, lit(""), 0, 0),
+        (None, lit("None"), 0, 0),
+        (None, blank("b0"), 0, 0),
+    ],
+)
+def test_terms_by_value_or_strictly(one: Term, other: Term, default: float, strict: float) -> None:
+    assert score(one, other) == score(other, one) == default
+    assert score(one, other, strict=True) == score(other, one, strict=True) == strict
+
+
+def test_rows_are_tuples_not_joined_texts() -> None:
+    assert compare_sparql_results(table("a b", ("a", "bc")), table("a b", ("ab", "c"))).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "as_set", "as_bag", "as_list"),
+    [
+        ("AB", "AB", 1, 1, 1),
+        ("AB", "BA", 1, 1, 0),
+        ("AB", "AAB", 1, 0, 0),
+        ("AAB", "ABB", 1, 0, 0),
+        ("AAB", "BAA", 1, 1, 0),
+        ("AB", "ABC", 0, 0, 0),
+        ("ABC", "AB", 0, 0, 0),
+    ],
+)
+def test_rows_as_set_bag_or_list(mine: str, others: str, as_set: float, as_bag: float, as_list: float) -> None:
+    reference, actual = table("n", *mine), table("m", *others)
+    assert compare_sparql_results(reference, actual).score == as_set
+    assert compare_sparql_results(reference, actual, ignore_duplicates=False).score == as_bag
+    for ignore_duplicates in (False, True):
+        options: dict[str, Any] = {"ordered": True, "ignore_duplicates": ignore_duplicates}
+        assert compare_sparql_results(reference, actual, **options).score == as_list
+
+
+def test_names_decide_only_between_columns_that_both_fit() -> None:
+    reference = table("a b", ("x", "x"), ("y", "y"))
+    assert compare_sparql_results(reference, table("c b a", *["xxx", "yyy"])).columns == {"a": "a", "b": "b"}
+    swapped = compare_sparql_results(table("a b", ("x", "1")), table("b a", ("x", "1")))
+    assert (swapped.score, swapped.columns) == (1.0, {"a": "b", "b": "a"})
+
+
+def test_only_required_columns_count() -> None:
+    reference = table("a b", ("x", "1"), ("y", "2"))
+    actual = table("c d", ("x", "8"), ("y", "9"))
+    assert compare_sparql_results(reference, actual, ["a"]).score == 1.0
+    assert compare_sparql_results(reference, actual).score == 0.0
+    assert compare_sparql_results(reference, actual, ["a", "a"]).score == 1.0
+
+
+def test_one_actual_column_plays_one_required_column_only() -> None:
+    reference = table("a b", ("x", "x"))
+    assert compare_sparql_results(reference, table("c", ("x",))).score == 0.0
+    assert compare_sparql_results(reference, table("c d", ("x", "x"))).score == 1.0
+
+
+def test_a_required_column_that_the_reference_lacks_is_the_references_fault() -> None:
+    found = compare_sparql_results(table("a", "x"), table("a", "x"), ["a", "b"])
+    assert found.score == 0.0
+    assert "reference output in the dataset is at fault: it has no column `b`" in found.reason
+
+
+@pytest.mark.parametrize("required", ["a", 5, [5], {"a": 1}])
+def test_required_columns_that_are_no_list_of_names_are_the_references_fault(required: Any) -> None:
+    found = compare_sparql_results(table("a", "x"), table("a", "x"), required)
+    assert found.score == 0.0
+    assert "required_columns is no list" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("reference", "actual", "required", "expected"),
+    [
+        (table("a"), table("b"), ["a"], 1.0),
+        (table("a b"), table("b"), ["a", "b"], 0.0),
+        (table("a"), table("b", "x"), ["a"], 0.0),
+        (table("a", "x"), table("b"), ["a"], 0.0),
+        (table("a", "x"), table("b", "y"), [], 1.0),
+        (table("a", "x"), table("b"), [], 0.0),
+        (table("a"), table("b"), [], 1.0),
+        (table("a", "x"), table("", ()), [], 1.0),
+        (table("", ()), table("b", "y"), None, 1.0),
+    ],
+)
+def test_results_without_rows_or_required_columns(reference: Any, actual: Any, required: Any, expected: float) -> None:
+    assert compare_sparql_results(reference, actual, required).score == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "actual", "expected"),
+    [
+        ({"boolean": True}, {"head": {}, "boolean": True}, 1.0),
+        ({"boolean": True}, {"boolean": False}, 0.0),
+        ({"boolean": True}, table("a", "x"), 0.0),
+        (table("a"), {"boolean": True}, 0.0),
+    ],
+)
+def test_answers_equal_the_same_answer_only(reference: Any, actual: Any, expected: float) -> None:
+    assert compare_sparql_results(reference, actual, []).score == expected
+
+
+def test_an_unreadable_actual_output_scores_0_and_says_so() -> None:
+    found = compare_sparql_results(table("a", "x"), "@prefix ex: <http://ex.org/> .")
+    assert found.score == 0.0
+    assert found.unreadable is not None
+    assert found.unreadable.startswith("no JSON")
+    assert found.unreadable in found.reason
+
+
+def test_an_unreadable_reference_is_blamed_on_the_dataset() -> None:
+    found = compare_sparql_results("ex:a ex:b ex:c .", table("a", "x"))
+    assert (found.score, found.unreadable) == (0.0, None)
+    assert "reference output in the dataset is at fault" in found.reason
+
+
+BLANK_PAIRS = table("a b", (blank(1), "x"), (blank(1), "y"), (blank(2), "x"))
+
+
+@pytest.mark.parametrize("mode", [{}, {"ignore_duplicates": False}, {"ordered": True}])
+def test_blank_nodes_are_equal_up_to_one_renaming(mode: dict[str, Any]) -> None:
+    renamed = table("a b", (blank(2), "x"), (blank(2), "y"), (blank("c"), "x"))
+    split = table("a b", (blank(1), "x"), (blank(3), "y"), (blank(2), "x"))
+    merged = table("a b", (blank(1), "x"), (blank(1), "y"), (blank(1), "x"))
+    assert compare_sparql_results(BLANK_PAIRS, renamed, **mode).score == 1.0
+    assert compare_sparql_results(BLANK_PAIRS, split, **mode).score == 0.0
+    assert compare_sparql_results(BLANK_PAIRS, merged, **mode).score == 0.0
+
+
+def test_the_reason_names_blank_nodes_where_only_they_differ() -> None:
+    one = table("a b", (blank(1), blank(2)), (blank(2), blank(1)))
+    other = table("a b", (blank(1), blank(1)), (blank(2), blank(2)))
+    assert "blank nodes" in compare_sparql_results(one, other).reason
+
+
+def edges(*pairs: tuple[object, object]) -> dict[str, Any]:
+    return table("a b", *[(blank(one), blank(other)) for one, other in pairs])
+
+
+def cycle(size: int, start: int = 0) -> list[tuple[object, object]]:
+    nodes = [start + (3 * at) % size for at in range(size)]
+    return [*pairwise(nodes), (nodes[-1], nodes[0])]
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "expected"),
+    [
+        (cycle(10), cycle(10, 5), 1.0),
+        (cycle(10), cycle(5) + cycle(5, 5), 0.0),
+        (cycle(5) + cycle(5, 5), cycle(5, 20) + cycle(5), 1.0),
+        ([(at, at + 1) for at in range(3_000)], [(-at, -at - 1) for at in range(3_000)], 1.0),
+        ([("hub", at) for at in range(3_000)], [("h", -at) for at in range(3_000)], 1.0),
+        (list(product(range(20), repeat=2)), list(product(range(20), repeat=2)), 1.0),
+    ],
+    ids=["cycle", "two cycles for one", "two cycles", "chain", "star", "clique"],
+)
+def test_blank_nodes_in_symmetric_structures(
+    mine: list[tuple[object, object]], others: list[tuple[object, object]], expected: float
+) -> None:
+    found = compare_sparql_results(edges(*mine), edges(*others))
+    assert found.score == expected, found.reason
+
+
+def doubles(*values: str) -> dict[str, Any]:
+    return table("n", *[(lit(value, "double"),) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "as_set", "as_bag"),
+    [
+        (("0", "8e-9", "16e-9"), ("0", "8e-9", "16e-9"), 1, 1),
+        (("0", "8e-9", "16e-9"), ("4e-9", "12e-9"), 1, 0),
+        (("0", "8e-9", "16e-9"), ("8e-9",), 1, 0),
+        (("0", "8e-9"), ("16e-9",), 0, 0),
+        (("0", "8e-9"), ("8e-9", "16e-9"), 1, 1),
+        (("0", "0", "8e-9"), ("8e-9", "16e-9", "16e-9"), 1, 0),
+        (("0", "8e-9", "16e-9"), ("8e-9", "8e-9", "8e-9"), 1, 1),
+    ],
+)
+def test_nearness_is_not_passed_on(
+    mine: tuple[str, ...], others: tuple[str, ...], as_set: float, as_bag: float
+) -> None:
+    for one, other in ((mine, others), (others, mine)):
+        reference, actual = doubles(*one), doubles(*other)
+        assert compare_sparql_results(reference, actual).score == as_set
+        assert compare_sparql_results(reference, actual, ignore_duplicates=False).score == as_bag
+
+
+@pytest.mark.parametrize("ignore_duplicates", [False, True])
+def test_thousands_of_numbers_that_are_hardly_larger_than_the_tolerance(ignore_duplicates: bool) -> None:
+    reference = doubles(*(f"{at * 9}e-9" for at in range(2_000)))
+    near = doubles(*(f"{at * 9 + 8}e-9" for at in range(2_000)))
+    far = doubles(*(f"{at * 9 + 8}e-9" for at in range(1_999)), "18010e-9")
+    assert compare_sparql_results(reference, near, ignore_duplicates=ignore_duplicates).score == 1.0
+    found = compare_sparql_results(reference, far, ignore_duplicates=ignore_duplicates)
+    assert (found.score, "cut off" in found.reason) == (0.0, False)
+
+
+def test_a_number_beside_the_texts_of_its_neighbours() -> None:
+    reference = table("n", (lit("5", "integer"),), (lit("5.0", "decimal"),))
+    assert compare_sparql_results(reference, table("m", ("5",))).score == 0.0
+    assert compare_sparql_results(reference, table("m", ("5",), ("5.0",))).score == 1.0
+
+
+def test_a_search_that_reaches_its_bound_scores_0_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(2)
+    mine, others = ([tuple(rng.choice("01") for _ in range(width)) for _ in range(9)] for width in (4, 8))
+    reference, actual = table("a b c d", *mine), table("r s t u v w x y", *others)
+    assert "cut off" not in compare_sparql_results(reference, actual).reason
+    monkeypatch.setattr("graphrag_eval_lc.matching.sparql.budget.MAX_STEPS", 200)
+    monkeypatch.setattr("graphrag_eval_lc.matching.sparql.budget.MAX_PASSES", 1)
+    found = compare_sparql_results(reference, actual)
+    assert found.score == 0.0
+    assert "cut off at its bound of 200 steps" in found.reason
+
+
+def test_a_reason_counts_and_shows_what_differs() -> None:
+    reference = table("name power", ("OSLO T1", lit("110.0", "decimal")), ("OSLO T2", None), ("ASKER", "1"))
+    actual = table("n p", ("OSLO T2", None), ("ASKER", "1"), ("ASKER", "2"))
+    found = compare_sparql_results(reference, actual)
+    assert found.reason == "1 of 3 rows is missing, e.g. (OSLO T1, 110.0); 1 row too many, e.g. (ASKER, 2)."
+    assert found.missing_rows == [("OSLO T1", "110.0")]
+    assert found.extra_rows == [("ASKER", "2")]
+    assert (found.missing_row_count, found.extra_row_count) == (1, 1)
+    assert found.row_precision == found.row_recall == pytest.approx(2 / 3)
+    assert found.row_f1 == pytest.approx(2 / 3)
+    assert found.columns == {"name": "n", "power": "p"}
+
+
+def test_a_reason_names_the_columns_that_nothing_plays() -> None:
+    found = compare_sparql_results(table("a name", ("x", "Oslo")), table("b", ("x",)))
+    assert found.columns == {"a": "b"}
+    assert found.reason.startswith("Only 1 column for 2 required; no column plays `name`;")
+
+
+def test_a_namesake_without_a_common_value_is_the_nearest_column() -> None:
+    assert compare_sparql_results(table("a", "x"), table("b a", ("y", "z"))).columns == {"a": "a"}
+
+
+def test_a_reason_tells_where_the_order_differs() -> None:
+    found = compare_sparql_results(table("a", *"ABCD"), table("b", *"ACBD"), ordered=True)
+    assert found.reason == "The rows are the same but in another order, from row 2 on."
+
+
+def test_shown_rows_are_few_and_short() -> None:
+    reference = table("a", *[(f"{at}\n{'long' * 100}",) for at in range(50)])
+    found = compare_sparql_results(reference, table("a", ("x",)))
+    assert (len(found.missing_rows), found.missing_row_count) == (5, 50)
+    assert all(len(text or "") <= 60 and "\n" not in (text or "") for row in found.missing_rows for text in row)
+
+
+def test_one_parsed_reference_serves_many_comparisons() -> None:
+    reference = parse_sparql_results(json.dumps(table("a", "x", "y")))
+    scores = [compare_sparql_results(reference, table("b", *rows)).score for rows in ("xy", "yx", "x", "xyz")]
+    assert scores == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_nothing_that_is_passed_in_is_changed() -> None:
+    reference, actual = table("a b", ("x", blank(1))), table("b a", (blank(1), "y"))
+    before = json.dumps([reference, actual])
+    found: SparqlComparison = compare_sparql_results(reference, actual, ["a", "b"])
+    assert found.reason
+    assert json.dumps([reference, actual]) == before
+
+
+def step(results: Any, **keys: Any) -> StepView:
+    return StepView({"name": "sparql_query", "output": json.dumps(results), **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, 1.0),
+        ({"ordered": True}, 0.0),
+        ({"ordered": None, "ignore_duplicates": None, "strict": None, "required_columns": None}, 1.0),
+        ({"ignore_duplicates": False}, 0.0),
+        ({"required_columns": ["a"]}, 1.0),
+        ({"required_columns": []}, 1.0),
+        ({"required_columns": ["z"]}, 0.0),
+        ({"strict": True}, 0.0),
+        ({"ordered": "no"}, 0.0),
+    ],
+)
+def test_the_keys_of_a_reference_step_say_how_to_compare(keys: dict[str, Any], expected: float) -> None:
+    reference = table("a b", ("x", "1"), ("y", "2"))
+    actual = table("c d", ("y", lit("2", lang="en")), ("x", "1"), ("x", "1"))
+    found = match_sparql_steps(step(reference, **keys), step(actual))
+    assert found.score == expected
+    assert (found.explain().closeness == 1.0) == (expected == 1.0)
+    assert found.explain().reason
+
+
+def test_a_step_of_another_media_type_is_unreadable() -> None:
+    actual = StepView({"name": "sparql_query", "output": "ex:a ex:b ex:c ."})
+    found = match_sparql_steps(step(table("a", "x")), actual)
+    assert found.score == 0.0
+    assert found.unreadable is not None
+
+
+def test_closeness_orders_steps_that_all_score_0() -> None:
+    reference = step(table("a b", ("x", "1"), ("y", "2"), ("z", "3")))
+    actual = [
+        table("a b", ("x", "1"), ("y", "2")),
+        table("a b", ("x", "1"), ("y", "3")),
+        table("a b", ("x", "5"), ("y", "6")),
+        table("b", ("q",)),
+    ]
+    closeness = [match_sparql_steps(reference, step(results)).explain().closeness for results in actual]
+    assert closeness == sorted(closeness, reverse=True)
+    assert len(set(closeness)) == len(closeness)
+    assert closeness[0] < 1.0

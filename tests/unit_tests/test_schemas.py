@@ -1,0 +1,37 @@
+import json
+
+import jsonschema
+import pytest
+import yaml
+
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.schemas import SCHEMA_PATHS, format_schema_text
+
+
+@pytest.mark.parametrize("name", SCHEMA_PATHS)
+def test_shipped_schema_is_what_the_models_say(name: str) -> None:
+    assert SCHEMA_PATHS[name].read_text(encoding="utf-8") == format_schema_text(name), "run: make schemas"
+
+
+def test_demos_dataset_fits_its_schema() -> None:
+    schema = json.loads(SCHEMA_PATHS["dataset"].read_text(encoding="utf-8"))
+    jsonschema.validate(yaml.safe_load(DATASET_PATH.read_text(encoding="utf-8")), schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "records"),
+    [
+        ("dataset", [{"template": "t"}]),
+        ("dataset", [{"template_id": "t", "questions": [{"id": "q"}]}]),
+        (
+            "dataset",
+            [{"template_id": "t", "questions": [{"id": 1, "question_text": "", "reference_steps": [{"name": "s"}]}]}],
+        ),
+        ("responses", [{"actual_steps": []}]),
+        ("responses", [{"question_id": "q", "input_tokens": -1}]),
+    ],
+)
+def test_mistakes_do_not_fit(name: str, records: object) -> None:
+    schema = json.loads(SCHEMA_PATHS[name].read_text(encoding="utf-8"))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(records, schema)

@@ -1,0 +1,135 @@
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import validate_dataset
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.errors import DatasetError
+
+ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "x"}}]}}'
+SPARQL = {"name": "sparql_query", "output": ROWS, "output_media_type": "application/sparql-results+json"}
+
+
+def dataset(*steps: dict[str, Any]) -> list[Any]:
+    question = {"id": "q", "question_text": "Why?", "reference_steps": [list(steps)]}
+    return [{"template_id": "t", "questions": [question]}]
+
+
+def whats(*arguments: Any) -> list[str]:
+    return [problem.what for problem in validate_dataset(*arguments)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        SPARQL,
+        SPARQL | {"required_columns": None},
+        SPARQL | {"required_columns": ["n"]},
+        SPARQL | {"output": '{"head": {}, "boolean": true}', "required_columns": []},
+        {"name": "retrieval", "output": [{"id": "d"}]},
+        {"name": "iri_discovery", "output": "urn:a", "output_media_type": "text/uri", "required_columns": ["uri"]},
+        {"name": "retrieve_data_points", "args": {}, "output": None, "output_media_type": "application/json"},
+        {"name": "other", "output": [1], "output_media_type": "application/json"},
+        {"name": "other", "output": "text"},
+    ],
+)
+def test_sound_steps_are_no_problem(step: dict[str, Any]) -> None:
+    assert whats(dataset(step)) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "what"),
+    [
+        (SPARQL | {"output": "SELECT"}, "the output cannot be read as SPARQL results: no JSON"),
+        (SPARQL | {"output": None}, "the output cannot be read as SPARQL results: nothing instead of"),
+        (SPARQL | {"required_columns": ["m"]}, "the output has no column m"),
+        ({"name": "retrieval", "output": "[]"}, "no relevant documents"),
+        ({"name": "retrieval", "output": '[{"text": "x"}]'}, "the output cannot be read as documents: document 1"),
+        ({"name": "iri_discovery"}, "an iri_discovery step needs the IRI as its output"),
+        ({"name": "retrieve_time_series", "output": []}, "a retrieve_time_series step is compared by its args"),
+        ({"name": "x", "output": "{", "output_media_type": "application/json"}, "the output cannot be read as JSON"),
+        ({"name": "x"}, "no output to compare with"),
+    ],
+)
+def test_step_that_nothing_could_fulfil_is_a_problem(step: dict[str, Any], what: str) -> None:
+    [found] = whats(dataset(step))
+    assert found.startswith(what)
+
+
+def test_empty_group_is_a_problem() -> None:
+    assert whats(dataset()) == ["an empty group of reference steps"]
+
+
+def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "qa.yaml"
+    path.write_text(
+        "- template_id: t\n"
+        "  questions:\n"
+        "  - id: q1\n"
+        "    question_text: Why?\n"
+        "    question_text: How?\n"
+        "  - id: q1\n"
+        "    question_text: Who?\n"
+        "- template_id: t\n"
+        "  questions:\n"
+        "  - id: q2\n"
+        "    question_text: 'who? '\n"
+        "  - id: q3\n"
+    )
+    assert [(problem.line, problem.question_id, problem.what) for problem in validate_dataset(path)] == [
+        (5, None, "the key question_text stands twice, and only the last counts"),
+        (12, None, "the key question_text is missing"),
+        (8, None, "two templates have the id t"),
+        (6, "q1", "two questions have the id q1"),
+        (11, "q2", "the same question stands in another template, at [0].questions[1]"),
+    ]
+
+
+def test_problem_is_one_sentence_with_place_and_mend(tmp_path: Path) -> None:
+    path = tmp_path / "qa.json"
+    path.write_text(json.dumps(dataset(SPARQL | {"required_columns": ["m"]}), indent=1))
+    [problem] = validate_dataset(path)
+    assert str(problem) == (
+        f"{path}, line 15, question q, key [0].questions[0].reference_steps[0][0].required_columns[0]: "
+        "the output has no column m. It has: n."
+    )
+
+
+def test_same_question_twice_in_one_template_is_no_problem() -> None:
+    questions = [{"id": name, "question_text": "Why?"} for name in "ab"]
+    assert whats([{"template_id": "t", "questions": questions}]) == []
+
+
+def test_responses_and_questions_must_belong_together() -> None:
+    lines = '{"question_id": "z"}\n\n{"question_id": "q"}\n{"question_id": "q", "elapsed_sec": -1}\n'
+    problems = validate_dataset(dataset(SPARQL), io.StringIO(lines))
+    assert [(problem.line, problem.what) for problem in problems] == [
+        (4, "-1 is not allowed here"),
+        (1, "a response to a question that the dataset does not have"),
+        (4, "two responses to the question q; the last one counts"),
+    ]
+    assert whats(dataset(SPARQL), {}) == ["the question has no response"]
+    assert whats(dataset(SPARQL), [{"question_id": "q"}]) == []
+
+
+@pytest.mark.parametrize("values", [3, {"a": 1}, [3], [{"questions": [3]}], [{"template_id": "t", "questions": {}}]])
+def test_what_is_no_dataset_is_a_problem_and_no_exception(values: Any) -> None:
+    assert whats(io.StringIO(json.dumps(values)))
+
+
+def test_file_that_cannot_be_read_is_an_error() -> None:
+    with pytest.raises(DatasetError, match="cannot be read"):
+        validate_dataset("absent.yaml")
+
+
+def test_demos_dataset_has_no_problems() -> None:
+    assert validate_dataset(DATASET_PATH) == []
+
+
+@pytest.mark.parametrize("run", ["substations", "timeseries"])
+def test_recorded_runs_have_no_problems(conformance_dir: Path, run: str) -> None:
+    folder = conformance_dir / "real_runs" / run
+    assert validate_dataset(folder / "reference.yaml", folder / "responses.jsonl") == []
