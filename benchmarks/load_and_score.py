@@ -1,9 +1,10 @@
 """Loading a large dataset beside bare PyYAML, and scoring many responses beside graphrag-eval.
 
-Run it as ``python benchmarks/load_and_score.py``. It makes the data (5,000 questions; 10,000 responses of 4 steps with 10
-to 200 rows), loads and scores them here, and scores the same files with graphrag-eval in a Python 3.12 environment of its
-own, made in a temporary folder. Options: ``--python`` names that Python 3.12, ``--venv`` keeps its environment,
-``--no-graphrag-eval`` leaves it out, ``--quick`` takes a tenth of the data. The exit code is 1 where a goal is not met.
+Run it as ``python benchmarks/load_and_score.py``. It makes the data (5,000 questions; 10,000 responses of 4 steps with
+10 to 200 rows), loads and scores them here, and scores the same files with graphrag-eval in a Python 3.12 environment
+of its own, made in a temporary folder. Options: ``--python`` names that Python 3.12, ``--venv`` keeps its environment,
+``--no-graphrag-eval`` leaves it out, ``--quick`` takes a tenth of the data. The exit code is 1 where a goal is not
+met.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Matching: reference steps and actual steps compared, with scores and reasons."""
 
-from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis
 from graphrag_eval_lc.matching.iri import match_iri_discovery_steps
 from graphrag_eval_lc.matching.json_text import match_json_steps
@@ -19,7 +19,6 @@ register_matcher(media_type="application/json")(match_json_steps)
 
 __all__ = [
     "Comparison",
-    "Explanation",
     "Match",
     "SparqlComparison",
     "StepDiagnosis",

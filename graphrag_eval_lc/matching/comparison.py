@@ -65,30 +65,19 @@ def _completed(step: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why two steps agree or not.
-
-    Attributes:
-        reason: A sentence or two for people.
-        closeness: 0 to 1; finds the nearest step among those that score the same.
-    """
-
-    reason: str
-    closeness: float
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """How well an actual step fulfils a reference step.
 
     Attributes:
         score: 0 (not at all) to 1 (in full).
-        explain: Gives the reason; called only for steps that the diagnosis shows.
+        reason: Gives why, in a sentence or two for people; called only for steps that the diagnosis shows.
+        closeness: Gives a number from 0 to 1 that finds the nearest step among those that score 0.
         unreadable: What is wrong with the actual step's output where no comparison could be made of it.
     """
 
     score: float
-    explain: Callable[[], Explanation]
+    reason: Callable[[], str]
+    closeness: Callable[[], float]
     unreadable: str | None = None
 
     def __post_init__(self) -> None:
@@ -96,6 +85,8 @@ class Comparison:
             raise ValueError(f"a score is a number from 0 to 1, not {self.score!r}")
 
 
-def explained(score: float, reason: str, *, unreadable: str | None = None) -> Comparison:
-    """Give a Comparison whose reason is known already and whose closeness is its score."""
-    return Comparison(score, lambda: Explanation(reason, score), unreadable)
+def explained(
+    score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None
+) -> Comparison:
+    """Give a Comparison whose reason is known already; its closeness is its score where none is given."""
+    return Comparison(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)

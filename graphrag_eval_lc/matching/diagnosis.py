@@ -47,7 +47,7 @@ def diagnosis_of(
     """
     if matched is not None:
         comparison = candidates[matched]
-        return _diagnosis(actual_steps, matched, comparison.score, comparison.explain().reason, matched=True)
+        return _diagnosis(actual_steps, matched, comparison.score, comparison.reason(), matched=True)
     failed = [
         index
         for index, step in enumerate(actual_steps)
@@ -67,12 +67,11 @@ def diagnosis_of(
 def _nearest(compared: Mapping[int, Comparison]) -> tuple[int, float, str]:
     best_score = max(comparison.score for comparison in compared.values())
     best = {index: comparison for index, comparison in compared.items() if comparison.score == best_score}
-    if best_score > 0:
+    if best_score > 0 or len(best) == 1:
         index = max(best)
-        return index, best_score, best[index].explain().reason
-    explained = {index: comparison.explain() for index, comparison in best.items()}
-    index = max(explained, key=lambda index: (explained[index].closeness, index))
-    return index, best_score, explained[index].reason
+    else:
+        index = max(best, key=lambda index: (best[index].closeness(), index))
+    return index, best_score, best[index].reason()
 
 
 def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
 
@@ -49,4 +49,4 @@ def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
 
 
 def _missing(iri: str, actual: StepView) -> Comparison:
-    return Comparison(0.0, lambda: Explanation(f"{iri} is not in the output of {actual.get('name')}", 0.0))
+    return explained(0.0, f"{iri} is not in the output of {actual.get('name')}")

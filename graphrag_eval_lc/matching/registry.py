@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 
 Matcher = Callable[[StepView, StepView], Comparison | float]
 MatcherT = TypeVar("MatcherT", bound=Matcher)
@@ -83,7 +83,7 @@ def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Co
         return outcome
     if isinstance(outcome, int | float) and 0 <= outcome <= 1:
         score = float(outcome)
-        return Comparison(score, lambda: Explanation(f"the score of {_name(matcher)} is {score:g}", score))
+        return explained(score, f"the score of {_name(matcher)} is {score:g}")
     raise MatcherError(
         f"the matcher {_name(matcher)} gave {outcome!r:.80} for a step named {reference.get('name')}",
         mend="A matcher gives a number from 0 to 1, or a Comparison.",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.json_text import parse_json_output
 from graphrag_eval_lc.metrics import recall_at_k
 
@@ -37,7 +37,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
     k = _cut_off(reference)
     k = _cut_off(actual) if k is None else k
     score = recall_at_k(relevant, retrieved, k)
-    return Comparison(score, lambda: Explanation(_reason(relevant, retrieved, k), score))
+    return Comparison(score, lambda: _reason(relevant, retrieved, k), lambda: score)
 
 
 def _cut_off(step: StepView) -> int | None:

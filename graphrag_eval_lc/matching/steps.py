@@ -50,7 +50,7 @@ class StepsMatch:
         self._chosen = _last_group(pairs) if scoring == "last_group" else _all_groups(pairs)
         self.steps_score: float | None = self._chosen.score
         self.matches: list[Match] = [
-            Match(group, reference, actual, comparison.score, comparison.explain().reason)
+            Match(group, reference, actual, comparison.score, comparison.reason())
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
             for comparison in (pairs.candidates[group][reference][actual],)
         ]

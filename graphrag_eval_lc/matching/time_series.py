@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, explained
+from graphrag_eval_lc.matching.comparison import Comparison, StepView, explained
 from graphrag_eval_lc.matching.times import do_times_equal, normalized_granularity
 
 _SHOWN = 80
@@ -41,7 +41,7 @@ def _compared(
     keys = list(differing_keys(expected, found, actual.get("execution_timestamp")))
     if not keys:
         return explained(1.0, "the same arguments")
-    return Comparison(0.0, lambda: Explanation(_reason(keys, expected, found), 0.9 / (1 + len(keys))))
+    return Comparison(0.0, lambda: _reason(keys, expected, found), lambda: 1 / (1 + len(keys)))
 
 
 def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:

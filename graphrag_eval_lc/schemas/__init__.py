@@ -11,11 +11,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES
 
 SCHEMA_PATHS = {name: Path(__file__).parent / f"{name}.schema.json" for name in ("dataset", "responses")}
 
-_SOURCES = {
+_SOURCES: dict[str, tuple[TypeAdapter[Any], str]] = {
     "dataset": (TEMPLATES, "A reference dataset in graphrag-eval's format: templates with their questions."),
     "responses": (RESPONSES, "Responses of an agent in graphrag-eval's format."),
 }

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.sparql.as_written import closeness_of, identical_columns
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
 from graphrag_eval_lc.matching.sparql.coding import Coding
@@ -30,10 +31,17 @@ class SparqlComparison:
         unreadable: What is wrong with the actual output where it is no SPARQL results at all.
     """
 
-    def __init__(self, score: float, diagnose: Callable[[], Diagnosis], unreadable: str | None = None) -> None:
+    def __init__(
+        self,
+        score: float,
+        diagnose: Callable[[], Diagnosis],
+        closeness: Callable[[], float] | None = None,
+        unreadable: str | None = None,
+    ) -> None:
         self.score = score
         self.unreadable = unreadable
         self._diagnose = diagnose
+        self._closeness = closeness
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
@@ -42,6 +50,11 @@ class SparqlComparison:
     def diagnosis(self) -> Diagnosis:
         """All that is known beyond the score."""
         return self._diagnose()
+
+    @property
+    def closeness(self) -> float:
+        """How near the results come, without a search: 1 for a match, below 1 for all else; for ranking steps."""
+        return self.score if self._closeness is None else self._closeness()
 
     @property
     def reason(self) -> str:
@@ -157,8 +170,8 @@ def _results(results: Any) -> SparqlResults:
 
 
 def _settled(score: float, reason: str, *, unreadable: str | None = None) -> SparqlComparison:
-    diagnosis = Diagnosis(reason, row_precision=score, row_recall=score, cell_overlap=score)
-    return SparqlComparison(score, lambda: diagnosis, unreadable)
+    diagnosis = Diagnosis(reason, row_precision=score, row_recall=score)
+    return SparqlComparison(score, lambda: diagnosis, unreadable=unreadable)
 
 
 def _reference_at_fault(fault: str) -> str:
@@ -205,6 +218,10 @@ def _comparison_by_emptiness(
 def _comparison_of_rows(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rows_as: RowsAs, strict: bool
 ) -> SparqlComparison:
+    columns = identical_columns(reference, actual, required, rows_as)
+    if columns is not None:
+        written = columns
+        return SparqlComparison(1.0, lambda: diagnosis_of_match(written, reference.row_count))
     coding = Coding(strict)
     mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
@@ -226,7 +243,9 @@ def _comparison_of_rows(
         cut_off = f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps"
     if mapping is None:
         return SparqlComparison(
-            0.0, lambda: diagnosis_of_mismatch(reference, actual, required, rows_as, strict, cut_off)
+            0.0,
+            lambda: diagnosis_of_mismatch(reference, actual, required, rows_as, strict, cut_off),
+            lambda: closeness_of(reference, actual, required),
         )
-    found = mapping
-    return SparqlComparison(1.0, lambda: diagnosis_of_match(mine, others, found))
+    players = {name: others.names[at] for name, at in zip(required, mapping, strict=True)}
+    return SparqlComparison(1.0, lambda: diagnosis_of_match(players, reference.row_count))

@@ -34,16 +34,19 @@ class Diagnosis:
     extra_row_count: int = 0
     row_precision: float = 0.0
     row_recall: float = 0.0
-    cell_overlap: float = 0.0
 
 
-def diagnosis_of_match(reference: Table, actual: Table, mapping: Sequence[int]) -> Diagnosis:
-    """Describe two results that match under a mapping."""
-    columns = {name: actual.names[at] for name, at in zip(reference.names, mapping, strict=True)}
+def diagnosis_of_match(columns: dict[str, str], row_count: int) -> Diagnosis:
+    """Describe two results that match.
+
+    Args:
+        columns: For each required column the actual one that plays it.
+        row_count: The number of rows of the reference.
+    """
     renamed = [f"`{mine}` is played by `{other}`" for mine, other in columns.items() if mine != other]
     names = f" ({'; '.join(renamed)})" if renamed else ""
-    rows = "The only row matches" if reference.row_count == 1 else f"All {reference.row_count} rows match"
-    return Diagnosis(f"{rows}{names}.", columns, row_precision=1.0, row_recall=1.0, cell_overlap=1.0)
+    rows = "The only row matches" if row_count == 1 else f"All {row_count} rows match"
+    return Diagnosis(f"{rows}{names}.", columns, row_precision=1.0, row_recall=1.0)
 
 
 def diagnosis_of_mismatch(
@@ -66,8 +69,7 @@ def diagnosis_of_mismatch(
     """
     coding = Coding(strict)
     reference, actual = coded_tables(reference_results, actual_results, required, coding, all_columns=True)
-    overlaps = overlaps_of(reference, actual)
-    players = nearest_players(reference, actual, overlaps)
+    players = nearest_players(reference, actual, overlaps_of(reference, actual))
     columns = {reference.names[at]: actual.names[player] for at, player in players.items()}
     played = [actual.columns[players[at]] if at in players else None for at in range(len(reference.names))]
     unbound = [UNBOUND_CODE] * actual_results.row_count
@@ -96,7 +98,6 @@ def diagnosis_of_mismatch(
         len(extra),
         1 - len(extra) / actual_total,
         1 - len(missing) / total,
-        sum(overlaps[at][player] for at, player in players.items()) / len(reference.names),
     )
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from graphrag_eval_lc.matching.comparison import Comparison, Explanation, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.sparql.comparison import SparqlComparison, compare_sparql_results
+from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.sparql.comparison import compare_sparql_results
 from graphrag_eval_lc.matching.sparql.results import parse_sparql_results
 
 
@@ -21,7 +21,7 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> Comparison:
     if wrong:
         return explained(0.0, f"The reference step in the dataset is at fault: {wrong[0]} is neither true nor false.")
     compared = compare_sparql_results(_parsed(reference), _parsed(actual), reference.get("required_columns"), **options)
-    return Comparison(compared.score, lambda: _explanation(compared), compared.unreadable)
+    return Comparison(compared.score, lambda: compared.reason, lambda: compared.closeness, compared.unreadable)
 
 
 def _parsed(step: StepView) -> Any:
@@ -30,9 +30,3 @@ def _parsed(step: StepView) -> Any:
         return step.parsed(parse_sparql_results)
     except UnreadableOutput:
         return step.get("output")
-
-
-def _explanation(compared: SparqlComparison) -> Explanation:
-    if compared.score == 1.0:
-        return Explanation(compared.reason, 1.0)
-    return Explanation(compared.reason, 0.9 * compared.row_f1 + 0.09 * compared.diagnosis.cell_overlap)

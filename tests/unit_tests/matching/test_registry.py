@@ -54,7 +54,7 @@ def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
     comparison = comparison_of(broken, StepView({}), StepView({}))
     assert isinstance(comparison, Comparison)
     assert comparison.score == 0.0
-    assert comparison.explain().reason == "the comparison failed with KeyError: 'rows'"
+    assert comparison.reason() == "the comparison failed with KeyError: 'rows'"
 
 
 @pytest.mark.parametrize("outcome", [2, -1, float("nan"), "yes", None])

@@ -55,4 +55,4 @@ def test_no_vector_raises_and_each_has_a_reason(case: dict[str, Any]) -> None:
         StepView({"name": "sparql_query", "output": json.dumps(case["input"]["actual"])}),
     )
     assert steps.score == compared(case, strict=False).score
-    assert (steps.explain().closeness == 1.0) == (steps.score == 1.0)
+    assert (steps.closeness() == 1.0) == (steps.score == 1.0)

@@ -44,7 +44,7 @@ def test_data_points_are_fetched_by_the_same_arguments(changed: dict[str, Any], 
 def test_reason_names_each_argument_that_differs() -> None:
     reference = StepView({"args": {"external_id": "e", "granularity": "1h", "start": "now"}})
     actual = StepView({"args": {"external_id": "f", "granularity": "1h"}, "execution_timestamp": AT})
-    reason = match_data_points_steps(reference, actual).explain().reason
+    reason = match_data_points_steps(reference, actual).reason()
     assert reason == "external_id is 'f' instead of 'e'; start is missing"
 
 
@@ -52,4 +52,4 @@ def test_reason_names_each_argument_that_differs() -> None:
 def test_steps_without_arguments_score_0(args: Any) -> None:
     full = StepView({"args": {"external_id": "e"}})
     assert match_data_points_steps(full, StepView({"args": args})).score == 0.0
-    assert "reference" in match_data_points_steps(StepView({"args": args}), full).explain().reason
+    assert "reference" in match_data_points_steps(StepView({"args": args}), full).reason()
