@@ -77,16 +77,29 @@ def question(random_: random.Random, identifier: str) -> dict[str, Any]:
     }
 
 
+def as_agents_write(random_: random.Random, results: dict[str, Any]) -> dict[str, Any]:
+    """Give the same rows in another order, under other names, with one more column."""
+    names = {"name": "lineName", "line": "l", "length": "km"}
+    bindings = [
+        {names[name]: term for name, term in row.items()} | {"type": {"type": "uri", "value": "urn:cim:ACLineSegment"}}
+        for row in results["results"]["bindings"]
+    ]
+    random_.shuffle(bindings)
+    return {"head": {"vars": [*names.values(), "type"]}, "results": {"bindings": bindings}}
+
+
 def response(random_: random.Random, asked: dict[str, Any]) -> dict[str, Any]:
-    """Give a response of four steps: a search, a failed query, a wrong one, and a right one three times of four."""
+    """Give a response of four steps: a search, a failed query, a wrong one, and a right one three times of four.
+
+    The agent's queries have names of their own for the columns, and one column more.
+    """
     reference = json.loads(asked["reference_steps"][1][0]["output"])
     iri = asked["reference_steps"][0][0]["output"]
     found = {"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": iri}}]}}
-    right = {"head": reference["head"], "results": {"bindings": list(reference["results"]["bindings"])}}
-    random_.shuffle(right["results"]["bindings"])
+    right = as_agents_write(random_, reference)
     if random_.random() < 0.25:
         right["results"]["bindings"].pop()
-    wrong = select(random_, random_.randint(10, 200))
+    wrong = as_agents_write(random_, select(random_, random_.randint(10, 200)))
     outputs = [("autocomplete_search", found), ("sparql_query", None), ("sparql_query", wrong), ("sparql_query", right)]
     steps = [
         {"name": name, "args": {"query": f"query {number}"}, "id": f"call_{number}", "status": "success"}

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.reading import json_value
 
 _SHOWN = 60
 
@@ -20,7 +21,7 @@ def parse_json_output(output: Any) -> Any:
     if not isinstance(output, str):
         return output
     try:
-        return json.loads(output)
+        return json_value(output)
     except (ValueError, RecursionError) as problem:
         raise UnreadableOutput(f"the output is not JSON: {_shown(output)}") from problem
 

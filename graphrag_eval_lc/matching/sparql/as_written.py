@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Final
 
+from graphrag_eval_lc.matching.sparql.numbers import XSD_BOOLEAN, is_numeric_datatype
 from graphrag_eval_lc.matching.sparql.results import Shape, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.rows import RowsAs
 
@@ -40,6 +41,27 @@ def identical_columns(
         return None
     are_equal = list(mine) == list(theirs) if rows_as == "list" else Counter(mine) == Counter(theirs)
     return players if are_equal else None
+
+
+def lacks_texts(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> bool:
+    """Tell whether some required column of IRIs or texts has contents that no actual column has.
+
+    Such cells equal only what has the same text, in every mode, so then there is no match. Columns of numbers,
+    booleans, blank nodes or unbound cells tell nothing here.
+    """
+    contents = [frozenset(column.texts) for column in actual.columns.values()]
+    return any(
+        _is_of_texts(column) and frozenset(column.texts) not in contents
+        for column in (reference.columns[name] for name in required)
+    )
+
+
+def _is_of_texts(column: TermColumn) -> bool:
+    shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes]
+    return all(
+        kind == "uri" or (kind == "literal" and datatype != XSD_BOOLEAN and not is_numeric_datatype(datatype))
+        for kind, datatype, _ in shapes
+    )
 
 
 def _fingerprint(column: TermColumn) -> tuple[Shape | frozenset[Shape], frozenset[str]]:

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.sparql.as_written import closeness_of, identical_columns
+from graphrag_eval_lc.matching.sparql.as_written import closeness_of, identical_columns, lacks_texts
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
 from graphrag_eval_lc.matching.sparql.coding import Coding
@@ -222,6 +222,16 @@ def _comparison_of_rows(
     if columns is not None:
         written = columns
         return SparqlComparison(1.0, lambda: diagnosis_of_match(written, reference.row_count))
+
+    def mismatch(cut_off: str | None = None) -> SparqlComparison:
+        return SparqlComparison(
+            0.0,
+            lambda: diagnosis_of_mismatch(reference, actual, required, rows_as, strict, cut_off),
+            lambda: closeness_of(reference, actual, required),
+        )
+
+    if lacks_texts(reference, actual, required):
+        return mismatch()
     coding = Coding(strict)
     mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
@@ -232,20 +242,14 @@ def _comparison_of_rows(
         detailed = [others.detailed_columns[at] for at in mapping]
         return rows_agree_in_detail(rows_of(mine.detailed_columns), rows_of(detailed), rows_as, coding.details, budget)
 
-    cut_off = None
-    mapping = None
     try:
         if rows_as == "list":
             mapping = find_ordered_mapping(mine, others, coding.details, budget)
         else:
             mapping = find_mapping(mine, others, rows_as, agrees_in_detail, budget)
     except SearchCutOff:
-        cut_off = f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps"
+        return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
-        return SparqlComparison(
-            0.0,
-            lambda: diagnosis_of_mismatch(reference, actual, required, rows_as, strict, cut_off),
-            lambda: closeness_of(reference, actual, required),
-        )
+        return mismatch()
     players = {name: others.names[at] for name, at in zip(required, mapping, strict=True)}
     return SparqlComparison(1.0, lambda: diagnosis_of_match(players, reference.row_count))

@@ -16,8 +16,8 @@ _PROBED_CELLS: Final = 2_000_000
 
 def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
     """Give the share of contents that each required and each actual column have in common, from a sample."""
-    samples = [list(islice(content, _SAMPLE)) for content in reference.contents]
-    actual_samples = [list(islice(content, _SAMPLE)) for content in actual.contents]
+    samples = [_sample(content) for content in reference.contents]
+    actual_samples = [_sample(content) for content in actual.contents]
     return [
         [
             (_share(sample, other) + _share(other_sample, content)) / 2
@@ -27,8 +27,12 @@ def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
     ]
 
 
-def _share(sample: list[int], content: frozenset[int]) -> float:
-    return sum(code in content for code in sample) / len(sample)
+def _sample(content: frozenset[int]) -> frozenset[int]:
+    return content if len(content) <= _SAMPLE else frozenset(islice(content, _SAMPLE))
+
+
+def _share(sample: frozenset[int], content: frozenset[int]) -> float:
+    return len(sample & content) / len(sample)
 
 
 def nearest_players(reference: Table, actual: Table, overlaps: list[list[float]]) -> dict[int, int]:

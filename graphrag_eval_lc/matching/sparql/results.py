@@ -1,12 +1,10 @@
 """Reading SPARQL 1.1 JSON results into columns of terms."""
 
-import json
 from dataclasses import dataclass
-from operator import itemgetter, methodcaller
-from types import NoneType
 from typing import Any, Final, NoReturn, TypeAlias
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.reading import json_value
 
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
@@ -15,11 +13,6 @@ UNBOUND_SHAPE: Final[Shape] = ("", None, None)
 """Stands for a cell without a term; its text is empty."""
 
 _NO_TERM: Final = {"type": "", "value": ""}
-
-_type_of = itemgetter("type")
-_value_of = itemgetter("value")
-_datatype_of = methodcaller("get", "datatype")
-_language_of = methodcaller("get", "xml:lang")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +85,7 @@ def parse_sparql_results(output: Any) -> SparqlResults:
     variables = _variables(document)
     bindings = _bindings(document)
     try:
-        columns = {name: _column([binding.get(name, _NO_TERM) for binding in bindings]) for name in variables}
+        columns = {name: _column(name, bindings) for name in variables}
     except (TypeError, KeyError, AttributeError):
         _refuse_terms(variables, bindings)
     return SparqlResults(columns, len(bindings))
@@ -109,17 +102,13 @@ def _document(output: Any) -> dict[str, Any]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json_value(text, allow_nan=False)
     except RecursionError:
         raise UnreadableOutput("JSON that is nested too deeply") from None
     except ValueError as error:
         start = " ".join(text[:60].split())
         shown = start.encode("ascii", "replace").decode() or "an empty text"
         raise UnreadableOutput(f"no JSON ({error}): {shown}") from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
 
 
 def _keys(document: dict[str, Any]) -> str:
@@ -149,27 +138,36 @@ def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
     return bindings
 
 
-def _column(cells: list[Any]) -> TermColumn:
+def _column(name: str, bindings: list[dict[str, Any]]) -> TermColumn:
     """Check the cells of a column, quickly: what is wrong with them is found out later.
 
     Raises:
         TypeError, KeyError, AttributeError: Where a cell is no term.
     """
-    kinds = set(map(_type_of, cells))
-    plain = set(map(len, cells)) <= {2}  # nothing but type and value
-    datatypes = {None} if plain else set(map(_datatype_of, cells))
-    languages = {None} if plain else set(map(_language_of, cells))
-    texts = list(map(_value_of, cells))
-    if not set(map(type, texts)) <= {str} or not set(map(type, kinds)) <= {str}:
-        raise TypeError
-    if not {type(part) for part in datatypes | languages} <= {str, NoneType}:
-        raise TypeError
+    try:
+        cells = [binding[name] for binding in bindings]
+    except KeyError:
+        cells = [binding.get(name, _NO_TERM) for binding in bindings]
+    texts = [cell["value"] for cell in cells]
+    kinds = {cell["type"] for cell in cells}
     _require_unicode(texts)
-    if len(kinds) == len(datatypes) == len(languages) == 1:
-        return TermColumn(texts, (kinds.pop(), datatypes.pop(), languages.pop()))
-    known: dict[Shape, Shape] = {}
+    if len(kinds) == 1 and set(map(len, cells)) == {2}:  # nothing but type and value, as most columns
+        (kind,) = kinds
+        if not isinstance(kind, str):
+            raise TypeError
+        return TermColumn(texts, (kind, None, None))
+    return _column_of_shapes(cells, texts)
+
+
+def _column_of_shapes(cells: list[dict[str, Any]], texts: list[str]) -> TermColumn:
     shapes = [(cell["type"], cell.get("datatype"), cell.get("xml:lang")) for cell in cells]
-    return TermColumn(texts, [known.setdefault(shape, shape) for shape in shapes])
+    known: dict[Shape, Shape] = dict(zip(shapes, shapes, strict=True))
+    for kind, datatype, language in known:
+        if not isinstance(kind, str) or not isinstance(datatype, str | None) or not isinstance(language, str | None):
+            raise TypeError
+    if len(known) == 1:
+        return TermColumn(texts, next(iter(known)))
+    return TermColumn(texts, [known[shape] for shape in shapes])
 
 
 def _refuse_terms(variables: tuple[str, ...], bindings: list[dict[str, Any]]) -> NoReturn:
