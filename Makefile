@@ -31,7 +31,7 @@ typecheck: $(VENV)/.dev  ## Check the types
 	$(BIN)/mypy
 
 benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where they can be installed
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
 	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb

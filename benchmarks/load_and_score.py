@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from graphrag_eval_environment import graphrag_eval_python
+from _graphrag_eval_environment import graphrag_eval_python
 
 from graphrag_eval_lc import load_dataset, load_responses, run_evaluation
 from graphrag_eval_lc.run_folder import yaml_text
@@ -187,7 +187,7 @@ def main() -> int:
         folder = Path(name)
         python = None
         if not options.no_graphrag_eval:
-            python = graphrag_eval_python(options.python, options.venv or folder / "venv")
+            python = graphrag_eval_python(options.venv or folder / "venv", options.python)
         loading, _ = write_data(folder, 5_000 // scale)
         is_met = measure_loading(loading)
         is_met &= measure_scoring(*write_data(folder, 10_000 // scale), python)

@@ -22,7 +22,6 @@ The exit code is 1 if a goal is not met.
 import argparse
 import json
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,9 +31,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from _graphrag_eval_environment import graphrag_eval_python
+
 from graphrag_eval_lc.matching.sparql import compare_sparql_results
 
-GRAPHRAG_EVAL = "graphrag-eval==6.6.1"
 CAP_SEC = 20.0
 ROWS = (100, 1_000, 10_000, 100_000)
 SHAPES = ((2, 2), (3, 5), (5, 8), (5, 10), (7, 9), (7, 12))
@@ -181,42 +181,6 @@ def their_timing(case: Case, python: Path, folder: Path) -> Timing:
     return Timing(seconds, score)
 
 
-def pythons(wanted: str | None) -> Iterator[Path]:
-    """Give the interpreters that may be a Python 3.12."""
-    found = [wanted] if wanted else [shutil.which("python3.12")]
-    yield from (Path(path) for path in found if path)
-    if not wanted:
-        yield from sorted(Path.home().glob(".pyenv/versions/3.12*/bin/python"))
-
-
-def is_python_312(python: Path) -> bool:
-    """Tell whether an interpreter runs and is a Python 3.12."""
-    asked = [str(python), "-c", "import sys; print(sys.version_info[:2] == (3, 12))"]
-    try:
-        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() == "True"
-    except OSError:
-        return False
-
-
-def environment(folder: Path, wanted: str | None) -> Path:
-    """Give the interpreter of an environment with graphrag-eval; it is made if it is not there yet."""
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    if not python.exists():
-        base = next(filter(is_python_312, pythons(wanted)), None)
-        uv = shutil.which("uv")
-        if base is not None:
-            subprocess.run([base, "-m", "venv", folder], check=True)
-        elif uv and not wanted:
-            subprocess.run([uv, "venv", "--seed", "--python", "3.12", folder], check=True)
-        else:
-            raise SystemExit("No Python 3.12 found: give one with --python, or use --no-graphrag-eval.")
-    installed = [str(python), "-c", "import graphrag_eval.steps.sparql"]
-    if subprocess.run(installed, capture_output=True, check=False).returncode:
-        print(f"Installing {GRAPHRAG_EVAL} ...", flush=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", GRAPHRAG_EVAL, "pyyaml"], check=True)
-    return python
-
-
 def print_line(shape: Shape, count: int, ours: Timing, theirs: Timing | None) -> None:
     """Print one line of the table."""
     ratio = ""
@@ -289,7 +253,7 @@ def main() -> int:
         folder = Path(temporary)
         python = None
         if not options.no_graphrag_eval:
-            python = environment((options.venv or folder / "venv").absolute(), options.python)
+            python = graphrag_eval_python(options.venv or folder / "venv", options.python)
         seconds, wrong = measured(rows, shapes, python, folder)
     print("\nGoals")
     met = []

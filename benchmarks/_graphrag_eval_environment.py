@@ -1,0 +1,53 @@
+"""An environment with graphrag-eval, which needs Python 3.12, for the benchmarks that measure beside it."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+GRAPHRAG_EVAL = "graphrag-eval==6.6.1"
+PACKAGES = (GRAPHRAG_EVAL, "pyyaml>=6.0.2,<7")  # it reads its config with PyYAML and does not say so
+
+
+def graphrag_eval_python(folder: Path, wanted: str | None) -> Path:
+    """Give the interpreter of an environment with graphrag-eval; it is made if it is not there yet.
+
+    Args:
+        folder: Where the environment is or is to be.
+        wanted: A Python 3.12; None looks for one on the PATH, then among pyenv's, and else asks uv for one.
+    """
+    python = folder.absolute() / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if not python.exists():
+        _make_environment(folder, wanted)
+    installed = [str(python), "-c", "import graphrag_eval, yaml"]
+    if subprocess.run(installed, capture_output=True, check=False).returncode:
+        print(f"Installing {GRAPHRAG_EVAL} ...", flush=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return python
+
+
+def _make_environment(folder: Path, wanted: str | None) -> None:
+    base = next(filter(_is_python_312, _pythons(wanted)), None)
+    uv = shutil.which("uv")
+    if base is not None:
+        subprocess.run([base, "-m", "venv", folder], check=True)
+    elif uv and not wanted:
+        subprocess.run([uv, "venv", "--seed", "--python", "3.12", folder], check=True)
+    else:
+        raise SystemExit("No Python 3.12 found: give one with --python, or use --no-graphrag-eval.")
+
+
+def _pythons(wanted: str | None) -> Iterator[Path]:
+    found = [wanted] if wanted else [shutil.which("python3.12")]
+    yield from (Path(path) for path in found if path)
+    if not wanted:
+        yield from sorted(Path.home().glob(".pyenv/versions/3.12*/bin/python"))
+
+
+def _is_python_312(python: Path) -> bool:
+    asked = [str(python), "-c", "import sys; print(sys.version_info[:2] == (3, 12))"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() == "True"
+    except OSError:
+        return False
