@@ -52,7 +52,9 @@ with open(sys.argv[1], encoding="utf-8") as file:
 print("ready", flush=True)
 start = time.perf_counter()
 score = compare_sparql_results(case["reference"], case["actual"], case["required"])
-print(json.dumps([time.perf_counter() - start, score]), flush=True)
+seconds = time.perf_counter() - start
+with open(sys.argv[2], "w", encoding="utf-8") as file:
+    json.dump([seconds, score], file)
 """
 
 Row = tuple[int, ...]
@@ -166,19 +168,21 @@ def our_timing(case: Case) -> Timing:
 
 def their_timing(case: Case, python: Path, folder: Path) -> Timing:
     """Give the time of graphrag-eval, in a process that is ended at the cap."""
-    path = folder / "case.json"
+    path, outcome = folder / "case.json", folder / "outcome.json"
     required = case.reference["head"]["vars"]
     path.write_text(json.dumps({**case._asdict(), "required": required}), encoding="utf-8")
-    with subprocess.Popen([python, "-c", WORKER, path], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([python, "-c", WORKER, path, outcome], stdout=subprocess.PIPE, text=True) as process:
         if process.stdout is None or process.stdout.readline() != "ready\n":
             process.kill()
             raise SystemExit("graphrag-eval cannot be run: see the error above.")
         try:
-            seconds, score = json.loads(process.communicate(timeout=CAP_SEC)[0])
+            process.wait(timeout=CAP_SEC)
         except subprocess.TimeoutExpired:
             process.kill()
             return Timing(CAP_SEC, None)
-    return Timing(seconds, score)
+    if process.returncode:
+        raise SystemExit("graphrag-eval failed: see the error above.")
+    return Timing(*json.loads(outcome.read_text(encoding="utf-8")))
 
 
 def print_line(shape: Shape, count: int, ours: Timing, theirs: Timing | None) -> None:

@@ -40,6 +40,10 @@ class StepView(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._step)
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """Give the value of a key, or the default; Mapping's own way is several times as slow."""
+        return self._step.get(key, default)
+
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
         """Give ``parse(step["output"])``, computed once for each ``parse``.
 

@@ -1,6 +1,7 @@
 """Matching the reference steps of one question with the steps that the agent took."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,7 +127,7 @@ class _Pairs:
         sparql: SparqlConfig,
         names: Mapping[str, str],
     ) -> None:
-        defaults = sparql.model_dump()
+        defaults = dict(sparql)
         self.actual_steps = [StepView(_renamed(step, names)) for step in actual_steps]
         self.unreadable: dict[int, str] = {}
         self.candidates = [
@@ -137,13 +138,16 @@ class _Pairs:
 
 def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
     """Give the indices of the steps that call the same tool with the same arguments as an earlier one."""
+    names = Counter(str(step.get("name")) for step in actual_steps)
     seen: set[tuple[str, str]] = set()
     repeated = []
     for index, step in enumerate(actual_steps):
-        call = (str(step.get("name")), _call_text(step.get("args")))
-        if call in seen:
-            repeated.append(index)
-        seen.add(call)
+        name = str(step.get("name"))
+        if names[name] > 1:
+            call = (name, _call_text(step.get("args")))
+            if call in seen:
+                repeated.append(index)
+            seen.add(call)
     return repeated
 
 

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.sparql.as_written import closeness_of, identical_columns, lacks_texts
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
+from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.coding import Coding
 from graphrag_eval_lc.matching.sparql.column_classes import ColumnMapping
 from graphrag_eval_lc.matching.sparql.columns import find_mapping
@@ -18,6 +18,8 @@ from graphrag_eval_lc.matching.sparql.diagnosis import (
     diagnosis_of_mismatch,
 )
 from graphrag_eval_lc.matching.sparql.ordered import find_ordered_mapping
+from graphrag_eval_lc.matching.sparql.plain_coding import PlainCoding, plain_columns
+from graphrag_eval_lc.matching.sparql.plain_rows import plain_verdict
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.rows import RowsAs, rows_of
 from graphrag_eval_lc.matching.sparql.tables import coded_tables
@@ -218,11 +220,6 @@ def _comparison_by_emptiness(
 def _comparison_of_rows(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rows_as: RowsAs, strict: bool
 ) -> SparqlComparison:
-    columns = identical_columns(reference, actual, required, rows_as)
-    if columns is not None:
-        written = columns
-        return SparqlComparison(1.0, lambda: diagnosis_of_match(written, reference.row_count))
-
     def mismatch(cut_off: str | None = None) -> SparqlComparison:
         return SparqlComparison(
             0.0,
@@ -230,9 +227,15 @@ def _comparison_of_rows(
             lambda: closeness_of(reference, actual, required),
         )
 
-    if lacks_texts(reference, actual, required):
-        return mismatch()
-    coding = Coding(strict)
+    def match(players: Sequence[int]) -> SparqlComparison:
+        columns = {name: actual.variables[at] for name, at in zip(required, players, strict=True)}
+        return SparqlComparison(1.0, lambda: diagnosis_of_match(columns, reference.row_count))
+
+    plain = None if strict else plain_columns(reference, actual, required)
+    verdict = None if plain is None else plain_verdict(*plain, rows_as)
+    if verdict is not None:
+        return mismatch() if verdict.players is None else match(verdict.players)
+    coding = Coding(strict) if plain is None else PlainCoding()
     mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
 
@@ -251,5 +254,4 @@ def _comparison_of_rows(
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
         return mismatch()
-    players = {name: others.names[at] for name, at in zip(required, mapping, strict=True)}
-    return SparqlComparison(1.0, lambda: diagnosis_of_match(players, reference.row_count))
+    return match([actual.variables.index(others.names[at]) for at in mapping])

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
 from graphrag_eval_lc.matching.sparql.cells import BLANK_CODE, UNBOUND_CODE, DetailedCodes
-from graphrag_eval_lc.matching.sparql.coding import Coding
 from graphrag_eval_lc.matching.sparql.nearest_columns import nearest_players, overlaps_of
+from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, rows_of, without_partner
 from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
@@ -67,7 +67,7 @@ def diagnosis_of_mismatch(
         strict: Whether RDF terms were compared.
         cut_off: Says that the search was cut off, if it was.
     """
-    coding = Coding(strict)
+    coding = coding_for(reference_results, actual_results, required, strict)
     reference, actual = coded_tables(reference_results, actual_results, required, coding, all_columns=True)
     players = nearest_players(reference, actual, overlaps_of(reference, actual))
     columns = {reference.names[at]: actual.names[player] for at, player in players.items()}

@@ -1,9 +1,11 @@
 """Reading SPARQL 1.1 JSON results into columns of terms."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, NoReturn, TypeAlias
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, plain_cells
 from graphrag_eval_lc.reading import json_value
 
 Shape: TypeAlias = tuple[str, str | None, str | None]
@@ -15,7 +17,7 @@ UNBOUND_SHAPE: Final[Shape] = ("", None, None)
 _NO_TERM: Final = {"type": "", "value": ""}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TermColumn:
     """The terms of one column.
 
@@ -26,6 +28,11 @@ class TermColumn:
 
     texts: list[str]
     shapes: list[Shape] | Shape
+
+    @cached_property
+    def plain(self) -> PlainCells | None:
+        """The cells as texts or floats that are equal only where the cells are; None where that takes more."""
+        return plain_cells(self.shapes, self.texts)
 
     def kind(self, row: int) -> str:
         """Give the type of a cell: uri, literal, bnode; empty where it is unbound."""

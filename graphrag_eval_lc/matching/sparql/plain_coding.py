@@ -1,0 +1,49 @@
+"""Codes for results in which cells can be compared as texts and floats, so that no value has to be read."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from graphrag_eval_lc.matching.sparql.coding import Coding
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, are_comparable
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+
+
+class PlainCoding(Coding):
+    """Codes for columns that all have ``TermColumn.plain``; terms are compared by value."""
+
+    def __init__(self) -> None:
+        super().__init__(strict=False)
+        self._code_of: defaultdict[str | float, int] = defaultdict(self._next_code)
+
+    def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
+        """Give the codes of a column, or of some rows of it."""
+        return list(map(self._code_of.__getitem__, _cells(column)[rows]))
+
+    def may_play(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
+        """Tell from a sample of rows whether a column can have the contents of one that is coded already."""
+        codes = {self._code_of.get(cell) for cell in _cells(column)[:sample]}
+        return any(codes <= content for content in contents)
+
+    def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
+        """Give the codes as they are."""
+        return list(columns)
+
+
+def _cells(column: TermColumn) -> list[str] | list[float]:
+    return column.texts if column.plain is None else column.plain.cells
+
+
+def plain_columns(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str]
+) -> tuple[list[PlainCells], list[PlainCells]] | None:
+    """Give the required and the actual columns as texts and floats; None where they cannot be compared so."""
+    mine = [column for name in required if (column := reference.columns[name].plain) is not None]
+    others = [plain for column in actual.columns.values() if (plain := column.plain) is not None]
+    if len(mine) < len(required) or len(others) < len(actual.columns) or not are_comparable([*mine, *others]):
+        return None
+    return mine, others
+
+
+def coding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], strict: bool) -> Coding:
+    """Give the quickest coding that tells the cells of two results apart."""
+    return Coding(strict) if strict or plain_columns(reference, actual, required) is None else PlainCoding()
