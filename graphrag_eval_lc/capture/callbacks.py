@@ -12,7 +12,17 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.graph_events import is_handoff, is_interrupt
+from graphrag_eval_lc.capture.keeping import (
+    Ending,
+    Retrieval,
+    asked_k,
+    kept_args,
+    kept_ending,
+    kept_text,
+    message_ending,
+)
 from graphrag_eval_lc.capture.messages import question_in
+from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import (
     args_snapshot,
     document_value,
@@ -21,10 +31,11 @@ from graphrag_eval_lc.capture.outputs import (
     output_text,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.run_record import Ending, message_ending
 from graphrag_eval_lc.capture.runs import Run, Runs
-from graphrag_eval_lc.capture.steps import NO_ARTIFACT
+from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.capture.usage import model_name
+
+_UNKNOWN_ERROR = "unknown error"  # where an option leaves nothing of it
 
 _Callback = TypeVar("_Callback", bound=Callable[..., None])
 
@@ -38,7 +49,8 @@ def _harmless(callback: _Callback) -> _Callback:
         try:
             callback(self, *args, **kwargs)
         except Exception as error:
-            self._warn(f"capture failed in {name}: {error_text(error)}", kwargs.get("run_id"))
+            run_id = kwargs.get("run_id")
+            self._warn(run_id, f"capture failed in {name}: {self._kept_error(error, run_id)}")
         if self._enclosing is not None:
             getattr(self._enclosing, name)(*args, **kwargs)
 
@@ -55,18 +67,27 @@ class RunCallbacks(BaseCallbackHandler):
     run_inline = True
     raise_error = False
 
-    def __init__(self) -> None:
+    def __init__(self, options: CaptureOptions) -> None:
         super().__init__()
+        self._options = options
         self._lock = threading.RLock()
-        self._runs = Runs()
+        self._runs = Runs(options)
         self._enclosing: RunCallbacks | None = None  # the handler of the capture_run() block around this one
 
-    def _warn(self, warning: str, run_id: object) -> None:
+    def _warn(self, run_id: object, *warnings: str) -> None:
         with self._lock:
             run = self._runs.get(run_id) if isinstance(run_id, UUID) else None
             records = [run.record] if run is not None else self._runs.records[-1:]
             for record in records:
-                record.warnings[warning] = None
+                record.warn(*warnings)
+
+    def _kept_error(self, error: object, run_id: object) -> str:
+        """Give an exception's text as it is kept. Called without the lock: ``redact`` is not ours."""
+        warnings: list[str] = []
+        text = kept_text(error_text(error), self._options, "error", warnings)
+        if warnings:
+            self._warn(run_id, *warnings)
+        return text or _UNKNOWN_ERROR
 
     # --- chains, graphs and their nodes ---
 
@@ -105,14 +126,20 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Close a root run that failed; note a run that pauses."""
+        steers = is_interrupt(error) or is_handoff(error)
+        kept = None if steers or not self._is_open_root(run_id) else self._kept_error(error, run_id)
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
-            steers = is_interrupt(error) or is_handoff(error)
             run.record.is_paused = run.record.is_paused or is_interrupt(error)
             if run.is_root:
-                run.record.close(None if steers else error_text(error))
+                run.record.close(kept)
+
+    def _is_open_root(self, run_id: UUID) -> bool:
+        with self._lock:
+            run = self._runs.get(run_id)
+            return run is not None and run.is_root and not run.record.has_ended
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
@@ -148,42 +175,52 @@ class RunCallbacks(BaseCallbackHandler):
         """Open a step, with a copy of the arguments before the tool can change them."""
         args = args_snapshot(inputs, input_str)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
+        warnings: list[str] = []
+        kept = kept_args(args, self._options, name, warnings)
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata)
             if run is not None and not run.record.has_ended:
-                run.step = run.record.tool_started(run_id, name, args, tool_call_id, run.scope, run.outer_step)
+                run.record.warn(*warnings)
+                run.step = run.record.tool_started(run_id, name, args, kept, tool_call_id, run.scope, run.outer_step)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a step with what the tool returned."""
-        call_id = self._call_id_of(run_id)
-        message = tool_message_of(output, call_id)
-        ending: Ending = ("success", output_text(output), NO_ARTIFACT) if message is None else message_ending(message)
-        self._end_step(run_id, ending, None if message is None else message.tool_call_id)
+        step = self._open_step(run_id)
+        message = tool_message_of(output, None if step is None else step.id)
+        ending = Ending("success", output_text(output)) if message is None else message_ending(message)
+        self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
 
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a step with its error; leave it pending where the tool waits for somebody."""
         if is_interrupt(error):
-            ending: Ending = ("pending", "", NO_ARTIFACT)
+            ending = Ending("pending", "")
         elif is_handoff(error):
-            ending = ("success", output_text(error.args[0] if error.args else None), NO_ARTIFACT)
+            ending = Ending("success", output_text(error.args[0] if error.args else None))
         else:
-            ending = ("error", error_text(error), NO_ARTIFACT)
-        self._end_step(run_id, ending, None, root_error=None if ending[0] != "error" else ending[1])
+            ending = Ending("error", error_text(error))
+        self._end_step(run_id, self._open_step(run_id), ending, fails_root=ending.status == "error")
 
-    def _call_id_of(self, run_id: UUID) -> str | None:
+    def _open_step(self, run_id: UUID) -> Step | None:
         with self._lock:
             run = self._runs.get(run_id)
-            return run.step.id if run is not None and run.step is not None else None
+            return None if run is None or run.record.has_ended else run.step
 
-    def _end_step(self, run_id: UUID, ending: Ending, call_id: str | None, root_error: str | None = None) -> None:
+    def _end_step(
+        self, run_id: UUID, step: Step | None, ending: Ending, *, call_id: str | None = None, fails_root: bool = False
+    ) -> None:
+        """End a run of a tool or retriever; its ending is made ready without the lock: ``redact`` is not ours."""
+        kept = None if step is None else kept_ending(ending, self._options, step.name, step.retrievals)
+        root_error = None
+        if fails_root:
+            root_error = self._kept_error(ending.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
-            if run.step is not None:
-                run.record.step_ended(run.step, run_id, ending, call_id, run.scope)
+            if run.step is not None and kept is not None:
+                run.record.step_ended(run.step, run_id, kept, call_id, run.scope)
             if run.is_root:
                 run.record.close(root_error)
 
@@ -203,23 +240,38 @@ class RunCallbacks(BaseCallbackHandler):
     ) -> None:
         """Open a step for a retriever, unless it works for a tool or another retriever."""
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
-        k = (metadata or {}).get("k")
+        k = asked_k(metadata)
         args = {"query": query} if k is None else {"query": query, "k": k}
+        warnings: list[str] = []
+        kept = kept_args(args, self._options, name, warnings)
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata)
-            if run is not None and not run.record.has_ended and not run.is_inside_step:
-                run.step = run.record.retriever_started(run_id, name, args, run.outer_step)
+            if run is None or run.record.has_ended:
+                return
+            if not run.is_inside_step:
+                run.record.warn(*warnings)
+                run.step = run.record.retriever_started(run_id, name, kept, run.outer_step)
+            elif run.outer_step is not None and not run.is_retriever:
+                run.retrieval = Retrieval(k)
+                if self._options.wants_documents(run.outer_step.name):
+                    run.outer_step.retrievals.append(run.retrieval)
+            run.is_retriever = True
 
     @_harmless
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a retriever's step with its documents as a JSON array of ``{id, text}``."""
-        output = json_text([document_value(document) for document in documents])
-        self._end_step(run_id, ("success", output, NO_ARTIFACT), None)
+        values = [document_value(document) for document in documents]
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None and run.retrieval is not None:
+                run.retrieval.documents = values
+        step = self._open_step(run_id)
+        self._end_step(run_id, step, Ending("success", "" if step is None else json_text(values)))
 
     @_harmless
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a retriever's step with its error."""
-        self._end_step(run_id, ("error", error_text(error), NO_ARTIFACT), None, root_error=error_text(error))
+        self._end_step(run_id, self._open_step(run_id), Ending("error", error_text(error)), fails_root=True)
 
     # --- models ---
 
@@ -260,11 +312,12 @@ class RunCallbacks(BaseCallbackHandler):
     @_harmless
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a model call that failed."""
+        kept = self._kept_error(error, run_id)
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
             if run.model_call is not None:
-                run.record.model_failed(run.model_call, error, kwargs.get("response"))
+                run.record.model_failed(run.model_call, kept, kwargs.get("response"))
             if run.is_root:
-                run.record.close(error_text(error))
+                run.record.close(kept)

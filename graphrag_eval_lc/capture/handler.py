@@ -1,9 +1,11 @@
 """The callback handler that users register, and what they ask it for."""
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Self, cast
 
 from graphrag_eval_lc.capture.callbacks import RunCallbacks
 from graphrag_eval_lc.capture.graph_events import with_graph_events
+from graphrag_eval_lc.capture.options import checked_options
 from graphrag_eval_lc.capture.responses import records_of, response_from
 from graphrag_eval_lc.records import Response
 
@@ -13,6 +15,25 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 
     One handler takes any number of runs, one after the other or at the same time. It never raises into the agent;
     what it could not record stands in the response's ``capture_warnings``.
+
+    Args:
+        step_names: The steps' names in ``actual_steps`` by tool name; a tool that is not in it keeps its own.
+        retrieval_documents: Whether the output of a successful step gives way to the documents that its tool
+            retrieved, as a JSON array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the
+            names of some tools. The documents are those of the retrievers that the tool ran, or else its artifact
+            where that is a list of documents. ``args.k`` is filled in from a single retriever's metadata
+            (``metadata={"k": 5}``), unless the tool has such an argument; what is not known is left out. Off by
+            default: the output is what the model read.
+        max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning. JSON
+            that was cut cannot be read any more: such a step scores 0 where rows, documents or JSON are compared.
+        redact: A function applied to each step's args (a dict), output (a string) and artifact and to all errors
+            (strings), before they are kept; what it gives is kept. It gets a copy and must not be slow, as it runs in
+            the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a warning. The question, the
+            answer and the names stay as they are.
+        keep_artifacts: Whether steps have the ``artifact`` that a tool gives beside its text.
+
+    Raises:
+        CaptureError: An option has a value that it cannot have.
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda
@@ -29,6 +50,17 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         handler_class: type = cls
         return cast("Self", object.__new__(with_graph_events(handler_class)))
 
+    def __init__(
+        self,
+        *,
+        step_names: Mapping[str, str] | None = None,
+        retrieval_documents: bool | Collection[str] = False,
+        max_output_chars: int | None = None,
+        redact: Callable[[Any], Any] | None = None,
+        keep_artifacts: bool = True,
+    ) -> None:
+        super().__init__(checked_options(step_names, retrieval_documents, max_output_chars, redact, keep_artifacts))
+
     def responses(self) -> list[Response]:
         """Give the responses of all root runs, in the order in which they started.
 
@@ -36,7 +68,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             New dicts of plain JSON values. A run that has not ended counts as an error.
         """
         with self._lock:
-            return [response_from([record], record.question_id) for record in self._runs.records]
+            return [response_from([record], record.question_id, self._options) for record in self._runs.records]
 
     def response(self, question_id: str | None = None) -> Response:
         """Give the response of one question.
@@ -51,7 +83,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """
         with self._lock:
             records = records_of(self._runs.records, question_id)
-            return response_from(records, records[0].question_id if question_id is None else str(question_id))
+            known_id = records[0].question_id if question_id is None else str(question_id)
+            return response_from(records, known_id, self._options)
 
     def clear(self) -> None:
         """Forget all runs. Those under way are not recorded any further."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.run_record import RunRecord, unfinished_text
 from graphrag_eval_lc.capture.steps import Step, actual_step, in_order
 from graphrag_eval_lc.errors import CaptureError
@@ -13,6 +14,7 @@ _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...
     "output_tokens",
     "total_tokens",
 )
+_MOST_LISTED = 5
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
@@ -20,7 +22,7 @@ def records_of(records: Sequence[RunRecord], question_id: str | None) -> Sequenc
     """Give the records of one question among all that a handler has.
 
     Raises:
-    CaptureError: There is no such record, or no telling which one is meant.
+        CaptureError: There is no such record, or no telling which one is meant.
     """
     if not records:
         raise CaptureError(
@@ -49,13 +51,14 @@ def records_of(records: Sequence[RunRecord], question_id: str | None) -> Sequenc
     return found
 
 
-def response_from(records: Sequence[RunRecord], question_id: str | None) -> Response:
+def response_from(records: Sequence[RunRecord], question_id: str | None, options: CaptureOptions) -> Response:
     """Give the response of one question.
 
     Args:
         records: Its root runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
             time add up; the last answer and the last run's status count.
         question_id: The id that the response carries; None leaves it out.
+        options: Those of the handler; they name the steps.
 
     Returns:
         A new dict of plain JSON values; none of it is shared with the records.
@@ -73,9 +76,10 @@ def response_from(records: Sequence[RunRecord], question_id: str | None) -> Resp
     if answer is not None:
         response["actual_answer"] = answer
     unfinished = unfinished_text(error)
-    steps = steps_of(records)
-    response["actual_steps"] = [actual_step(step, unfinished) for step in steps if step.status != "pending"]
+    steps = [step for step in steps_of(records) if step.status != "pending"]
+    response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
     warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
+    warnings.update(dict.fromkeys(_step_warnings(steps, options)))
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
         warnings["the run is paused (interrupted): it waits to be resumed"] = None
@@ -84,6 +88,26 @@ def response_from(records: Sequence[RunRecord], question_id: str | None) -> Resp
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
+
+
+def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
+    for step in steps:
+        if step.full_length is not None:
+            kind = "output" if step.status == "success" else "error"
+            name, length = options.step_name(step.name), options.max_output_chars
+            yield f"the {kind} of {name} ({step.id}) had {step.full_length} characters and was cut to {length}"
+    forced = [step for step in steps if step.is_forced]
+    if forced:
+        yield f"had not ended when the run did, and were closed as errors: {_listed(forced, options)}"
+    from_messages = [step for step in steps if step.is_from_message]
+    if from_messages:
+        yield f"taken from messages only, as no callback told of them: {_listed(from_messages, options)}"
+
+
+def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
+    more = len(steps) - _MOST_LISTED
+    names = ", ".join(f"{options.step_name(step.name)} ({step.id})" for step in steps[:_MOST_LISTED])
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:

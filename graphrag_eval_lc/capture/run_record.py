@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.calls import AskedCalls
+from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
 from graphrag_eval_lc.capture.messages import (
     SeenMessages,
     answer_in,
@@ -17,13 +18,12 @@ from graphrag_eval_lc.capture.messages import (
     tool_calls_in,
     unanswered_calls,
 )
-from graphrag_eval_lc.capture.outputs import error_text, json_value, message_text
+from graphrag_eval_lc.capture.options import CaptureOptions
+from graphrag_eval_lc.capture.outputs import json_value
 from graphrag_eval_lc.capture.provider_tools import provider_calls
-from graphrag_eval_lc.capture.steps import NO_ARTIFACT, AskedCall, Step
+from graphrag_eval_lc.capture.steps import AskedCall, Step
 from graphrag_eval_lc.capture.usage import generated_message, is_cache_hit, model_usage, result_model_name
 from graphrag_eval_lc.records import ModelCall
-
-Ending = tuple[Literal["pending", "success", "error"], str, Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -42,9 +42,11 @@ class RunRecord:
     Args:
         root_id: The run id of the root.
         question_id: The metadata ``question_id`` of the root.
+        options: What is kept of its steps.
     """
 
-    def __init__(self, root_id: UUID, question_id: str | None) -> None:
+    def __init__(self, root_id: UUID, question_id: str | None, options: CaptureOptions) -> None:
+        self._options = options
         self.root_id = root_id
         self.question_id = question_id
         self.steps: list[Step] = []
@@ -66,10 +68,31 @@ class RunRecord:
         """Seconds from the start to the end, or to now."""
         return perf_counter() - self._started if self._elapsed_sec is None else self._elapsed_sec
 
+    def warn(self, *warnings: str) -> None:
+        """Note what is to be warned of, each text once."""
+        self.warnings.update(dict.fromkeys(warnings))
+
     def tool_started(
-        self, run_id: UUID, name: str, args: dict[str, Any], call_id: str | None, scope: UUID, parent: Step | None
+        self,
+        run_id: UUID,
+        name: str,
+        args: dict[str, Any],
+        kept: dict[str, Any],
+        call_id: str | None,
+        scope: UUID,
+        parent: Step | None,
     ) -> Step:
-        """Give the step of a tool that starts: a new one, or that of an earlier attempt."""
+        """Give the step of a tool that starts: a new one, or that of an earlier attempt.
+
+        Args:
+            run_id: The run of the tool.
+            name: The tool's name.
+            args: Its arguments, by which the model's call is found.
+            kept: What is kept of them.
+            call_id: The provider's id of the call, where the tool was told.
+            scope: The graph run around it.
+            parent: The step inside which it runs.
+        """
         call = (
             self._calls.call_to_run(call_id, args, scope)
             if call_id is not None
@@ -79,9 +102,9 @@ class RunRecord:
             self._calls.ask(None, [{"name": name, "args": args, "id": call_id, "type": "tool_call"}], scope, parent)
             call = self._calls.call_to_run(call_id, args, scope)
         if call is not None and call.step is not None:
-            call.step.start_again(run_id, args)
+            call.step.start_again(run_id, kept)
             return call.step
-        return self._new_step(Step(name, args, run_id, parent, (self._calls.next_rank(), 0), call_id=call_id), call)
+        return self._new_step(Step(name, kept, run_id, parent, (self._calls.next_rank(), 0), call_id=call_id), call)
 
     def retriever_started(self, run_id: UUID, name: str, args: dict[str, Any], parent: Step | None) -> Step:
         """Give the step of a retriever that runs outside of tools."""
@@ -98,25 +121,35 @@ class RunRecord:
         step.call, step.order = call, call.order
         call.step, call.is_settled = step, True
 
-    def step_ended(self, step: Step, run_id: UUID, ending: Ending, call_id: str | None, scope: UUID) -> None:
+    def step_ended(self, step: Step, run_id: UUID, kept: KeptEnding, call_id: str | None, scope: UUID) -> None:
         """Settle a step; the end of an attempt that was given up counts no more.
 
         Args:
             step: The step.
             run_id: The run that ended.
-            ending: Status, output or error, and artifact.
+            kept: What is kept of its end.
             call_id: The call that the tool's message answers, for steps that started without one.
             scope: The graph run around it.
         """
         if self.has_ended or step.run_id != run_id:
             return
-        step.end(*ending)
-        self.is_paused = self.is_paused or ending[0] == "pending"
+        self._settle(step, kept)
+        self.is_paused = self.is_paused or kept.status == "pending"
         if step.call is None and call_id:
             step.call_id = call_id
             call = self._calls.call_answered(call_id, scope)
             if call is not None and not call.is_settled:
                 self._link(step, call)
+
+    def _settle(self, step: Step, kept: KeptEnding) -> None:
+        step.end(kept)
+        self.warn(*kept.warnings)
+
+    def _kept_args(self, name: str, args: Any) -> dict[str, Any]:
+        warnings: list[str] = []
+        kept = kept_args(json_value(args), self._options, name, warnings)
+        self.warn(*warnings)
+        return kept
 
     def model_started(self, model: str | None) -> OpenModelCall:
         """Give the record of a model call that starts."""
@@ -133,10 +166,10 @@ class RunRecord:
             self._seen.add(message, is_history=False)
             self._asked_by(message, scope, parent)
 
-    def model_failed(self, call: OpenModelCall, error: object, result: Any) -> None:
+    def model_failed(self, call: OpenModelCall, error: str, result: Any) -> None:
         """Note a model call that failed, with the tokens that were reported until then."""
         call.record = self._model_record(call, result if isinstance(result, LLMResult) else LLMResult(generations=[]))
-        call.record["error"] = error_text(error)
+        call.record["error"] = error
 
     @staticmethod
     def _model_record(call: OpenModelCall, result: LLMResult) -> ModelCall:
@@ -172,8 +205,9 @@ class RunRecord:
         """Note the calls of a model's message; those of the provider's own tools have ended already."""
         for place, call in enumerate(provider_calls(message)):
             order = (self._calls.next_rank(), place)
-            step = Step(call.name, call.args, self.root_id, parent, order, call_id=call.call_id, started=None)
-            step.end(call.status, call.text)
+            args = self._kept_args(call.name, call.args)
+            step = Step(call.name, args, self.root_id, parent, order, call_id=call.call_id, started=None)
+            self._settle(step, kept_ending(Ending(call.status, call.text), self._options, call.name))
             self.steps.append(step)
         self._calls.ask_message(message, scope, parent, only_unlike=only_unlike)
 
@@ -181,22 +215,23 @@ class RunRecord:
         call = self._calls.call_answered(message.tool_call_id, scope)
         if call is None or call.is_settled:
             return
-        text = message_text(message)
-        step = self._step_without_call(message, text, parent)
+        ending = message_ending(message)
+        step = self._step_without_call(message, hash(ending.text), parent)
         if step is not None:
             self._link(step, call)
         elif needs_step:
-            step = Step(call.name, json_value(call.args), self.root_id, call.parent, call.order, started=None)
+            args = self._kept_args(call.name, call.args)
+            step = Step(call.name, args, self.root_id, call.parent, call.order, started=None, is_from_message=True)
             step.started_at = call.asked_at
-            step.end(*message_ending(message))
+            self._settle(step, kept_ending(ending, self._options, call.name))
             self._new_step(step, call)
         call.is_settled = True
 
-    def _step_without_call(self, message: ToolMessage, text: str, parent: Step | None) -> Step | None:
+    def _step_without_call(self, message: ToolMessage, text_hash: int, parent: Step | None) -> Step | None:
         """Give the step of a tool that a node ran by hand with other arguments than the model asked for."""
         for step in reversed(self.steps):
             is_loose = step.call is None and step.call_id is None and step.status != "open"
-            if is_loose and step.parent is parent and step.text == text and message.name in (None, step.name):
+            if is_loose and step.parent is parent and step.text_hash == text_hash and message.name in (None, step.name):
                 return step
         return None
 
@@ -214,7 +249,11 @@ class RunRecord:
         self.close()
 
     def close(self, error: str | None = None) -> None:
-        """End the record; steps and model calls that are still open are errors from now on."""
+        """End the record; steps and model calls that are still open are errors from now on.
+
+        Args:
+            error: Why the run failed, as it is kept.
+        """
         if self.has_ended:
             return
         self.error = error
@@ -222,7 +261,10 @@ class RunRecord:
         unfinished = unfinished_text(error)
         for step in self.steps:
             if step.status == "open":
-                step.end("error", unfinished)
+                step.end(KeptEnding("error", unfinished))
+                step.is_forced = True
+            if step.call is not None:
+                step.call.args = None  # only what was kept of them stays
         for call in self.model_calls:
             if call.record is None:
                 self.model_failed(call, unfinished, None)
@@ -233,11 +275,3 @@ class RunRecord:
 def unfinished_text(error: str | None) -> str:
     """Give the error of what had not ended when its run did."""
     return error or "Unfinished: the run ended before this call did"
-
-
-def message_ending(message: ToolMessage) -> Ending:
-    """Give how a tool message says that its call ended."""
-    artifact = NO_ARTIFACT if message.artifact is None else json_value(message.artifact)
-    if message.status == "error":
-        return "error", message_text(message).strip() or "error without a message", artifact
-    return "success", message_text(message), artifact

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from graphrag_eval_lc.capture.keeping import Retrieval
+from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import text_of
 from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
 from graphrag_eval_lc.capture.steps import Step
@@ -23,9 +25,22 @@ class Run:
         is_root: Whether its parent is unknown.
         is_node: Whether it is a node of a graph.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
+        is_retriever: Whether it is a retriever or works for one.
+        retrieval: What it retrieves for the tool that called it, where that is wanted.
     """
 
-    __slots__ = ("is_inside_step", "is_node", "is_root", "model_call", "outer_step", "record", "scope", "step")
+    __slots__ = (
+        "is_inside_step",
+        "is_node",
+        "is_retriever",
+        "is_root",
+        "model_call",
+        "outer_step",
+        "record",
+        "retrieval",
+        "scope",
+        "step",
+    )
 
     def __init__(self, record: RunRecord, scope: UUID, outer_step: Step | None, *, is_root: bool) -> None:
         self.record = record
@@ -36,12 +51,15 @@ class Run:
         self.is_root = is_root
         self.is_node = False
         self.is_inside_step = False
+        self.is_retriever = False
+        self.retrieval: Retrieval | None = None
 
 
 class Runs:
     """The runs of one handler. Its methods are called under the handler's lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: CaptureOptions) -> None:
+        self._options = options
         self.records: list[RunRecord] = []
         self._runs: dict[UUID, Run] = {}
 
@@ -65,12 +83,13 @@ class Runs:
                 run.scope = parent_run_id
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
+                run.is_retriever = parent.is_retriever
         self._runs[run_id] = run
         return run
 
     def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None) -> Run:
         question_id = None if metadata is None else metadata.get("question_id")
-        record = RunRecord(run_id, None if question_id is None else text_of(question_id))
+        record = RunRecord(run_id, None if question_id is None else text_of(question_id), self._options)
         self.records.append(record)
         return Run(record, run_id, None, is_root=True)
 

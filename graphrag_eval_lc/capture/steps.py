@@ -7,10 +7,9 @@ from time import perf_counter, time
 from typing import Any, Literal
 from uuid import UUID
 
+from graphrag_eval_lc.capture.keeping import NO_ARTIFACT, KeptEnding, Retrieval
 from graphrag_eval_lc.capture.outputs import json_value
 from graphrag_eval_lc.records import ActualStep
-
-NO_ARTIFACT: Any = object()
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +47,11 @@ class Step:
         order: Its place among the steps with the same parent.
         status: ``open`` while it runs, ``pending`` while the run is paused inside it.
         text: The output, or the error.
+        full_length: The characters that the text had, where it was cut.
+        text_hash: The hash of the text as the tool gave it.
+        is_from_message: True where no callback told of it, only a message.
+        is_forced: True where it had not ended when its run did.
+        retrievals: The runs of retrievers inside it, where their documents are wanted.
     """
 
     name: str
@@ -64,6 +68,11 @@ class Step:
     started_at: float = field(default_factory=time)
     started: float | None = field(default_factory=perf_counter)
     elapsed_sec: float | None = None
+    full_length: int | None = None
+    text_hash: int | None = None
+    is_from_message: bool = False
+    is_forced: bool = False
+    retrievals: list[Retrieval] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -75,29 +84,30 @@ class Step:
         """Begin another attempt; the time goes on from the first."""
         self.run_id, self.args, self.status = run_id, args, "open"
         self.attempts += 1
+        self.retrievals = []
 
-    def end(
-        self,
-        status: Literal["pending", "success", "error"],
-        text: str,
-        artifact: Any = NO_ARTIFACT,
-    ) -> None:
+    def end(self, kept: KeptEnding) -> None:
         """Settle the step."""
-        self.status, self.text, self.artifact = status, text, artifact
+        self.status, self.text, self.artifact = kept.status, kept.text, kept.artifact
+        self.full_length, self.text_hash = kept.full_length, kept.text_hash
+        if kept.k is not None:
+            self.args["k"] = kept.k if self.args.get("k") is None else self.args["k"]
+        self.retrievals = []
         if self.started is not None:
             self.elapsed_sec = perf_counter() - self.started
 
 
-def actual_step(step: Step, unfinished: str) -> ActualStep:
+def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     """Give a step as the response holds it.
 
     Args:
         step: A step that is not pending.
         unfinished: The error of a step that has not ended.
+        name: The step's name there.
     """
     is_success = step.status == "success"
     record: ActualStep = {
-        "name": step.name,
+        "name": name,
         "args": json_value(step.args),
         "id": step.id,
         "status": "success" if is_success else "error",

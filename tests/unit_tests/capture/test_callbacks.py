@@ -85,10 +85,12 @@ def test_a_handled_error_is_an_error_step(kind, make_agent, ai, ask) -> None:
 
 def test_a_call_of_an_unknown_tool_is_an_error_step(make_agent, ai, ask, search) -> None:
     calls = [("nothing", {"x": 1}, "call_1"), ("search", {"query": "a"}, "call_2")]
-    first, second = ask(make_agent([ai("", *calls), ai("done")], [search]))["actual_steps"]
+    response = ask(make_agent([ai("", *calls), ai("done")], [search]))
+    first, second = response["actual_steps"]
     assert (first["name"], first["args"], first["id"], first["status"]) == ("nothing", {"x": 1}, "call_1", "error")
     assert "nothing is not a valid tool" in first["error"]
     assert second["status"] == "success"
+    assert response["capture_warnings"] == ["taken from messages only, as no callback told of them: nothing (call_1)"]
 
 
 class Size(BaseModel):
@@ -662,7 +664,10 @@ def test_a_failure_of_the_handler_never_reaches_the_agent(
     monkeypatch.setattr("graphrag_eval_lc.capture.run_record.RunRecord.step_ended", broken)
     response = ask(make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search]))
     assert response["actual_answer"] == "done"
-    assert response["capture_warnings"] == ["capture failed in on_tool_end: RuntimeError: broken record"]
+    assert response["capture_warnings"] == [
+        "capture failed in on_tool_end: RuntimeError: broken record",
+        "had not ended when the run did, and were closed as errors: search (call_1)",
+    ]
     assert caplog.records == []
 
 

@@ -1,13 +1,23 @@
 import asyncio
+import contextlib
 import copy
+import gc
 import json
+import sys
+import threading
+import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import CallbackManager
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.config import ContextThreadPoolExecutor
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.errors import CaptureError
@@ -155,3 +165,161 @@ def test_subclasses_keep_their_class() -> None:
 
     assert isinstance(Mine("x"), Mine)
     assert Mine("x").label == "x"
+
+
+# --- many threads: these fail where the handler has no lock ---
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Let Python go from thread to thread as often as it can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_equal_calls_in_many_threads_are_each_carried_out_by_one_step(ai, ask, search) -> None:
+    """The tools run without a call id, so each start looks for a call that no other has taken."""
+    size = 300
+
+    def run_tools(state: MessagesState) -> dict[str, Any]:
+        calls = state["messages"][-1].tool_calls
+        with ContextThreadPoolExecutor(16) as pool:
+            outputs = list(pool.map(search.invoke, [call["args"] for call in calls]))
+        return {
+            "messages": [
+                ToolMessage(output, tool_call_id=call["id"]) for call, output in zip(calls, outputs, strict=True)
+            ]
+        }
+
+    graph = StateGraph(MessagesState).add_node("tools", run_tools)
+    calls = [("search", {"query": "a"}, f"call_{number}") for number in range(size)]
+    graph.add_node("model", lambda state: {"messages": [ai("", *calls)]})
+    response = ask(graph.add_edge(START, "model").add_edge("model", "tools").compile())
+    steps = response["actual_steps"]
+    assert [step["id"] for step in steps] == [f"call_{number}" for number in range(size)]
+    assert {step["status"] for step in steps} == {"success"}
+    assert not any("attempts" in step for step in steps)
+    assert "capture_warnings" not in response
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_reading_and_clearing_while_many_threads_run(handler, search) -> None:
+    """Responses are whole whenever they are read, and nothing is left over in the end."""
+    is_over = threading.Event()
+
+    def work(name: str) -> None:
+        while not is_over.is_set():
+            search.invoke({"query": name}, config(handler, name))
+
+    def watch() -> int:
+        seen = 0
+        deadline = time.monotonic() + 1.5
+        while time.monotonic() < deadline:
+            for response in handler.responses():
+                (step,) = response["actual_steps"]
+                assert step["args"] == {"query": response["question_id"]}
+                assert "capture_warnings" not in response
+                seen += 1
+            handler.clear()
+        return seen
+
+    with ThreadPoolExecutor(9) as pool:
+        workers = [pool.submit(work, f"w{number}") for number in range(8)]
+        try:
+            assert pool.submit(watch).result() > 100
+        finally:
+            is_over.set()
+    for worker in workers:
+        worker.result()
+    handler.clear()
+    assert (handler.responses(), handler._runs._runs) == ([], {})
+
+
+# --- memory ---
+
+
+def allocated_blocks() -> int:
+    """Give the number of memory blocks that Python has in use."""
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+def test_after_clear_no_memory_is_kept_of_10000_runs(search) -> None:
+    """Single runs of an agent with a tool, some of which fail, recorded with all options."""
+    handler = GraphRAGEvalCallbackHandler(
+        step_names={"search": "find"}, retrieval_documents=True, max_output_chars=50, redact=lambda value: value
+    )
+
+    def answer(word: str) -> str:
+        if word.endswith("7"):
+            raise ValueError(word)
+        return str(search.invoke({"query": word * 20}))
+
+    def run(first: int, last: int) -> None:
+        for number in range(first, last):
+            with contextlib.suppress(ValueError):
+                agent.invoke(f"word {number}", config(handler, number))
+
+    agent = RunnableLambda(answer)
+    run(0, 200)  # what LangChain itself keeps for good
+    handler.clear()
+    before = allocated_blocks()
+    run(0, 10_000)
+    recorded = allocated_blocks() - before
+    assert len(handler.responses()) == 10_000
+    handler.clear()
+    assert recorded > 200_000  # more than 20 of each run
+    assert allocated_blocks() - before < 2_000  # less than one of five runs
+
+
+# --- never in the agent's way ---
+
+
+def result_of(agent: Any, *callbacks: Any) -> list[dict[str, Any]]:
+    result = agent.invoke({"messages": [("user", "hi")]}, {"callbacks": list(callbacks)})
+    return [message.model_dump(exclude={"id"}) for message in result["messages"]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"step_names": {"change": "x"}, "retrieval_documents": True, "max_output_chars": 1, "keep_artifacts": False},
+        {"redact": lambda value: value.clear() if isinstance(value, dict) else "***"},
+        {"redact": lambda value: 1 / 0},
+    ],
+    ids=["defaults", "cut", "redacted", "redaction fails"],
+)
+def test_the_agent_gives_the_same_with_and_without_the_handler(options, make_agent, ai) -> None:
+    given: list[Any] = []
+
+    @tool(response_format="content_and_artifact")
+    def change(filters: dict[str, Any]) -> Any:
+        """Change the arguments."""
+        given.append(copy.deepcopy(filters))
+        filters["more"] = [1]
+        return "ok", {"filters": filters}
+
+    def agent() -> Any:
+        calls = [("change", {"filters": {"a": [1]}}, "call_1"), ("nothing", {}, "call_2")]
+        return make_agent([ai("", *calls), ai("done")], [change])
+
+    handler = GraphRAGEvalCallbackHandler(**options)
+    assert result_of(agent(), handler) == result_of(agent())
+    assert given == [{"a": [1]}] * 2
+    assert len(handler.response()["actual_steps"]) == 2
+
+
+def test_an_exception_of_the_agent_stays_the_same_object(handler) -> None:
+    error = ValueError("broken")
+
+    def fail(text: str) -> str:
+        raise error
+
+    with pytest.raises(ValueError, match="broken") as caught:
+        RunnableLambda(fail).invoke("a", config(handler))
+    assert caught.value is error
+    assert handler.response()["error"] == "ValueError: broken"

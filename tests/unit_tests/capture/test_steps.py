@@ -28,7 +28,7 @@ def test_timestamps_are_utc(moment: datetime) -> None:
 
 
 def test_an_open_step_is_an_error_with_the_reason_given() -> None:
-    record = actual_step(step("a", (0, 0)), "the run was stopped")
-    assert (record["status"], record["error"]) == ("error", "the run was stopped")
+    record = actual_step(step("a", (0, 0)), "the run was stopped", "b")
+    assert (record["name"], record["status"], record["error"]) == ("b", "error", "the run was stopped")
     assert "output" not in record
     assert "elapsed_sec" not in record

@@ -36,8 +36,25 @@ CELLS: list[Cell] = [
     typed("1", "boolean"),
     typed("1", "integer"),
 ]
+# Cells that can be compared without reading values, but for the texts that are written like numbers.
+PLAIN: list[Cell] = [
+    ("literal", "a", ""),
+    ("literal", "5", ""),
+    ("literal", "5.0", ""),
+    typed("5", "integer"),
+    typed("5.0", "decimal"),
+    typed("5.00", "double"),
+    typed("5.0", "integer"),
+    typed("-0", "integer"),
+    typed("0.0", "double"),
+    typed("false", "boolean"),
+]
 NUMERIC = {"integer", "decimal", "double"}
 MODES: list[dict[str, Any]] = [{"ordered": True}, {"ignore_duplicates": True}, {"ignore_duplicates": False}]
+
+
+def is_number(cell: tuple[str, str, str]) -> bool:
+    return cell[2] in NUMERIC and not (cell[2] == "integer" and "." in cell[1])
 
 
 def cells_equal(one: Cell, other: Cell) -> bool:
@@ -45,7 +62,7 @@ def cells_equal(one: Cell, other: Cell) -> bool:
         return one is other
     if "bnode" in (one[0], other[0]):
         return one == other
-    if one[2] in NUMERIC and other[2] in NUMERIC:
+    if is_number(one) and is_number(other):
         return abs(Fraction(one[1]) - Fraction(other[1])) <= Fraction(1, 10**8)
     if one[2] == other[2] == "boolean":
         return (one[1] in ("true", "1")) == (other[1] in ("true", "1"))
@@ -121,7 +138,8 @@ def named(width: int) -> list[str]:
 @st.composite
 def tables(draw: st.DrawFn, max_width: int = 3) -> Rows:
     """Small tables of few values, so that much is ambiguous."""
-    pool = draw(st.lists(st.sampled_from(CELLS + BLANK_NODES), min_size=1, max_size=5, unique=True))
+    cells = draw(st.sampled_from([CELLS + BLANK_NODES, PLAIN]))
+    pool = draw(st.lists(st.sampled_from(cells), min_size=1, max_size=5, unique=True))
     width = draw(st.integers(1, max_width))
     row = st.tuples(*[st.sampled_from(pool)] * width)
     return draw(st.lists(row, min_size=1, max_size=4))
@@ -132,9 +150,10 @@ def pairs_of_tables(draw: st.DrawFn) -> tuple[Rows, Rows]:
     """A table and one made from it: columns and rows in another order, cells changed, columns and rows added."""
     mine = draw(tables())
     rng = draw(st.randoms(use_true_random=False))
-    pool = sorted({cell for row in mine for cell in row} | {rng.choice(CELLS + BLANK_NODES)}, key=str)
+    cells = PLAIN if all(cell in PLAIN for row in mine for cell in row) else CELLS + BLANK_NODES
+    pool = sorted({cell for row in mine for cell in row} | {rng.choice(cells)}, key=str)
     near = {
-        cell: [other for other in CELLS if cells_equal(cell, other)] if cell not in BLANK_NODES else [cell]
+        cell: [other for other in cells if cells_equal(cell, other)] if cell not in BLANK_NODES else [cell]
         for cell in pool
     }
     width = len(mine[0]) + rng.choice([0, 0, 1, 2])

@@ -1,0 +1,236 @@
+"""What the capture handler costs, beside RunCollectorCallbackHandler, LangChainTracer and langfuse's handler.
+
+Run it as ``python benchmarks/capture_overhead.py``. It measures CPU time of the process per tool call, over that of the
+same run without a handler, in four columns: tool events alone (``tool.invoke`` in a loop) and full turns of an agent
+(``create_agent`` with a scripted model), each sync and async. The handlers take turns, so that all of them meet the
+same noise of the machine, and the least of all repeats counts. Nothing goes over the network: LangChainTracer has a client
+that sends nothing, and langfuse's spans are dropped where they would be sent. langfuse is left out where it is not
+installed. ``--quick`` takes a fifth of the calls and a third of the repeats. The exit code is 1 where the goal, at most
+0.6 of RunCollectorCallbackHandler, is not met in a column.
+"""
+
+import argparse
+import asyncio
+import gc
+import importlib
+import importlib.metadata
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import langsmith
+from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langchain_core.tracers import LangChainTracer
+from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
+
+from graphrag_eval_lc import GraphRAGEvalCallbackHandler
+
+GOAL = 0.6
+TURNS = 10  # tool calls of one agent run
+OURS, RUN_COLLECTOR = "GraphRAGEvalCallbackHandler", "RunCollectorCallbackHandler"
+
+NewHandler = Callable[[], BaseCallbackHandler]
+Workload = Callable[[list[BaseCallbackHandler], int], Any]
+
+
+@tool
+def search(query: str) -> str:
+    """Search."""
+    return f"found {query}"
+
+
+class ScriptedModel(BaseChatModel):
+    """Asks for one tool call a turn, and answers after the last."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        """Give the model itself: its script knows the tools."""
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        turn = sum(isinstance(message, AIMessage) for message in messages)
+        call = {"name": "search", "args": {"query": f"word {turn}"}, "id": f"call_{turn}", "type": "tool_call"}
+        message = AIMessage(
+            "" if turn < TURNS else "done",
+            tool_calls=[call] if turn < TURNS else [],
+            usage_metadata={"input_tokens": 10, "output_tokens": 2, "total_tokens": 12},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return self._generate(messages)
+
+
+AGENT = create_agent(ScriptedModel(), [search])
+QUESTION: Any = {"messages": [("user", "Which words are there?")]}
+
+
+def config(handlers: list[BaseCallbackHandler]) -> RunnableConfig:
+    """Give the config of a run with these handlers."""
+    return {"callbacks": handlers, "metadata": {"question_id": "q1"}, "recursion_limit": 10 * TURNS}
+
+
+def tool_events(handlers: list[BaseCallbackHandler], calls: int) -> None:
+    """Call a tool again and again."""
+    for _ in range(calls):
+        search.invoke({"query": "word"}, config(handlers))
+
+
+async def async_tool_events(handlers: list[BaseCallbackHandler], calls: int) -> None:
+    """Call a tool again and again, in an event loop."""
+    for _ in range(calls):
+        await search.ainvoke({"query": "word"}, config(handlers))
+
+
+def full_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
+    """Let an agent call a tool in each of its turns."""
+    for _ in range(calls // TURNS):
+        AGENT.invoke(QUESTION, config(handlers))
+
+
+async def async_full_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
+    """Let an agent call a tool in each of its turns, in an event loop."""
+    for _ in range(calls // TURNS):
+        await AGENT.ainvoke(QUESTION, config(handlers))
+
+
+WORKLOADS: dict[str, tuple[Workload, int]] = {  # with the tool calls of one repeat
+    "tool, sync": (tool_events, 1_000),
+    "tool, async": (async_tool_events, 1_000),
+    "turn, sync": (full_turns, 200),
+    "turn, async": (async_full_turns, 200),
+}
+
+
+class SilentClient(langsmith.Client):
+    """A client of LangSmith that sends nothing."""
+
+    def create_run(self, *args: Any, **kwargs: Any) -> None:
+        """Drop a run that starts."""
+
+    def update_run(self, *args: Any, **kwargs: Any) -> None:
+        """Drop a run that ends."""
+
+
+def langchain_tracer() -> NewHandler:
+    """Give LangChainTracer with a client that sends nothing."""
+    client = SilentClient(api_url="http://localhost:9", api_key="none", auto_batch_tracing=False)
+    return lambda: LangChainTracer(project_name="benchmark", client=client)
+
+
+class SilentExporter:
+    """An OpenTelemetry exporter that drops all spans."""
+
+    def export(self, spans: Any) -> Any:
+        """Drop the spans."""
+        return importlib.import_module("opentelemetry.sdk.trace.export").SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Have nothing to end."""
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Have nothing to wait for."""
+        return True
+
+
+def langfuse_handler() -> NewHandler | None:
+    """Give langfuse's handler with an exporter that drops all spans; None where it is not installed."""
+    try:
+        langfuse = importlib.import_module("langfuse")
+        handler_class = importlib.import_module("langfuse.langchain").CallbackHandler
+    except ImportError as error:
+        print(f"langfuse is left out: {error}")
+        return None
+    try:
+        langfuse.Langfuse(
+            public_key="none", secret_key="none", host="http://localhost:9", span_exporter=SilentExporter()
+        )
+    except TypeError:
+        print(f"langfuse {importlib.metadata.version('langfuse')} is left out: it takes no exporter of its own")
+        return None
+    return lambda: cast("BaseCallbackHandler", handler_class(public_key="none"))
+
+
+def cpu_microseconds(workload: Workload, handlers: list[BaseCallbackHandler], calls: int) -> float:
+    """Give the CPU time of the process for one tool call."""
+    gc.collect()
+    started = time.process_time()
+    done = workload(handlers, calls)
+    if asyncio.iscoroutine(done):
+        asyncio.run(done)
+    return (time.process_time() - started) / calls * 1e6
+
+
+def least_times(workload: Workload, new_handlers: Sequence[NewHandler | None], calls: int, repeats: int) -> list[float]:
+    """Give the least time of each handler (None is a bare run), measured in turns; the first turn only warms up."""
+    least = [float("inf")] * len(new_handlers)
+    for repeat in range(repeats + 1):
+        for place, new_handler in enumerate(new_handlers):
+            measured = cpu_microseconds(workload, [new_handler()] if new_handler is not None else [], calls)
+            if repeat > 0:
+                least[place] = min(least[place], measured)
+    return least
+
+
+def measure(handlers: dict[str, NewHandler], *, is_quick: bool) -> dict[str, dict[str, float]]:
+    """Give the cost of each handler over a bare run by column; that of the bare run itself is under ``bare run``."""
+    costs: dict[str, dict[str, float]] = {}
+    for column, (workload, calls) in WORKLOADS.items():
+        calls, repeats = (calls // 5, 7) if is_quick else (calls, 20)
+        bare, *times = least_times(workload, [None, *handlers.values()], calls, repeats)
+        costs[column] = {"bare run": bare, **{name: each - bare for name, each in zip(handlers, times, strict=True)}}
+    return costs
+
+
+def print_table(costs: dict[str, dict[str, float]]) -> None:
+    """Print the costs with their ratios to RunCollectorCallbackHandler."""
+    print("CPU microseconds per tool call over the bare run (times RunCollectorCallbackHandler)")
+    print(f"{'':32}" + "".join(f"{column:>18}" for column in costs))
+    for name in next(iter(costs.values())):
+        cells = [
+            f"{column[name]:.1f}"
+            + ("       " if name == "bare run" else f" ({column[name] / column[RUN_COLLECTOR]:.2f})")
+            for column in costs.values()
+        ]
+        print(f"{name:32}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def is_goal_met(costs: dict[str, dict[str, float]]) -> bool:
+    """Print the verdict on each column and tell whether the goal is met in all."""
+    ratios = {column: cost[OURS] / cost[RUN_COLLECTOR] for column, cost in costs.items()}
+    for column, ratio in ratios.items():
+        verdict = "met" if ratio <= GOAL else "NOT MET"
+        print(f"  goal, {column}: at most {GOAL} times {RUN_COLLECTOR}: {ratio:.2f} times, {verdict}")
+    return all(ratio <= GOAL for ratio in ratios.values())
+
+
+def main() -> int:
+    """Run the benchmark and give the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="take fewer calls and repeats")
+    options = parser.parse_args()
+    handlers: dict[str, NewHandler] = {
+        OURS: GraphRAGEvalCallbackHandler,
+        RUN_COLLECTOR: RunCollectorCallbackHandler,
+        "LangChainTracer": langchain_tracer(),
+    }
+    langfuse = langfuse_handler()
+    if langfuse is not None:
+        handlers["langfuse"] = langfuse
+    costs = measure(handlers, is_quick=options.quick)
+    print_table(costs)
+    return 0 if is_goal_met(costs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""The lower bounds of the dependencies are tested ones: the unit tests pass in an environment that has just these."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def lowest(requirements: list[str]) -> list[str]:
+    """Give requirements with their lower bounds as the only versions."""
+    bounds = (re.fullmatch(r"([\w.-]+)>=([\w.]+),<[\w.]+", requirement) for requirement in requirements)
+    return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
+
+
+def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    requirements = PROJECT["project"]["dependencies"] + extras["demo"] + extras["notebook"]
+    assert len(lowest(requirements)) == len(requirements)
+
+
+@pytest.mark.full
+def test_unit_tests_pass_with_the_lowest_versions(tmp_path: Path) -> None:
+    project = PROJECT["project"]
+    pinned = lowest(project["dependencies"] + project["optional-dependencies"]["demo"])
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, *pinned, *PROJECT["dependency-groups"]["test"][1:], str(ROOT)], check=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    outcome = subprocess.run(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not full", "tests/unit_tests"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]

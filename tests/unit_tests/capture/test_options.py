@@ -1,0 +1,517 @@
+"""What the options of the handler do, on real agents."""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool, tool
+from langchain_core.tools.retriever import create_retriever_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.matching import match_steps
+
+HI = {"messages": [("user", "hi")]}
+THREAD = {"configurable": {"thread_id": "1"}}
+SECRET = "secret-4711"
+
+Captured = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def captured() -> Captured:
+    """``captured(agent, inputs, step_names=…, …)``: the response of a run, recorded with these options."""
+
+    def run(agent: Any, inputs: Any = HI, **options: Any) -> dict[str, Any]:
+        handler = GraphRAGEvalCallbackHandler(**options)
+        with contextlib.suppress(ValueError):
+            agent.invoke(inputs, {"callbacks": [handler]})
+        return handler.response("q1")
+
+    return run
+
+
+class Retriever(BaseRetriever):
+    words: tuple[str, ...] = ("a", "b")
+    inner: Any = None
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        if query == "fail":
+            raise ValueError("no index")
+        if self.inner is not None:
+            found = self.inner.invoke(query, {"callbacks": run_manager.get_child()})
+            return found[:1]
+        return [Document(f"text {word}", id=word) for word in self.words]
+
+
+def documents(*words: str) -> list[dict[str, str]]:
+    return [{"id": word, "text": f"text {word}"} for word in words]
+
+
+def calling(make_agent: Any, ai: Any, used: BaseTool, **args: Any) -> Any:
+    """Give an agent that calls a tool once."""
+    return make_agent([ai("", (used.name, args, "call_1")), ai("done")], [used])
+
+
+# --- values ---
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("step_names", ["search"]),
+        ("step_names", {"search": 1}),
+        ("step_names", {"search": ""}),
+        ("retrieval_documents", "lookup"),
+        ("retrieval_documents", None),
+        ("retrieval_documents", [1]),
+        ("max_output_chars", -1),
+        ("max_output_chars", True),
+        ("max_output_chars", 1.5),
+        ("redact", "secret"),
+        ("keep_artifacts", None),
+    ],
+)
+def test_a_wrong_value_is_an_error_at_once(option: str, value: Any) -> None:
+    with pytest.raises(CaptureError, match=f"key {option}: ") as caught:
+        GraphRAGEvalCallbackHandler(**{option: value})
+    assert caught.value.mend
+    with pytest.raises(CaptureError), capture_run(**{option: value}):
+        pytest.fail("the block must not begin")
+
+
+def test_options_are_keywords_only() -> None:
+    with pytest.raises(TypeError):
+        GraphRAGEvalCallbackHandler({"search": "find"})  # type: ignore[misc]
+
+
+def test_options_do_not_change_later(make_agent, ai, search) -> None:
+    names, tools = {"search": "find"}, ["search"]
+    handler = GraphRAGEvalCallbackHandler(step_names=names, retrieval_documents=tools)
+    names.clear()
+    tools.clear()
+    calling(make_agent, ai, search, query="a").invoke(HI, {"callbacks": [handler]})
+    assert handler.response()["actual_steps"][0]["name"] == "find"
+    assert handler._options.wants_documents("search")
+
+
+def test_a_block_takes_the_same_options(make_agent, ai, search) -> None:
+    agent = calling(make_agent, ai, search, query="a")
+    with capture_run() as outer, capture_run(step_names={"search": "find"}, max_output_chars=2) as inner:
+        agent.invoke(HI)
+    (plain,), (step,) = outer.response()["actual_steps"], inner.response()["actual_steps"]
+    assert (plain["name"], plain["output"]) == ("search", "found a")
+    assert (step["name"], step["output"]) == ("find", "fo")
+
+
+# --- step_names ---
+
+
+def test_steps_have_the_names_given_for_their_tools(make_agent, ai, search, captured) -> None:
+    calls = [("search", {"query": "a"}, "call_1"), ("nothing", {}, "call_2"), ("search", {"query": "b"}, "call_3")]
+    response = captured(
+        make_agent([ai("", *calls), ai("done")], [search]), step_names={"search": "iri_discovery", "nothing": "none"}
+    )
+    names = [(step["name"], step["status"]) for step in response["actual_steps"]]
+    assert names == [("iri_discovery", "success"), ("none", "error"), ("iri_discovery", "success")]
+
+
+def test_a_renamed_tool_run_by_hand_is_still_one_step(ai, search, captured) -> None:
+    def run_tools(state: MessagesState) -> dict[str, Any]:
+        (call,) = state["messages"][-1].tool_calls
+        output = search.invoke({"query": "other words"})
+        return {"messages": [ToolMessage(output, tool_call_id=call["id"], name="search")]}
+
+    graph = StateGraph(MessagesState).add_node("tools", run_tools)
+    graph.add_node("model", lambda state: {"messages": [ai("", ("search", {"query": "a"}, "call_1"))]})
+    agent = graph.add_edge(START, "model").add_edge("model", "tools").compile()
+    options = {"step_names": {"search": "find"}, "max_output_chars": 3, "redact": lambda value: value}
+    (step,) = captured(agent, **options)["actual_steps"]
+    assert (step["name"], step["id"], step["args"], step["output"]) == (
+        "find",
+        "call_1",
+        {"query": "other words"},
+        "fou",
+    )
+
+
+# --- retrieval_documents ---
+
+
+@pytest.mark.parametrize("response_format", ["content", "content_and_artifact"])
+@pytest.mark.parametrize("wanted", [True, ["lookup"], {"lookup": 1}])
+def test_a_retriever_tool_gives_its_documents(response_format, wanted, make_agent, ai, captured) -> None:
+    lookup = create_retriever_tool(Retriever(), "lookup", "Look up.", response_format=response_format)
+    agent = calling(make_agent, ai, lookup, query="x")
+    (step,) = captured(agent, retrieval_documents=wanted)["actual_steps"]
+    assert json.loads(step["output"]) == documents("a", "b")
+    assert (step["name"], step["args"]) == ("lookup", {"query": "x"})
+
+
+@pytest.mark.parametrize("wanted", [False, [], ["other"]])
+def test_other_tools_keep_their_output(wanted, make_agent, ai, captured) -> None:
+    agent = calling(make_agent, ai, create_retriever_tool(Retriever(), "lookup", "Look up."), query="x")
+    (step,) = captured(agent, retrieval_documents=wanted)["actual_steps"]
+    assert step["output"] == "text a\n\ntext b"
+
+
+async def test_an_async_retriever_tool_gives_its_documents(ai, chat_model) -> None:
+    lookup = create_retriever_tool(Retriever(metadata={"k": 2}), "lookup", "Look up.")
+    agent = create_agent(chat_model(script=[ai("", ("lookup", {"query": "x"}, "call_1")), ai("done")]), [lookup])
+    handler = GraphRAGEvalCallbackHandler(retrieval_documents=True)
+    result = await agent.ainvoke(HI, {"callbacks": [handler]})
+    (step,) = handler.response()["actual_steps"]
+    assert (json.loads(step["output"]), step["args"]) == (documents("a", "b"), {"query": "x", "k": 2})
+    assert result["messages"][2].content == "text a\n\ntext b"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "args", "k"),
+    [
+        ({"k": 2}, {}, 2),
+        ({"k": 2}, {"k": 5}, 5),
+        ({"k": 2}, {"k": None}, 2),
+        ({"k": "two"}, {}, None),
+        ({"k": True}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_k_is_filled_in_where_it_is_known(metadata, args, k, make_agent, ai, captured) -> None:
+    @tool
+    def lookup(query: str, k: int | None = None) -> str:
+        """Look up."""
+        return str(Retriever(metadata=metadata).invoke(query))
+
+    (step,) = captured(calling(make_agent, ai, lookup, query="x", **args), retrieval_documents=True)["actual_steps"]
+    assert step["args"].get("k") == k
+    assert ("k" in step["args"]) is (k is not None)
+
+
+def test_the_documents_of_several_retrievers_stand_one_after_the_other(make_agent, ai, captured) -> None:
+    @tool
+    def lookup(query: str) -> str:
+        """Look up in two places."""
+        found = [Retriever(words=(word,), metadata={"k": 1}).invoke(query) for word in "cd"]
+        return str(len(found))
+
+    (step,) = captured(calling(make_agent, ai, lookup, query="x"), retrieval_documents=True)["actual_steps"]
+    assert (json.loads(step["output"]), step["args"]) == (documents("c", "d"), {"query": "x"})
+
+
+def test_of_nested_retrievers_the_outer_one_counts(make_agent, ai, captured) -> None:
+    reranker = Retriever(inner=Retriever(words=("c", "d", "e"), metadata={"k": 3}), metadata={"k": 1})
+    agent = calling(make_agent, ai, create_retriever_tool(reranker, "lookup", "Look up."), query="x")
+    (step,) = captured(agent, retrieval_documents=True)["actual_steps"]
+    assert (json.loads(step["output"]), step["args"]["k"]) == (documents("c"), 1)
+
+
+def test_a_tool_that_asks_a_store_itself_has_its_documents_in_the_artifact(make_agent, ai, captured) -> None:
+    @tool(response_format="content_and_artifact")
+    def lookup(query: str) -> Any:
+        """Look up."""
+        return "two texts", [Document("text a", id="a"), Document("text b", id="b")]
+
+    (step,) = captured(calling(make_agent, ai, lookup, query="x"), retrieval_documents=True)["actual_steps"]
+    assert json.loads(step["output"]) == step["artifact"] == documents("a", "b")
+
+
+def test_a_tool_whose_retriever_fails_keeps_what_it_says(make_agent, ai, captured) -> None:
+    @tool
+    def lookup(query: str) -> str:
+        """Look up."""
+        try:
+            return str(Retriever().invoke(query))
+        except ValueError:
+            return "nothing found"
+
+    (step,) = captured(calling(make_agent, ai, lookup, query="fail"), retrieval_documents=True)["actual_steps"]
+    assert (step["status"], step["output"]) == ("success", "nothing found")
+
+
+def test_a_repeated_attempt_gives_its_own_documents(ai, captured, chat_model) -> None:
+    left = [1]
+
+    @tool
+    def lookup(query: str) -> str:
+        """Look up, and fail after it at first."""
+        found = Retriever(words=("c", "d")[left[0] :]).invoke(query)
+        if left[0]:
+            left[0] -= 1
+            raise ValueError("not yet")
+        return str(found)
+
+    model = chat_model(script=[ai("", ("lookup", {"query": "x"}, "call_1")), ai("done")])
+    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.001, jitter=False)
+    (step,) = captured(create_agent(model, [lookup], middleware=[retry]), retrieval_documents=True)["actual_steps"]
+    assert (json.loads(step["output"]), step["attempts"]) == (documents("c", "d"), 2)
+
+
+def test_what_is_captured_can_be_matched_as_retrieval(make_agent, ai, captured) -> None:
+    lookup = create_retriever_tool(Retriever(metadata={"k": 2}), "lookup", "Look up.")
+    response = captured(
+        calling(make_agent, ai, lookup, query="x"), retrieval_documents=True, step_names={"lookup": "retrieval"}
+    )
+    reference = [[{"name": "retrieval", "output": json.dumps([{"id": "b"}, {"id": "z"}])}]]
+    assert match_steps(reference, response["actual_steps"]).steps_score == 0.5
+
+
+# --- max_output_chars ---
+
+
+@pytest.mark.parametrize("limit", [0, 4])
+def test_long_outputs_are_cut_with_a_warning(limit, make_agent, ai, search, captured) -> None:
+    calls = [("search", {"query": "a" * 20}, "call_1"), ("nothing", {}, "call_2")]
+    response = captured(make_agent([ai("", *calls), ai("done")], [search]), max_output_chars=limit)
+    first, second = response["actual_steps"]
+    assert first["output"] == "found aaaa"[:limit]
+    assert second["error"] == ("Erro" if limit else "unknown error")
+    assert first["args"] == {"query": "a" * 20}
+    cut, cut_error, _ = response["capture_warnings"]
+    assert cut == f"the output of search (call_1) had 26 characters and was cut to {limit}"
+    assert re.fullmatch(rf"the error of nothing \(call_2\) had \d+ characters and was cut to {limit}", cut_error)
+
+
+def test_outputs_of_just_that_length_stay(make_agent, ai, search, captured) -> None:
+    response = captured(calling(make_agent, ai, search, query="a"), max_output_chars=7)
+    assert response["actual_steps"][0]["output"] == "found a"
+    assert "capture_warnings" not in response
+
+
+def test_an_error_of_a_run_is_never_empty(search, captured) -> None:
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("broken")
+
+    assert captured(fail, {}, max_output_chars=0)["error"] == "unknown error"
+    assert captured(fail, {}, redact=lambda value: "")["error"] == "unknown error"
+
+
+# --- redact ---
+
+
+def starred(value: Any) -> Any:
+    """Star out the secret wherever it stands, and try to change what it was given."""
+    if isinstance(value, dict):
+        value["touched"] = True
+    return json.loads(json.dumps(value).replace(SECRET, "***"))
+
+
+def raising(value: Any) -> Any:
+    raise RuntimeError(f"cannot redact {value}")
+
+
+@tool(response_format="content_and_artifact")
+def read(account: dict[str, Any]) -> Any:
+    """Read an account."""
+    return f"account of {account['key']}", {"key": account["key"]}
+
+
+@tool
+def refuse(key: str) -> str:
+    """Raise an error that tells too much."""
+    raise ValueError(f"no access with {key}")
+
+
+def secretive(make_agent: Any, ai: Any) -> Any:
+    """An agent with a secret in a call that succeeds, in one that never runs, and in the error that ends the run."""
+    script = [
+        ai("", ("read", {"account": {"key": SECRET}}, "call_1"), ("nothing", {"key": SECRET}, "call_2")),
+        ai("", ("refuse", {"key": SECRET}, "call_3")),
+    ]
+    return make_agent(script, [read, refuse], handle_tool_errors=False)
+
+
+def test_redact_sees_all_args_outputs_artifacts_and_errors(make_agent, ai, captured) -> None:
+    response = captured(secretive(make_agent, ai), redact=starred)
+    first, second, third = response["actual_steps"]
+    assert first["args"] == {"account": {"key": "***"}, "touched": True}
+    assert (first["output"], first["artifact"]) == ("account of ***", {"key": "***", "touched": True})
+    assert second["args"] == {"key": "***", "touched": True}
+    assert third["error"] == response["error"] == "ValueError: no access with ***"
+    assert SECRET not in json.dumps(response)
+
+
+def test_a_redact_that_raises_leaks_nothing_and_breaks_nothing(make_agent, ai, captured) -> None:
+    response = captured(secretive(make_agent, ai), redact=raising)
+    first, second, third = response["actual_steps"]
+    for step in (first, second, third):
+        assert step["args"] == {"args": "[redaction failed]"}
+    assert (first["output"], first["artifact"]) == ("[redaction failed]", "[redaction failed]")
+    assert second["error"] == third["error"] == response["error"] == "[redaction failed]"
+    assert SECRET not in json.dumps(response)
+    assert response["capture_warnings"][:3] == [
+        "redact raised RuntimeError on the args of read, which is left out",
+        "redact raised RuntimeError on the output of read, which is left out",
+        "redact raised RuntimeError on the artifact of read, which is left out",
+    ]
+
+
+@pytest.mark.parametrize("redact", [starred, raising])
+def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
+    handler = GraphRAGEvalCallbackHandler(redact=redact)
+    with pytest.raises(ValueError, match=SECRET):
+        secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
+    (record,) = handler._runs.records
+    for step in record.steps:
+        assert SECRET not in repr((step.args, step.text, step.artifact, step.retrievals))
+        assert step.call is not None
+        assert step.call.args is None
+    assert SECRET not in repr((record.warnings, record.error, record.model_calls))
+
+
+def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:
+    agent = calling(make_agent, ai, search, query=SECRET)
+    handler = GraphRAGEvalCallbackHandler(redact=starred)
+    messages = agent.invoke(HI, {"callbacks": [handler]})["messages"]
+    assert messages[1].tool_calls[0]["args"] == {"query": SECRET}
+    assert messages[2].content == f"found {SECRET}"
+    assert handler.response()["actual_steps"][0]["output"] == "found ***"
+
+
+def test_a_failing_model_and_capture_itself_tell_no_secret(ai, chat_model, captured, monkeypatch) -> None:
+    response = captured(chat_model(script=[ValueError(SECRET)]), "hi", redact=starred)
+    assert response["error"] == response["llm_calls"][0]["error"] == "ValueError: ***"
+    monkeypatch.setattr("graphrag_eval_lc.capture.callbacks.question_in", lambda inputs: raising(inputs))
+    response = captured(RunnableLambda(str.upper), SECRET, redact=starred)
+    assert response["capture_warnings"] == ["capture failed in on_chain_start: RuntimeError: cannot redact ***"]
+
+
+def test_the_arguments_of_a_bare_retriever_are_redacted(captured) -> None:
+    (step,) = captured(Retriever(words=(SECRET,)), SECRET, redact=starred)["actual_steps"]
+    assert step["args"] == {"query": "***", "touched": True}
+    assert json.loads(step["output"]) == [{"id": "***", "text": "text ***"}]
+
+
+def test_a_redact_that_gives_no_text_is_written_as_json(make_agent, ai, search, captured) -> None:
+    (step,) = captured(calling(make_agent, ai, search, query="a"), redact=lambda value: [1])["actual_steps"]
+    assert (step["args"], step["output"]) == ({"args": [1]}, "[1]")
+
+
+def test_tools_run_by_hand_are_still_found_by_their_arguments(ai, search, captured) -> None:
+    def run_tools(state: MessagesState) -> dict[str, Any]:
+        calls = state["messages"][-1].tool_calls
+        return {"messages": [ToolMessage(search.invoke(call["args"]), tool_call_id=call["id"]) for call in calls]}
+
+    graph = StateGraph(MessagesState).add_node("tools", run_tools)
+    calls = [("search", {"query": word}, f"call_{word}") for word in "ab"]
+    graph.add_node("model", lambda state: {"messages": [ai("", *calls)]})
+    agent = graph.add_edge(START, "model").add_edge("model", "tools").compile()
+    steps = captured(agent, redact=lambda value: {} if isinstance(value, dict) else "***")["actual_steps"]
+    assert [(step["id"], step["args"], step["output"]) for step in steps] == [
+        ("call_a", {}, "***"), ("call_b", {}, "***"),
+    ]  # fmt: skip
+
+
+# --- keep_artifacts ---
+
+
+def test_artifacts_can_be_left_out(make_agent, ai, captured) -> None:
+    agent = calling(make_agent, ai, read, account={"key": "x"})
+    assert captured(agent)["actual_steps"][0]["artifact"] == {"key": "x"}
+    (step,) = captured(agent, keep_artifacts=False)["actual_steps"]
+    assert (step["output"], "artifact" in step) == ("account of x", False)
+
+
+# --- all of them, where steps are nested, resumed or taken from messages ---
+
+ALL = {
+    "step_names": {"lookup": "retrieval", "expert": "agent"},
+    "retrieval_documents": True,
+    "max_output_chars": 40,
+    "redact": starred,
+    "keep_artifacts": False,
+}
+DOCUMENT = f"text {SECRET} which is long enough to be cut somewhere"
+CUT = json.dumps([{"id": "a", "text": DOCUMENT}]).replace(SECRET, "***")[:40]
+
+
+class SecretRetriever(BaseRetriever):
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return [Document(DOCUMENT, id="a")]
+
+
+LOOKUP = create_retriever_tool(SecretRetriever(), "lookup", "Look up.", response_format="content_and_artifact")
+
+
+def check_lookup(step: dict[str, Any]) -> None:
+    assert (step["name"], step["args"]["query"]) == ("retrieval", "***")
+    assert (step["output"], "artifact" in step) == (CUT, False)
+
+
+def test_options_hold_for_nested_steps(make_agent, ai, captured) -> None:
+    inner = calling(make_agent, ai, LOOKUP, query=SECRET)
+
+    @tool
+    def expert(question: str) -> str:
+        """Ask the expert."""
+        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    response = captured(calling(make_agent, ai, expert, question=SECRET), **ALL)
+    outer, step = response["actual_steps"]
+    assert (outer["name"], outer["args"], outer["output"]) == ("agent", {"question": "***", "touched": True}, "done")
+    assert step["parent_id"] == outer["id"]
+    check_lookup(step)
+
+
+def test_options_hold_for_a_run_that_is_resumed(make_agent, ai) -> None:
+    @tool
+    def confirm(what: str) -> str:
+        """Ask somebody."""
+        return f"{what}: {interrupt('sure?')}"
+
+    script = [
+        ai("", ("lookup", {"query": SECRET}, "call_1")),
+        ai("", ("confirm", {"what": SECRET}, "call_2"), ("lookup", {"query": SECRET}, "call_3")),
+        ai("done"),
+    ]
+    agent = make_agent(script, [LOOKUP, confirm], checkpointer=InMemorySaver())
+    handler = GraphRAGEvalCallbackHandler(**ALL)
+    config = {"callbacks": [handler], "metadata": {"question_id": "q1"}, **THREAD}
+    agent.invoke(HI, config)
+    agent.invoke(Command(resume="yes"), config)
+    response = handler.response("q1")
+    first, second, third = response["actual_steps"]
+    check_lookup(first)
+    assert (second["args"]["what"], second["output"]) == ("***", "***: yes")
+    check_lookup(third)
+    length = len(json.dumps([{"id": "a", "text": DOCUMENT}]).replace(SECRET, "***"))
+    assert response["capture_warnings"] == [
+        f"the output of retrieval ({call_id}) had {length} characters and was cut to 40"
+        for call_id in ("call_1", "call_3")
+    ]
+
+
+def test_options_hold_for_steps_taken_from_messages(captured) -> None:
+    def remote(state: MessagesState) -> dict[str, Any]:
+        call = {"name": "lookup", "args": {"query": SECRET}, "id": "call_1", "type": "tool_call"}
+        artifact = [Document(DOCUMENT, id="a")]
+        answer = ToolMessage(DOCUMENT, tool_call_id="call_1", artifact=artifact, id="m2")
+        return {"messages": [AIMessage("", tool_calls=[call], id="m1"), answer, AIMessage("done", id="m3")]}
+
+    agent = StateGraph(MessagesState).add_node("remote", remote).add_edge(START, "remote").compile()
+    (step,) = captured(agent, **ALL)["actual_steps"]
+    check_lookup(step)
+
+
+def test_options_hold_for_tools_of_the_provider(ai, chat_model, captured) -> None:
+    blocks = [
+        {"type": "server_tool_call", "id": "ws_1", "name": "web_search", "args": {"query": SECRET}},
+        {"type": "server_tool_result", "tool_call_id": "ws_1", "status": "success", "output": [{"url": SECRET}]},
+        {"type": "text", "text": "done"},
+    ]
+    agent = create_agent(chat_model(script=[ai(blocks)]), [])
+    (step,) = captured(agent, step_names={"web_search": "search"}, redact=starred, max_output_chars=12)["actual_steps"]
+    assert (step["name"], step["args"]["query"], step["output"]) == ("search", "***", '[{"url": "**')

@@ -1,0 +1,59 @@
+import pytest
+
+from graphrag_eval_lc.matching.sparql.numbers import XSD
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, are_comparable, plain_cells
+
+URI = ("uri", None, None)
+TEXT = ("literal", None, None)
+INTEGER = ("literal", f"{XSD}integer", None)
+DECIMAL = ("literal", f"{XSD}decimal", None)
+DOUBLE = ("literal", f"{XSD}double", None)
+BOOLEAN = ("literal", f"{XSD}boolean", None)
+
+
+@pytest.mark.parametrize("shapes", [URI, TEXT, ("literal", None, "no"), ("literal", f"{XSD}date", None), [URI, TEXT]])
+def test_iris_and_texts_are_their_texts(shapes: object) -> None:
+    assert plain_cells(shapes, ["a", "b"]) == PlainCells(["a", "b"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "texts", "cells"),
+    [
+        (INTEGER, ["5", "-7"], [5.0, -7.0]),
+        (DECIMAL, ["5.0", ".5", "-0"], [5.0, 0.5, 0.0]),
+        ([INTEGER, DOUBLE], ["5", "5"], [5.0, 5.0]),
+    ],
+)
+def test_short_numbers_are_floats(shapes: object, texts: list[str], cells: list[float]) -> None:
+    found = plain_cells(shapes, texts)  # type: ignore[arg-type]
+    assert found == PlainCells(cells, frozenset(texts))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "texts"),
+    [
+        pytest.param(("", None, None), [""], id="unbound"),
+        pytest.param(("bnode", None, None), ["b0"], id="blank node"),
+        pytest.param([URI, ("bnode", None, None)], ["a", "b"], id="blank node among others"),
+        pytest.param(INTEGER, ["5.0"], id="malformed integer"),
+        pytest.param(INTEGER, ["1_000"], id="Python's integer"),
+        pytest.param(DECIMAL, ["5-"], id="malformed decimal"),
+        pytest.param(DECIMAL, ["1.00000001"], id="within the tolerance of another"),
+        pytest.param(INTEGER, ["1234567890123456"], id="more digits than a float holds"),
+        pytest.param(DOUBLE, ["1E3"], id="exponent"),
+        pytest.param(DOUBLE, ["INF"], id="infinity"),
+        pytest.param(INTEGER, [" 5"], id="white space"),
+        pytest.param([INTEGER, TEXT], ["5", "5"], id="number among texts"),
+        pytest.param(BOOLEAN, ["1"], id="boolean as a digit"),
+        pytest.param([BOOLEAN, TEXT], ["true", "true"], id="boolean among texts"),
+    ],
+)
+def test_cells_that_take_more_to_compare_are_none(shapes: object, texts: list[str]) -> None:
+    assert plain_cells(shapes, texts) is None  # type: ignore[arg-type]
+
+
+def test_numbers_and_texts_that_are_written_alike_cannot_be_compared_as_floats() -> None:
+    numbers = PlainCells([5.0], frozenset({"5.0"}))
+    assert are_comparable([numbers, PlainCells(["5"])])
+    assert not are_comparable([numbers, PlainCells(["a", "5.0"])])
+    assert are_comparable([PlainCells(["5.0"])])
