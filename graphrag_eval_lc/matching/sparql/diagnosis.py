@@ -76,9 +76,11 @@ def diagnosis_of_mismatch(
     mine = list(rows_of(reference.columns))
     others = list(rows_of([unbound if column is None else column for column in played]))
     missing, extra = _unlike_rows(mine, others, rows_as)
-    if not missing and not extra and len(players) == len(reference.names):
-        missing, extra = _unlike_in_detail(reference, actual, players, mine, others, rows_as, coding.details)
     total, actual_total = _row_total(mine, rows_as), _row_total(others, rows_as)
+    if not missing and not extra and len(players) == len(reference.names):
+        detailed = _unlike_in_detail(reference, actual, players, rows_as, coding.details)
+        if detailed is not None:
+            missing, extra, total, actual_total = detailed
     shown = [actual.term_columns[players[at]] if at in players else None for at in range(len(reference.names))]
     is_complete = len(columns) == len(reference.names)
     parts = [
@@ -131,24 +133,29 @@ def _unlike_in_detail(
     reference: Table,
     actual: Table,
     players: dict[int, int],
-    mine: list[Row],
-    others: list[Row],
     rows_as: RowsAs,
     codes: DetailedCodes,
-) -> tuple[list[int], list[int]]:
-    """Find the rows that lack an equal one only when inexact cells are compared; blank nodes are all alike here."""
+) -> tuple[list[int], list[int], int, int] | None:
+    """Find the rows that lack an equal one only when inexact cells are compared; blank nodes are all alike here.
+
+    Returns:
+        The positions of such rows on either side, and the number of distinct rows of either side; None where the
+        details are not known.
+    """
     if rows_as != "set" or not reference.needs_details:
-        return [], []
+        return None
     details = list(rows_of(reference.detailed_columns))
     other_details = list(rows_of([actual.detailed_columns[players[at]] for at in range(len(players))]))
     for rows in (details, other_details):
         rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
+    budget = len(details) + len(other_details)
     try:
-        alone = without_partner(details, other_details, codes, Budget(len(mine) + len(others)))
-        others_alone = without_partner(other_details, details, codes, Budget(len(mine) + len(others)))
+        alone = without_partner(details, other_details, codes, Budget(budget))
+        others_alone = without_partner(other_details, details, codes, Budget(budget))
     except SearchCutOff:
-        return [], []
-    return _first_positions(details, alone), _first_positions(other_details, others_alone)
+        return None
+    missing, extra = _first_positions(details, alone), _first_positions(other_details, others_alone)
+    return missing, extra, len(set(details)), len(set(other_details))
 
 
 def _row_total(rows: Sequence[Row], rows_as: RowsAs) -> int:

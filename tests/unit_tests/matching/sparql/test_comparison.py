@@ -361,6 +361,17 @@ def test_shown_rows_are_few_and_short() -> None:
     assert all(len(text or "") <= 60 and "\n" not in (text or "") for row in found.missing_rows for text in row)
 
 
+def test_shares_of_rows_lie_between_0_and_1_where_numbers_meet_texts_like_them() -> None:
+    double, integer = lit("5.00", "double"), lit("5", "integer")
+    reference = table("a b c", (double, double, "a"), (double, "5", "a"))
+    actual = table("p q r s t", *[("5", number, "a", "5", "5") for number in (integer, double)])
+    found = compare_sparql_results(reference, actual)
+    assert found.score == 0.0
+    assert 0.0 <= found.row_precision <= 1.0
+    assert 0.0 <= found.row_recall <= 1.0
+    assert "2 of 2 rows are missing" in found.reason
+
+
 def test_one_parsed_reference_serves_many_comparisons() -> None:
     reference = parse_sparql_results(json.dumps(table("a", "x", "y")))
     scores = [compare_sparql_results(reference, table("b", *rows)).score for rows in ("xy", "yx", "x", "xyz")]

@@ -183,7 +183,8 @@ def test_the_score_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: d
         as_results(mine, named(len(mine[0]))), as_results(others, named(len(others[0]))), **mode
     )
     assert found.score == plain_score(mine, others, len(others[0]), **mode)
-    assert 0.0 <= found.row_f1 <= 1.0
+    assert 0.0 <= found.row_precision <= 1.0
+    assert 0.0 <= found.row_recall <= 1.0
     assert found.reason.endswith(".")
     if found.score:
         assert (found.row_f1, found.missing_row_count, found.extra_row_count) == (1.0, 0, 0)
