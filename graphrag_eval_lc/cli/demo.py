@@ -32,7 +32,8 @@ def demo(
     rule-based planner, which needs no key and no network and errs on purpose on some questions. Needs the extra
     `graphrag-eval-lc[demo]`.
 
-    Examples:
+    For example:
+
     `graphrag-eval-lc demo`
 
     `graphrag-eval-lc demo --model openai:gpt-4o-mini --output runs/gpt-4o-mini`

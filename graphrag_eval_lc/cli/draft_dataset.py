@@ -16,7 +16,8 @@ def draft_dataset(
     The last successful steps become reference steps, the answers reference answers, all marked `draft: true`. An
     agent's run is no truth: check each question, sort the questions into templates, and take the marks away.
 
-    Example:
+    For example:
+
     `graphrag-eval-lc draft-dataset runs/first/responses.jsonl --output reference.yaml`
     """
     # Imported here so that --help does not wait for pydantic.

@@ -32,7 +32,8 @@ def run(
     Writes responses.jsonl (a line as each response ends), run.json, results.jsonl and aggregates.yaml, and prints
     the scores by template. A question that fails becomes an error sample and does not end the run.
 
-    Examples:
+    For example:
+
     `graphrag-eval-lc run qa.yaml --agent my_package.agent:graph --output runs/first`
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 4`

@@ -21,7 +21,8 @@ def score(
 
     Writes run.json, responses.jsonl, results.jsonl and aggregates.yaml, and prints the scores by template.
 
-    Examples:
+    For example:
+
     `graphrag-eval-lc score qa.yaml responses.jsonl --output runs/monday`
 
     `graphrag-eval-lc score qa.yaml responses.jsonl -o runs/monday -c config.yaml --overwrite`

@@ -16,7 +16,8 @@ def validate(
 
     Exit code 0: nothing; 1: there are problems; 2: a file cannot be read at all.
 
-    Examples:
+    For example:
+
     `graphrag-eval-lc validate qa.yaml`
 
     `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
