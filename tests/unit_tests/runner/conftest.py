@@ -1,8 +1,7 @@
 """Agents for the tests of the runner: real graphs with a scripted answer."""
 
 import asyncio
-import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -11,12 +10,11 @@ from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 
-def graph_that(answer: Callable[[str], str]) -> Runnable[Any, Any]:
+def graph_that(answer: Callable[[str], Awaitable[str]]) -> Runnable[Any, Any]:
     """Give a compiled graph whose one node answers the last message, and may raise."""
 
     async def respond(state: MessagesState) -> dict[str, Any]:
-        await asyncio.sleep(0.001)
-        return {"messages": [AIMessage(answer(str(state["messages"][-1].content)))]}
+        return {"messages": [AIMessage(await answer(str(state["messages"][-1].content)))]}
 
     builder = StateGraph(MessagesState)
     builder.add_node("respond", respond)
@@ -27,12 +25,15 @@ def graph_that(answer: Callable[[str], str]) -> Runnable[Any, Any]:
 
 @pytest.fixture
 def echo_agent() -> Runnable[Any, Any]:
-    return graph_that(lambda text: f"echo: {text}")
+    async def echo(text: str) -> str:
+        return f"echo: {text}"
+
+    return graph_that(echo)
 
 
 @pytest.fixture
 def failing_agent() -> Runnable[Any, Any]:
-    def answer(text: str) -> str:
+    async def answer(text: str) -> str:
         if text.startswith("fail"):
             raise RuntimeError("the model is away")
         return "fine"
@@ -45,24 +46,14 @@ class Counting:
 
     def __init__(self) -> None:
         self.now = self.most = 0
-        self.lock = threading.Lock()
-        self.agent = self._compiled()
+        self.agent = graph_that(self._answer)
 
-    def _compiled(self) -> Runnable[Any, Any]:
-        async def respond(state: MessagesState) -> dict[str, Any]:
-            with self.lock:
-                self.now += 1
-                self.most = max(self.most, self.now)
-            await asyncio.sleep(0.02)
-            with self.lock:
-                self.now -= 1
-            return {"messages": [AIMessage("done")]}
-
-        builder = StateGraph(MessagesState)
-        builder.add_node("respond", respond)
-        builder.add_edge(START, "respond")
-        builder.add_edge("respond", END)
-        return builder.compile()
+    async def _answer(self, text: str) -> str:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.02)
+        self.now -= 1
+        return text
 
 
 @pytest.fixture
