@@ -78,7 +78,7 @@ class MatcherError(GraphRAGEvalError):
 
 
 class CaptureError(GraphRAGEvalError):
-    """A captured response is asked for that does not exist or is not unique."""
+    """A captured response does not exist or is not unique, or an option of the handler has a wrong value."""
 
 
 class MissingExtraError(GraphRAGEvalError):

@@ -180,14 +180,17 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata)
             if run is not None and not run.record.has_ended:
-                run.record.warn(*warnings)
+                if warnings:
+                    run.record.warn(*warnings)
                 run.step = run.record.tool_started(run_id, name, args, kept, tool_call_id, run.scope, run.outer_step)
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a step with what the tool returned."""
         step = self._open_step(run_id)
-        message = tool_message_of(output, None if step is None else step.id)
+        message = None
+        if type(output) is not str:
+            message = tool_message_of(output, None if step is None else step.id)
         ending = Ending("success", output_text(output)) if message is None else message_ending(message)
         self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
 
@@ -213,7 +216,7 @@ class RunCallbacks(BaseCallbackHandler):
         """End a run of a tool or retriever; its ending is made ready without the lock: ``redact`` is not ours."""
         kept = None if step is None else kept_ending(ending, self._options, step.name, step.retrievals)
         root_error = None
-        if fails_root:
+        if fails_root and self._is_open_root(run_id):
             root_error = self._kept_error(ending.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
         with self._lock:
             run = self._runs.ended(run_id)
@@ -249,7 +252,8 @@ class RunCallbacks(BaseCallbackHandler):
             if run is None or run.record.has_ended:
                 return
             if not run.is_inside_step:
-                run.record.warn(*warnings)
+                if warnings:
+                    run.record.warn(*warnings)
                 run.step = run.record.retriever_started(run_id, name, kept, run.outer_step)
             elif run.outer_step is not None and not run.is_retriever:
                 run.retrieval = Retrieval(k)

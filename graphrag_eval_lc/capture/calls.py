@@ -22,6 +22,10 @@ class AskedCalls:
         """Give the next place in the order of the run."""
         return next(self._ranks)
 
+    def clear(self) -> None:
+        """Forget all calls."""
+        self._by_id.clear()
+
     def is_known(self, call_id: str | None) -> bool:
         """Tell whether any message asked for a call of this id."""
         return call_id in self._by_id

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
@@ -33,6 +34,7 @@ class KeptEnding(NamedTuple):
         text_hash: The hash of the text before any option was applied: by it the message is found that holds it.
         k: The number of documents that a retriever was asked for, where that is known.
         warnings: What is to be warned of.
+        ended: The ``perf_counter`` at the end, before any option was applied; None for now.
     """
 
     status: Literal["pending", "success", "error"]
@@ -42,6 +44,7 @@ class KeptEnding(NamedTuple):
     text_hash: int | None = None
     k: int | None = None
     warnings: Sequence[str] = ()
+    ended: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -105,9 +108,10 @@ def kept_ending(
         tool_name: The name of the tool.
         retrievals: The runs of retrievers inside the tool, where their documents are wanted.
     """
+    ended = perf_counter()
     status, text, artifact = ending
     if status == "pending":
-        return KeptEnding(status, text)
+        return KeptEnding(status, text, ended=ended)
     text_hash, k, full_length = hash(text), None, None
     name, warnings = options.step_name(tool_name), list[str]()
     if status == "success" and options.retrieval_documents and options.wants_documents(tool_name):
@@ -118,7 +122,7 @@ def kept_ending(
         text, full_length = text[: options.max_output_chars], len(text)
     if artifact is not NO_ARTIFACT:
         artifact = _kept_artifact(artifact, options, name, warnings)
-    return KeptEnding(status, text, artifact, full_length, text_hash, k, warnings)
+    return KeptEnding(status, text, artifact, full_length, text_hash, k, warnings, ended)
 
 
 def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: list[str]) -> Any:

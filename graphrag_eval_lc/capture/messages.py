@@ -85,6 +85,11 @@ class SeenMessages:
         else:
             self._by_id[message.id] = is_history
 
+    def clear(self) -> None:
+        """Forget all messages."""
+        self._by_id.clear()
+        self._objects.clear()
+
     def __contains__(self, message: BaseMessage) -> bool:
         return message.id in self._by_id or id(message) in self._objects
 

@@ -143,7 +143,8 @@ class RunRecord:
 
     def _settle(self, step: Step, kept: KeptEnding) -> None:
         step.end(kept)
-        self.warn(*kept.warnings)
+        if kept.warnings:
+            self.warn(*kept.warnings)
 
     def _kept_args(self, name: str, args: Any) -> dict[str, Any]:
         warnings: list[str] = []
@@ -269,7 +270,8 @@ class RunRecord:
             if call.record is None:
                 self.model_failed(call, unfinished, None)
         self.has_ended = True
-        self._calls, self._seen = AskedCalls(), SeenMessages()  # no message is kept longer than its run
+        self._calls.clear()  # no message is kept longer than its run
+        self._seen.clear()
 
 
 def unfinished_text(error: str | None) -> str:

@@ -94,7 +94,7 @@ class Step:
             self.args["k"] = kept.k if self.args.get("k") is None else self.args["k"]
         self.retrievals = []
         if self.started is not None:
-            self.elapsed_sec = perf_counter() - self.started
+            self.elapsed_sec = (perf_counter() if kept.ended is None else kept.ended) - self.started
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:

@@ -23,7 +23,8 @@ from langchain_core.tools.retriever import create_retriever_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime, tools_condition
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, tools_condition
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, RetryPolicy, Send
 from pydantic import BaseModel
 
@@ -177,13 +178,21 @@ def test_args_are_those_at_the_start(make_agent, ai, ask) -> None:
     assert step["args"] == {"filters": {"inner": ["a"]}}
 
 
-def test_injected_arguments_are_no_args(make_agent, ai, ask) -> None:
+def test_injected_arguments_are_no_args(ai, ask, chat_model) -> None:
     @tool
-    def look(query: str, state: Annotated[dict, InjectedState], runtime: ToolRuntime) -> str:
+    def look(
+        query: str,
+        state: Annotated[dict, InjectedState],
+        store: Annotated[Any, InjectedStore()],
+        runtime: ToolRuntime,
+        call_id: Annotated[str, InjectedToolCallId],
+    ) -> str:
         """Look."""
-        return f"{query} {len(state['messages'])} {runtime.tool_call_id}"
+        assert (store, call_id) == (runtime.store, runtime.tool_call_id)
+        return f"{query} {len(state['messages'])} {call_id}"
 
-    (step,) = ask(make_agent([ai("", ("look", {"query": "a"}, "call_1")), ai("done")], [look]))["actual_steps"]
+    model = chat_model(script=[ai("", ("look", {"query": "a"}, "call_1")), ai("done")])
+    (step,) = ask(create_agent(model, [look], store=InMemoryStore()))["actual_steps"]
     assert (step["args"], step["output"]) == ({"query": "a"}, "a 2 call_1")
 
 
@@ -555,6 +564,13 @@ def test_failed_model_calls_are_recorded(ask, ai, chat_model) -> None:
     assert response["llm_calls"][0]["error"] == "ValueError: busy"
     assert (response["status"], response["input_tokens"]) == ("success", 10)
     assert "1 of 2 model calls failed" in response["capture_warnings"][0]
+
+
+def test_each_try_of_a_model_is_a_call_of_its_own(ask, ai, chat_model) -> None:
+    model = chat_model(script=[ValueError("busy"), ai("done")], by_turn=False)
+    response = ask(model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False), "hi")
+    assert [call.get("error") for call in response["llm_calls"]] == ["ValueError: busy", None]
+    assert (response["actual_answer"], response["input_tokens"]) == ("done", 10)
 
 
 def test_bare_models_chains_and_tools_are_runs(ask, ai, chat_model, search) -> None:

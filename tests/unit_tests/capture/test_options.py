@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -393,6 +394,11 @@ def test_the_arguments_of_a_bare_retriever_are_redacted(captured) -> None:
     (step,) = captured(Retriever(words=(SECRET,)), SECRET, redact=starred)["actual_steps"]
     assert step["args"] == {"query": "***", "touched": True}
     assert json.loads(step["output"]) == [{"id": "***", "text": "text ***"}]
+
+
+def test_a_slow_redact_does_not_count_as_the_time_of_the_tool(search, captured) -> None:
+    (step,) = captured(search, {"query": "a"}, redact=lambda value: time.sleep(0.05) or value)["actual_steps"]
+    assert (step["output"], step["elapsed_sec"] < 0.05) == ("found a", True)
 
 
 def test_a_redact_that_gives_no_text_is_written_as_json(make_agent, ai, search, captured) -> None:

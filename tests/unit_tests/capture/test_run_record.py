@@ -275,6 +275,7 @@ async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler)
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
     before = handler.response()
+    assert before["capture_warnings"] == ["had not ended when the run did, and were closed as errors: slow (call_1)"]
     go_on.set()
     assert over.wait(5)
     await asyncio.sleep(0.05)

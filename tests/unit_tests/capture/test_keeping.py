@@ -1,0 +1,89 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.messages import ToolMessage
+
+from graphrag_eval_lc.capture.keeping import (
+    NO_ARTIFACT,
+    REDACTION_FAILED,
+    Ending,
+    Retrieval,
+    asked_k,
+    kept_args,
+    kept_ending,
+    message_ending,
+)
+from graphrag_eval_lc.capture.options import CaptureOptions
+
+ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
+
+
+@given(st.text(), st.integers(0, 20))
+def test_a_kept_text_is_the_beginning_of_the_whole(text: str, limit: int) -> None:
+    kept = kept_ending(Ending("success", text), CaptureOptions(max_output_chars=limit), "search")
+    assert kept.text == text[:limit]
+    assert kept.full_length == (len(text) if len(text) > limit else None)
+
+
+@given(st.text(), st.sampled_from(["success", "error"]))
+def test_without_options_all_is_kept(text: str, status: Any) -> None:
+    kept = kept_ending(Ending(status, text, (1, 2)), CaptureOptions(), "search")
+    assert (kept.status, kept.text, kept.artifact, kept.warnings) == (status, text, [1, 2], [])
+
+
+@given(ARGS)
+def test_a_redact_that_changes_its_copy_leaves_the_arguments(args: dict[str, Any]) -> None:
+    before = dict(args)
+    assert kept_args(args, CaptureOptions(redact=lambda value: value.clear() or value), "search", []) == {}
+    assert args == before
+
+
+@given(ARGS)
+def test_nothing_is_left_of_arguments_that_cannot_be_redacted(args: dict[str, Any]) -> None:
+    warnings: list[str] = []
+    kept = kept_args(args, CaptureOptions(redact=lambda value: [][0]), "search", warnings)
+    assert kept == {"args": REDACTION_FAILED}
+    assert warnings == ["redact raised IndexError on the args of search, which is left out"]
+
+
+def test_redaction_comes_before_the_cut() -> None:
+    options = CaptureOptions(redact=lambda text: text.replace("secret", "*"), max_output_chars=4)
+    kept = kept_ending(Ending("success", "a secret b"), options, "search")
+    assert (kept.text, kept.full_length) == ("a * ", 5)
+
+
+@pytest.mark.parametrize(
+    ("retrievals", "artifact", "text", "k"),
+    [
+        ([Retrieval(3, [{"id": "a"}])], NO_ARTIFACT, '[{"id": "a"}]', 3),
+        ([Retrieval(3, [{"id": "a"}]), Retrieval(3, [])], NO_ARTIFACT, '[{"id": "a"}]', None),
+        ([Retrieval(3, [{"id": "a"}]), Retrieval(3)], NO_ARTIFACT, '[{"id": "a"}]', 3),
+        ([Retrieval(3, [])], [Document("t")], "[]", 3),
+        ([], [Document("t", id="a")], '[{"id": "a", "text": "t"}]', None),
+        ([], [Document("t"), "t"], "as it was", None),
+        ([], [], "as it was", None),
+        ([Retrieval(3)], NO_ARTIFACT, "as it was", None),
+    ],
+)
+def test_documents_come_from_retrievers_or_else_the_artifact(retrievals, artifact, text, k) -> None:
+    options = CaptureOptions(retrieval_documents=True)
+    kept = kept_ending(Ending("success", "as it was", artifact), options, "lookup", retrievals)
+    assert (kept.text, kept.k) == (text, k)
+    failed = kept_ending(Ending("error", "as it was", artifact), options, "lookup", retrievals)
+    assert (failed.text, failed.k) == ("as it was", None)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "k"),
+    [({"k": 3}, 3), ({"k": 0}, None), ({"k": "3"}, None), ({"k": True}, None), ({}, None), (None, None)],
+)
+def test_k_is_a_whole_number_in_the_metadata(metadata: dict[str, Any] | None, k: int | None) -> None:
+    assert asked_k(metadata) == k
+
+
+def test_a_message_without_a_text_is_still_an_error() -> None:
+    assert message_ending(ToolMessage(" ", tool_call_id="1", status="error")).text == "error without a message"
+    assert message_ending(ToolMessage("a", tool_call_id="1", artifact=[1])) == ("success", "a", [1])
