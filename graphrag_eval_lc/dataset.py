@@ -73,13 +73,15 @@ def _listed(by_id: dict[Any, Any]) -> list[Any]:
     return [{"question_id": str(key), **value} if isinstance(value, dict) else value for key, value in by_id.items()]
 
 
-def check_dataset(values: Any) -> None:
-    """Check that ``values`` is a list of templates as graphrag-eval's format has them.
+def checked_dataset(values: Any) -> list[Template]:
+    """Give templates that were made in Python as a list, once they are known to have graphrag-eval's format.
 
     Raises:
         DatasetError: With the first thing that is wrong, and how many more there are.
     """
-    RecordFile(values).check(TEMPLATES, DatasetError)
+    templates = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
+    RecordFile(templates).check(TEMPLATES, DatasetError)
+    return cast("list[Template]", templates)
 
 
 def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Question]]:

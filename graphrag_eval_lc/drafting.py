@@ -8,6 +8,7 @@ from graphrag_eval_lc.dataset import RESPONSES
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.evaluation import Responses, responses_by_id
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.iri import holds_whole
 from graphrag_eval_lc.matching.json_text import parse_json_output
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
@@ -101,12 +102,18 @@ def _iri_used_later(step: Mapping[str, Any], later: list[Mapping[str, Any]]) -> 
         results = parse_sparql_results(step.get("output"))
     except UnreadableOutput:
         return None
-    asked = "\n".join(json.dumps(other.get("args"), ensure_ascii=False, default=str) for other in later)
+    asked = "\n".join(_argument_text(other) for other in later)
     for column in results.columns.values():
         for row, text in enumerate(column.texts):
-            if column.kind(row) == "uri" and text in asked:
+            if column.kind(row) == "uri" and holds_whole(asked, text):
                 return text
     return None
+
+
+def _argument_text(step: Mapping[str, Any]) -> str:
+    args = step.get("args")
+    values = args.values() if isinstance(args, Mapping) else [args]
+    return "\n".join(value if isinstance(value, str) else json.dumps(value, default=str) for value in values)
 
 
 def _reference_step(name: str, step: Mapping[str, Any]) -> dict[str, Any] | None:

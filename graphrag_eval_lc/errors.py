@@ -1,6 +1,6 @@
 """The exceptions of the package: each says what is wrong, where, and how to mend it."""
 
-from pathlib import Path
+from os import PathLike
 
 
 class GraphRAGEvalError(Exception):
@@ -23,7 +23,7 @@ class GraphRAGEvalError(Exception):
         self,
         what: str,
         *,
-        path: str | Path | None = None,
+        path: str | PathLike[str] | None = None,
         line: int | None = None,
         question_id: str | None = None,
         key: str | None = None,

@@ -6,7 +6,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
-from graphrag_eval_lc.dataset import check_dataset, questions_of
+from graphrag_eval_lc.dataset import checked_dataset, questions_of
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
@@ -51,11 +51,11 @@ async def arun_evaluation(
 ) -> list[Result]:
     """Score responses in an event loop; see ``run_evaluation``."""
     settings = load_config(config)
-    check_dataset(qa_dataset)
+    templates = checked_dataset(qa_dataset)
     by_id = responses_by_id(responses)
     return [
         evaluate_question(template, question, by_id.get(str(question["id"])), settings)
-        for template, question in questions_of(qa_dataset)
+        for template, question in questions_of(templates)
     ]
 
 
@@ -94,10 +94,10 @@ def evaluate_question(
         config: The configuration.
 
     Returns:
-        The result, made of copies: its keys are graphrag-eval's, then ``steps_diagnosis`` (for each reference step
-        the nearest actual step and the reason) and ``steps_counts`` (steps that fulfil no reference step, repeated
-        identical calls, failed calls; none of them changes the score), then further keys of the question and the
-        response.
+        The result; its records are copies, with what is nested in them shared. Its keys are graphrag-eval's, then
+        ``steps_diagnosis`` (for each reference step the nearest actual step and the reason) and ``steps_counts``
+        (steps that fit no reference step, repeated identical calls, failed calls; none of them changes the score),
+        then further keys of the question and the response.
     """
     response, error = _usable(response)
     actual_steps = [cast("ActualStep", dict(step)) for step in response.get("actual_steps") or ()]
@@ -184,5 +184,5 @@ def _hand_through(result: dict[str, Any], question: Question, response: Response
     """Add the further keys of the question, then of the response, where nothing stands yet."""
     for record in (question, response):
         for key, value in record.items():
-            if key not in {"id", *_MEASURED} and key not in result:
+            if key not in {"id", "status", "error", *_MEASURED} and key not in result:
                 result[key] = value

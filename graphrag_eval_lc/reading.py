@@ -15,11 +15,12 @@ Location = Sequence[str | int]
 
 
 class TextFile(NamedTuple):
-    """A file's text, its name for error messages, and its format: yaml, json or jsonl."""
+    """A file's text, its name for error messages, its format (yaml, json or jsonl), and its bytes where known."""
 
     text: str
     path: str | None
     format: str
+    raw: bytes | None = None
 
 
 def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> TextFile:
@@ -34,6 +35,8 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         GraphRAGEvalError: Of the class given; the file cannot be read, is not UTF-8 or is empty.
     """
     path = _path_of(source)
+    if not isinstance(source, str | PathLike) and not hasattr(source, "read"):
+        raise error(f"a {what} cannot be read from {type(source).__name__}", mend="Give a path or an open file.")
     try:
         raw = Path(source).read_bytes() if isinstance(source, str | PathLike) else source.read()
     except OSError as problem:
@@ -45,7 +48,7 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
     text = raw if isinstance(raw, str) else _decoded(raw, path, error, what)
     if not text or text.isspace():
         raise error(f"the {what} is empty", path=path, mend=f"Give a file that holds a {what}.")
-    return TextFile(text, path, _format_of(text, path))
+    return TextFile(text, path, _format_of(text, path), raw if isinstance(raw, bytes) else None)
 
 
 def _path_of(source: Source) -> str | None:

@@ -83,7 +83,7 @@ class RecordFile:
                 value = value[part]
             except (KeyError, IndexError, TypeError):
                 break
-            if isinstance(value, dict):
+            if isinstance(value, Mapping):
                 identifier = value.get("question_id", value.get("id") if "question_text" in value else None)
                 found = str(identifier) if identifier is not None else found
         return found

@@ -56,9 +56,10 @@ class RunFolder:
         record = {"format_version": FORMAT_VERSION, **run}
         self._replace(RUN_FILE, [json_text(record, indent=2), "\n"])
 
-    def write_responses(self, responses: Iterable[Mapping[str, Any]]) -> None:
-        """Write responses.jsonl as a whole, for responses that were recorded elsewhere."""
-        self._replace(RESPONSES_FILE, (f"{json_text(response)}\n" for response in responses))
+    def write_responses(self, responses: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write responses.jsonl as a whole, for responses by question id that were recorded elsewhere."""
+        lines = (json_text({"question_id": identifier, **response}) for identifier, response in responses.items())
+        self._replace(RESPONSES_FILE, (f"{line}\n" for line in lines))
 
     def write_results(self, results: Iterable[Mapping[str, Any]]) -> None:
         """Write results.jsonl: one scored question a line, in the dataset's order."""
@@ -96,7 +97,10 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as problem:
+            raise _cannot_write(self._path, problem) from problem
 
     def add(self, response: Mapping[str, Any]) -> None:
         """Add one response."""
@@ -143,7 +147,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     """
     try:
         text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
-    except ValueError:
+    except (ValueError, TypeError):  # NaN, or a key that is no text
         text = json.dumps(_with_finite_numbers(value), ensure_ascii=False, indent=indent, default=str)
     try:
         text.encode("utf-8")
@@ -156,7 +160,7 @@ def _with_finite_numbers(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {key: _with_finite_numbers(item) for key, item in value.items()}
+        return {str(key): _with_finite_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_with_finite_numbers(item) for item in value]
     return value
@@ -169,17 +173,28 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
         return True
 
 
+class _PlainDumper(yaml.SafeDumper):
+    """The same in Python, which writes every text."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Write queries and other texts of several lines as blocks, which people can read."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
 _Dumper.add_representer(str, _represent_text)
+_PlainDumper.add_representer(str, _represent_text)
 
 
 def yaml_text(value: Any) -> str:
-    """Write a value as YAML, in the order of its keys."""
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    """Write a value as YAML, in the order of its keys; lone surrogates are escaped."""
+    try:
+        return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    except UnicodeEncodeError:  # libyaml takes UTF-8 only
+        return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))
 
 
 def _cannot_write(path: Path, problem: OSError) -> RunFolderError:

@@ -53,10 +53,12 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
     try:
         _check_depth(file, error, what)
         value = yaml.load(file.text, Loader=_RecordLoader)
+    except GraphRAGEvalError:
+        raise
     except yaml.YAMLError as problem:
         raise _syntax_error(problem, file, error, what) from problem
-    except (RecursionError, ValueError) as problem:
-        raise error(f"the {what} cannot be read: {problem}", path=file.path, mend="Check the YAML.") from problem
+    except Exception as problem:  # of values that do not fit their tags PyYAML raises what comes
+        raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, mend="Check the YAML.") from problem
     if "*" in file.text and "&" in file.text:
         _check_aliases(value, file, error, what)
     return value
@@ -137,7 +139,7 @@ def _syntax_error(
 
 
 def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
-    text = file.text.encode("utf-8", "replace")
+    text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
     if b" " * MAX_DEPTH not in text.translate(_INDENTATION) and _bracket_depth(text) <= MAX_DEPTH:
         return
     depth = 0

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
+from typing import Any, cast
 
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
 from graphrag_eval_lc.errors import DatasetError
@@ -77,17 +78,27 @@ def validate_dataset(
 
 
 def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
-    if isinstance(dataset, Sequence) and not isinstance(dataset, str):
-        return RecordFile(dataset)
-    return read_records(dataset, DatasetError, what="reference dataset")
+    if isinstance(dataset, str | PathLike) or hasattr(dataset, "read"):
+        return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
+    return RecordFile(_listed(dataset))
 
 
 def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
+    if isinstance(responses, str | PathLike) or hasattr(responses, "read"):
+        return read_response_records(cast("Source", responses))
     if isinstance(responses, Mapping):
-        return RecordFile([{"question_id": str(key), **response} for key, response in responses.items()])
-    if isinstance(responses, Sequence) and not isinstance(responses, str):
-        return RecordFile(responses)
-    return read_response_records(responses)
+        return RecordFile(
+            [
+                {"question_id": str(key), **response} if isinstance(response, Mapping) else response
+                for key, response in responses.items()
+            ]
+        )
+    return RecordFile(_listed(responses))
+
+
+def _listed(records: Any) -> Any:
+    """Give any collection of records but a mapping as a list."""
+    return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
 
 
 def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:
@@ -112,20 +123,20 @@ def _template_ids(values: Any) -> list[tuple[Location, str]]:
     return [
         ((index, "template_id"), str(template["template_id"]))
         for index, template in enumerate(_list(values))
-        if isinstance(template, dict) and template.get("template_id") is not None
+        if isinstance(template, Mapping) and template.get("template_id") is not None
     ]
 
 
-def _questions(values: Any) -> Iterator[tuple[Location, dict[str, Any]]]:
+def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
     """Give each question that is one with its location; what is none is a finding of the format."""
     for index, template in enumerate(_list(values)):
-        for place, question in enumerate(_list(template.get("questions")) if isinstance(template, dict) else ()):
-            if isinstance(question, dict):
+        for place, question in enumerate(_list(template.get("questions")) if isinstance(template, Mapping) else ()):
+            if isinstance(question, Mapping):
                 yield (index, "questions", place), question
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else []
 
 
 def _repeated(places: Iterable[tuple[Location, str]], what: str, mend: str) -> Iterator[Finding]:
@@ -136,7 +147,7 @@ def _repeated(places: Iterable[tuple[Location, str]], what: str, mend: str) -> I
         seen.add(text)
 
 
-def _same_texts(questions: Iterable[tuple[Location, dict[str, Any]]]) -> Iterator[Finding]:
+def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
     """Find the same question in two templates; within one template it may be asked with other parameters."""
     first: dict[str, Location] = {}
     for location, question in questions:
@@ -155,10 +166,10 @@ def _same_texts(questions: Iterable[tuple[Location, dict[str, Any]]]) -> Iterato
 def _question_findings(location: Location, question: Mapping[str, Any]) -> Iterator[Finding]:
     for group_index, group in enumerate(_list(question.get("reference_steps"))):
         place = (*location, "reference_steps", group_index)
-        if group == []:
+        if isinstance(group, list | tuple) and not group:
             yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
         for index, step in enumerate(_list(group)):
-            if isinstance(step, dict):
+            if isinstance(step, Mapping):
                 yield from _step_findings((*place, index), step)
 
 

@@ -52,6 +52,7 @@ def show_run(run: BenchmarkRun, *, worst: int) -> None:
     if run.output_dir:
         files = ", ".join((RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE))
         console.print(f"\nWritten to {run.output_dir}: {files}", markup=False, highlight=False, soft_wrap=True)
-    if run.results and not run.aggregates["micro"]["number_of_success_samples"]:
-        Console(stderr=True).print("Not one question was answered; the errors stand in the table above.")
+    if not run.aggregates["micro"]["number_of_success_samples"]:
+        why = "the errors stand in the table above" if run.results else "the dataset has no questions"
+        Console(stderr=True).print(f"Not one question was answered; {why}.")
         raise typer.Exit(EXIT_FINDINGS)

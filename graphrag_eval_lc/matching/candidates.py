@@ -14,7 +14,8 @@ class Candidates:
     Args:
         reference: The reference step.
         actual_steps: All actual steps.
-        unreadable: Takes up, by index of the actual step, why an output could not be compared.
+        unreadable: Takes up, by index of the actual step, why an output that does not even begin like JSON could not
+            be compared. That does not depend on which steps the score needs.
     """
 
     def __init__(self, reference: StepView, actual_steps: Sequence[StepView], unreadable: dict[int, str]) -> None:
@@ -38,7 +39,7 @@ class Candidates:
         """Give the comparison with one of the steps."""
         if index not in self._compared:
             comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
-            if comparison.unreadable:
+            if comparison.unreadable and _is_no_json(self._actual_steps[index].get("output")):
                 self._unreadable.setdefault(index, comparison.unreadable)
             self._compared[index] = comparison
         return self._compared[index]

@@ -57,6 +57,9 @@ def diagnosis_of(
     if not compared:
         return _without_comparison(candidates.names, actual_steps, failed)
     nearest, score, reason = _nearest(compared)
+    if score > 0 and nearest in taken:
+        free = {index: each for index, each in candidates.compared().items() if index not in taken and each.score > 0}
+        nearest, score, reason = _nearest(free) if free else (nearest, score, reason)
     if score > 0:
         reason = f"{_why_uncounted(nearest, taken, before)}: {reason}"
     elif failed:

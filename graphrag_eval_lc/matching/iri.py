@@ -36,8 +36,18 @@ def _in_text(iri: str, output: str, actual: StepView, problem: str) -> Compariso
     """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
     if actual.get("name") == "autocomplete_search":
         return explained(0.0, problem, unreadable=problem)
+    return explained(1.0, f"{iri} is in the output") if holds_whole(output, iri) else _missing(iri, actual)
+
+
+def holds_whole(text: str, iri: str) -> bool:
+    """Tell whether an IRI stands in a text as a whole term, not as a part of another one.
+
+    Example:
+        >>> holds_whole("<urn:a> a <urn:b> .", "urn:a"), holds_whole("<urn:ab>", "urn:a")
+        (True, False)
+    """
     whole = rf"(?<!{_IRI_CHARACTER}){re.escape(iri)}(?!(?:\.(?!\s|$)|(?!\.){_IRI_CHARACTER}))"
-    return explained(1.0, f"{iri} is in the output") if re.search(whole, output) else _missing(iri, actual)
+    return iri in text and re.search(whole, text) is not None
 
 
 def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:

@@ -56,7 +56,9 @@ def _template_table(aggregates: Mapping[str, Any]) -> Table:
         _mean(macro, "elapsed_sec", ".2f"),
         style="bold",
     )
-    table.caption = "steps_score, tokens and seconds: mean of the questions that did not fail"
+    table.caption = (
+        "steps_score, tokens and seconds are means, without failed questions unless the config includes them"
+    )
     table.caption_justify = "left"
     return table
 

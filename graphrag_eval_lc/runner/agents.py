@@ -1,5 +1,6 @@
 """Loading an agent from a spec such as ``package.module:attribute``, and checking that it can be asked."""
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -58,7 +59,7 @@ def as_agent(candidate: Any, spec: str | None = None) -> Agent:
     """
     name = spec or str(getattr(candidate, "__name__", type(candidate).__name__))
     if isinstance(candidate, Runnable):
-        return candidate
+        return _with_messages(candidate, name)
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):
         raise AgentError(f"{name} is a graph that is not compiled", mend="Give graph.compile().")
     if not callable(candidate):
@@ -68,10 +69,24 @@ def as_agent(candidate: Any, spec: str | None = None) -> Agent:
         )
     made = _made_by(candidate, name)
     if isinstance(made, Runnable):
-        return made
+        return _with_messages(made, name)
     raise AgentError(
         f"{name}() gave {type(made).__name__}, no agent", mend="The function must return a compiled graph."
     )
+
+
+def _with_messages(agent: Agent, name: str) -> Agent:
+    """Refuse a graph whose state has no messages: it would run without ever seeing the question."""
+    try:
+        keys = agent.get_input_jsonschema().get("properties")
+    except Exception:  # a schema is not owed; many Runnables have none, or one that JSON cannot say
+        return agent
+    if keys and "messages" not in keys:
+        raise AgentError(
+            f"{name} takes {', '.join(keys)}, but no messages",
+            mend="Give a graph over a state with messages, such as MessagesState; the question is its one message.",
+        )
+    return agent
 
 
 def _made_by(factory: Callable[[], Any], name: str) -> Any:
@@ -111,13 +126,15 @@ def _module_of_file(place: str) -> ModuleType:
     path = Path(place).resolve()
     if not path.is_file():
         raise AgentError(f"there is no file {place}", mend=_SPEC_MEND)
-    specification = importlib.util.spec_from_file_location(path.stem, path)
+    # A name of its own for each file, since two agents to compare are often called alike.
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise AgentError(f"{place} cannot be loaded as Python", mend=_SPEC_MEND)
     module = importlib.util.module_from_spec(specification)
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
-    sys.modules.setdefault(path.stem, module)
+    sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
     except Exception as problem:

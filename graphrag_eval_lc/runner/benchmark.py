@@ -149,9 +149,12 @@ class _Asking:
         self.responses: dict[str, Response] = {}
 
     async def run(self, max_concurrency: int) -> None:
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(min(max_concurrency, self._total)):
-                workers.create_task(self._work())
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(max_concurrency, self._total)):
+                    workers.create_task(self._work())
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None  # the journal or on_response failed; one error says it
 
     async def _work(self) -> None:
         for question in self._waiting:

@@ -1,6 +1,6 @@
 """Scoring a run: its responses against the dataset, summed up and written into the run's folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -8,7 +8,8 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
-from graphrag_eval_lc.dataset import check_dataset, load_dataset, load_responses, questions_of
+from graphrag_eval_lc.dataset import checked_dataset, load_dataset, load_responses, questions_of
+from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.evaluation import Responses, evaluate_question, responses_by_id
 from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.run_folder import RunFolder
@@ -58,24 +59,30 @@ def score_responses(
         ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
             question ids.
         ConfigError: The config has a key or value that does not exist.
-        RunFolderError: The folder cannot be written, or holds a run already.
+        RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
     """
     settings = load_config(config)
     templates = templates_of(dataset)
+    _refuse_own_folder(responses, output_dir)
     by_id = load_responses(responses) if isinstance(responses, str | PathLike) else responses_by_id(responses)
     folder = None if output_dir is None else RunFolder(output_dir, overwrite=overwrite)
     record = RunRecord.begin(label, dataset, templates, settings)
     if folder:
-        folder.write_responses(by_id.values())
+        folder.write_responses({key: value for key, value in by_id.items() if isinstance(value, Mapping)})
     return scored_run(templates, by_id, settings, folder, record)
 
 
-def templates_of(dataset: DatasetSource) -> Sequence[Template]:
+def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:
+    """Keep a run from being replaced by the scores of its own responses: what it says of its agent would be lost."""
+    if output_dir is None or not isinstance(responses, str | PathLike):
+        return
+    if Path(responses).resolve().parent == Path(output_dir).resolve():
+        raise RunFolderError("the responses lie in the folder itself", path=output_dir, mend="Give another folder.")
+
+
+def templates_of(dataset: DatasetSource) -> list[Template]:
     """Give the templates of a dataset, read from its path or checked as they are."""
-    if isinstance(dataset, str | PathLike):
-        return load_dataset(dataset)
-    check_dataset(dataset)
-    return dataset
+    return load_dataset(dataset) if isinstance(dataset, str | PathLike) else checked_dataset(dataset)
 
 
 def scored_run(

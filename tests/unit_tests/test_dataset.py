@@ -108,6 +108,11 @@ def test_empty_or_wrongly_encoded_file_is_one_clear_error(tmp_path: Path, conten
     assert str(path) in str(caught.value)
 
 
+def test_what_is_neither_path_nor_file_is_refused() -> None:
+    with pytest.raises(DatasetError, match="cannot be read from NoneType"):
+        load_dataset(None)  # type: ignore[arg-type]
+
+
 def test_responses_by_question_id_from_each_format(tmp_path: Path) -> None:
     response = {"question_id": "q1", "actual_answer": "T1", "extra": [1]}
     for name, text in {

@@ -55,6 +55,14 @@ def test_search_whose_hit_is_used_becomes_iri_discovery() -> None:
     assert question["reference_steps"][0][0]["output"] == "urn:b"
 
 
+def test_iri_is_used_only_where_it_stands_as_a_whole() -> None:
+    question = drafted(
+        step("autocomplete_search", rows("http://x/1", "http://x/12"), query="x"),
+        step("sparql_query", rows("urn:c"), query="SELECT * { <http://x/12> ?p ?a }"),
+    )
+    assert question["reference_steps"][0][0]["output"] == "http://x/12"
+
+
 def test_other_outputs_are_json_documents_or_text() -> None:
     question = drafted(
         step("retrieval", '[{"id": "d"}]', k=5),

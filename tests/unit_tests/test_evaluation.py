@@ -155,6 +155,34 @@ def test_scoring_comes_from_the_config() -> None:
     assert run_evaluation(dataset, [RESPONSE])[0]["steps_score"] == 1.0  # type: ignore[list-item]
 
 
+def test_dataset_may_come_from_an_iterator() -> None:
+    assert run_evaluation((template for template in DATASET), [RESPONSE]) == run_evaluation(DATASET, [RESPONSE])  # type: ignore[arg-type, list-item]
+
+
+def test_question_with_a_key_named_error_is_no_error_sample() -> None:
+    dataset: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x", "error": "typo"}]}]
+    result = run_evaluation(dataset, {"q": {}})[0]
+    assert result["status"] == "success"
+    assert "error" not in result
+
+
+@pytest.mark.parametrize("bad", ["oops", '{"foo": 1}'])
+def test_comparison_error_does_not_depend_on_which_steps_the_score_needs(bad: str) -> None:
+    rows = '{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:a"}}]}}'
+    media_type = "application/sparql-results+json"
+    question = QUESTION | {
+        "reference_steps": [[{"name": "sparql_query", "output": rows, "output_media_type": media_type}]]
+    }
+    steps = [STEP | {"name": "sparql_query", "output": output} for output in (bad, rows)]
+    dataset: list[Any] = [{"template_id": "t", "questions": [question]}]
+    marked = []
+    for order in (steps, steps[::-1]):
+        response: Any = {"q1": {"actual_steps": order}}
+        result = run_evaluation(dataset, response)[0]
+        marked.append({step["output"] for step in result["actual_steps"] if "comparison_error" in step})
+    assert marked[0] == marked[1] == ({bad} if bad == "oops" else set())
+
+
 async def test_async_twin_and_sync_inside_a_running_loop_agree() -> None:
     responses: dict[str, Any] = {"q1": RESPONSE}
     assert await arun_evaluation(DATASET, responses) == run_evaluation(DATASET, responses)

@@ -36,6 +36,17 @@ def test_yaml_text_keeps_order_and_writes_equal_parts_out() -> None:
     assert text == "b:\n  mean: 1.0\na:\n  mean: 1.0\n"
 
 
+def test_yaml_text_escapes_lone_surrogates_and_reads_back() -> None:
+    value = {"per_template": {"t\ud83d": {"mean": 1.0}}, "query": "a\nb\ud83d"}
+    text = yaml_text(value)
+    text.encode("utf-8")
+    assert yaml.safe_load(text) == value
+
+
+def test_json_text_takes_keys_that_are_no_texts() -> None:
+    assert json.loads(json_text({(1, 2): 3})) == {"(1, 2)": 3}
+
+
 def test_files_of_a_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "runs" / "first")
     with folder.journal() as journal:

@@ -32,6 +32,8 @@ def merging(levels: int) -> str:
         pytest.param("a: &a [*a]", "contains itself", id="alias of itself"),
         pytest.param("!!python/object/apply:os.system [ls]", "constructor", id="tag that runs code"),
         pytest.param("a: [1\nb: 2", "line 2", id="bracket left open"),
+        pytest.param("!!bool x", "cannot be read", id="value that does not fit its tag"),
+        pytest.param('!!int ""', "cannot be read", id="number without digits"),
         pytest.param("a: \x01", "control characters", id="control character"),
         pytest.param("a: " + "9" * 5_000, "digits", id="number without end"),
     ],

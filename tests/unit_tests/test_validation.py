@@ -120,6 +120,14 @@ def test_what_is_no_dataset_is_a_problem_and_no_exception(values: Any) -> None:
     assert whats(io.StringIO(json.dumps(values)))
 
 
+def test_tuples_and_iterators_are_read_like_lists() -> None:
+    in_tuples = ({"template_id": "t", "questions": ({"id": "q", "question_text": "x", "reference_steps": ((),)},)},)
+    assert whats(in_tuples) == ["an empty group of reference steps"]
+    assert whats(iter(dataset())) == ["an empty group of reference steps"]
+    assert whats({"a": 1}) == ["a list is needed at the top, not dict"]
+    assert whats(dataset(SPARQL), {"q": None})[0] == "a mapping of keys to values is needed here, not NoneType"
+
+
 def test_file_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(DatasetError, match="cannot be read"):
         validate_dataset("absent.yaml")

@@ -55,6 +55,22 @@ def test_iri_discovery_is_fulfilled_by_a_search_or_a_query(name: str, expected: 
     assert match_steps([[{"name": "iri_discovery", "output": IRI}]], [step]).steps_score == expected
 
 
+def test_search_before_a_query_that_holds_the_iri_too_is_not_extra() -> None:
+    output = rows(("uri", IRI))
+    steps = [
+        {"name": name, "args": {}, "id": name, "status": "success", "output": output}
+        for name in ("autocomplete_search", "sparql_query")
+    ]
+    media_type = "application/sparql-results+json"
+    reference = [
+        [{"name": "iri_discovery", "output": IRI}],
+        [{"name": "sparql_query", "output": output, "output_media_type": media_type}],
+    ]
+    match = match_steps(reference, steps)
+    assert match.extra == []
+    assert match.diagnosis[0][0].nearest_id == "autocomplete_search"
+
+
 def test_diagnosis_names_the_iri_or_the_tools_that_could_have_found_it() -> None:
     reference = [[{"name": "iri_discovery", "output": IRI}]]
     step = {"name": "sparql_query", "args": {}, "id": "c", "status": "success", "output": rows()}

@@ -119,6 +119,13 @@ class TestDiagnosis:
         assert sorted(taken[0]) == ["fits, but fulfils another reference step: the same text", "the same text"]
 
 
+def test_nearest_step_of_a_group_that_is_not_scored_is_one_that_counts_nowhere_else() -> None:
+    match = match_steps([[ref("a")], [ref("a")]], [act("a", id="c1"), act("a", id="c2")])
+    assert match.diagnosis[0][0].nearest_id == "c1"
+    assert match.diagnosis[0][0].reason == "fits, but its group is not scored: the same text"
+    assert match.extra == []
+
+
 names = st.sampled_from("ab")
 groups = st.lists(st.lists(names.map(ref), max_size=3), max_size=3)
 actual_lists = st.lists(names.map(act), max_size=5)

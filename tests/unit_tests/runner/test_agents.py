@@ -1,8 +1,9 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.graph import START, StateGraph
 
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
 from graphrag_eval_lc.runner.agents import as_agent, load_agent
@@ -112,6 +113,25 @@ def test_graph_that_is_not_compiled_is_told_so() -> None:
 
     with pytest.raises(AgentError, match=r"not compiled. Give graph\.compile\(\)"):
         as_agent(Builder())
+
+
+def test_two_files_of_one_name_do_not_mix(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "same_name.py"
+        path.write_text(f"{FILE}\nimport sys\nassert sys.modules[__name__].__file__ == {str(path)!r}\n")
+        assert isinstance(load_agent(f"{path}:make"), Runnable)
+
+
+def test_graph_without_messages_in_its_state_is_refused() -> None:
+    class State(TypedDict, total=False):
+        question: str
+
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: state)
+    builder.add_edge(START, "node")
+    with pytest.raises(AgentError, match="takes question, but no messages"):
+        as_agent(builder.compile())
 
 
 def test_runnable_is_taken_as_it_is() -> None:

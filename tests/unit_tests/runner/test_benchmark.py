@@ -77,6 +77,14 @@ def test_agent_that_cannot_even_start_gives_error_samples() -> None:
     assert result["elapsed_sec"] >= 0
 
 
+def test_error_of_the_callers_own_function_comes_out_as_it_is(echo_agent: Runnable[Any, Any]) -> None:
+    def broken(progress: Progress) -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        run_benchmark(echo_agent, dataset_of("a", "b"), on_response=broken)
+
+
 def test_question_ids_must_be_unique(echo_agent: Runnable[Any, Any]) -> None:
     dataset = dataset_of("a") + dataset_of("b")
     with pytest.raises(DatasetError, match="question q0: two questions have this id"):
