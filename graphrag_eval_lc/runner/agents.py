@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from langchain_core.runnables import Runnable
 
@@ -77,9 +77,10 @@ def as_agent(candidate: Any, spec: str | None = None) -> Agent:
 
 def _with_messages(agent: Agent, name: str) -> Agent:
     """Refuse a graph whose state has no messages: it would run without ever seeing the question."""
+    state = getattr(getattr(agent, "builder", None), "input_schema", None)
     try:
-        keys = agent.get_input_jsonschema().get("properties")
-    except Exception:  # a schema is not owed; many Runnables have none, or one that JSON cannot say
+        keys = list(get_type_hints(state))
+    except Exception:  # no state graph, or a state whose types cannot be looked up from here
         return agent
     if keys and "messages" not in keys:
         raise AgentError(
