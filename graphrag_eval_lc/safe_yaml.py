@@ -1,5 +1,7 @@
 """Parsing YAML that may come from anywhere: nothing is run, and no trick with depth or aliases holds it up."""
 
+import codecs
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,8 +17,11 @@ MAX_EXPANDED_VALUES = 50_000_000
 MAX_MERGED_KEYS = 100_000
 
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep.
-_INDENTATION = bytes(0x20 if byte in b" \t?:-" else 0x2E for byte in range(256))
+# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. One
+# pattern for the last byte of each of YAML's line breaks: with a fixed beginning they are found several times as fast.
+_LINE_BREAKS = (b"\n", b"\r", b"\x85", b"\xa8", b"\xa9")
+_DEEP_LINE = rb"[ \t?:-]{%d}" % MAX_DEPTH
+_DEEP_LINES = {ending: re.compile(re.escape(ending) + _DEEP_LINE) for ending in _LINE_BREAKS}
 
 _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -52,7 +57,7 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
     """
     try:
         _check_depth(file, error, what)
-        value = yaml.load(file.text, Loader=_RecordLoader)
+        value = yaml.load(file.text if file.raw is None else file.raw, Loader=_RecordLoader)
     except GraphRAGEvalError:
         raise
     except yaml.YAMLError as problem:
@@ -140,7 +145,7 @@ def _syntax_error(
 
 def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
     text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
-    if b" " * MAX_DEPTH not in text.translate(_INDENTATION) and _bracket_depth(text) <= MAX_DEPTH:
+    if not _has_deep_line(text) and _bracket_depth(text) <= MAX_DEPTH:
         return
     depth = 0
     for event in yaml.parse(file.text, Loader=_RecordLoader):
@@ -155,6 +160,12 @@ def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> N
                 )
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+
+
+def _has_deep_line(text: bytes) -> bool:
+    if re.match(_DEEP_LINE, text.removeprefix(codecs.BOM_UTF8)):
+        return True
+    return any(ending in text and pattern.search(text) for ending, pattern in _DEEP_LINES.items())
 
 
 def _bracket_depth(text: bytes) -> int:

@@ -1,6 +1,5 @@
 """Matching the reference steps of one question with the steps that the agent took."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -152,10 +151,11 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _call_text(args: Any) -> str:
+    """Give a call's arguments as a text that does not depend on their order."""
     try:
-        return json.dumps(args, sort_keys=True, default=repr)
-    except (TypeError, ValueError, RecursionError):
-        return repr(args)
+        return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
+    except (TypeError, ValueError, RecursionError):  # keys that have no order, or what cannot be written
+        return str(id(args))
 
 
 def _renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:

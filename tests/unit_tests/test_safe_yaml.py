@@ -26,6 +26,10 @@ def merging(levels: int) -> str:
     [
         pytest.param("[" * 100_000, "nested", id="brackets that never close"),
         pytest.param("- " * 100_000 + "x", "nested", id="dashes on one line"),
+        *(
+            pytest.param(f"a:{ending}{'- ' * 100_000}x", "nested", id=f"dashes after {ending!a}")
+            for ending in ("\n", "\r", "\x85", "\u2028", "\u2029")
+        ),
         pytest.param("".join("  " * n + "a:\n" for n in range(3_000)), "nested", id="ever deeper indentation"),
         pytest.param(laughing(12), "aliases", id="aliases of aliases"),
         pytest.param(merging(20), "merge keys", id="merges of merges"),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Final, NoReturn, TypeAlias
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
@@ -14,6 +15,8 @@ Shape: TypeAlias = tuple[str, str | None, str | None]
 UNBOUND_SHAPE: Final[Shape] = ("", None, None)
 """Stands for a cell without a term; its text is empty."""
 
+_type_of = itemgetter("type")
+_value_of = itemgetter("value")
 _NO_TERM: Final = {"type": "", "value": ""}
 
 
@@ -152,11 +155,11 @@ def _column(name: str, bindings: list[dict[str, Any]]) -> TermColumn:
         TypeError, KeyError, AttributeError: Where a cell is no term.
     """
     try:
-        cells = [binding[name] for binding in bindings]
+        cells = list(map(itemgetter(name), bindings))
     except KeyError:
         cells = [binding.get(name, _NO_TERM) for binding in bindings]
-    texts = [cell["value"] for cell in cells]
-    kinds = {cell["type"] for cell in cells}
+    texts = list(map(_value_of, cells))
+    kinds = set(map(_type_of, cells))
     _require_unicode(texts)
     if len(kinds) == 1 and set(map(len, cells)) == {2}:  # nothing but type and value, as most columns
         (kind,) = kinds
