@@ -15,19 +15,17 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d+\.\d{4,}(e-\d+)?")
 
 
-def shown(notebook: Any) -> list[tuple[str, list[str]]]:
-    """Give each code cell with the texts that it put out."""
+def shown(notebook: Any) -> list[tuple[str, str]]:
+    """Give each code cell with the text that it put out; a busy kernel may send it in several parts."""
     return [
-        (
-            cell.source,
-            [
-                VARYING.sub("…", output.get("text") or output.get("data", {}).get("text/plain", ""))
-                for output in cell.outputs
-            ],
-        )
+        (cell.source, VARYING.sub("…", "".join(map(_text_of, cell.outputs))))
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
+
+
+def _text_of(output: Any) -> str:
+    return str(output.get("text") or output.get("data", {}).get("text/plain", ""))
 
 
 def test_there_are_notebooks() -> None:

@@ -91,6 +91,9 @@ def diagnosis_of_mismatch(
     ]
     if not missing and not extra:
         parts.append(_about_equal_rows(mine, others, rows_as))
+    precision, recall = 1 - len(extra) / actual_total, 1 - len(missing) / total
+    if (missing or extra) and precision + recall:
+        parts.append(f"row F1 {2 * precision * recall / (precision + recall):.2f}")
     return Diagnosis(
         _sentences(parts),
         columns,
@@ -98,8 +101,8 @@ def diagnosis_of_mismatch(
         tuple(_shown(shown, at) for at in extra[:SHOWN_ROWS]),
         len(missing),
         len(extra),
-        1 - len(extra) / actual_total,
-        1 - len(missing) / total,
+        precision,
+        recall,
     )
 
 

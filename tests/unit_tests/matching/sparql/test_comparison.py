@@ -330,7 +330,9 @@ def test_a_reason_counts_and_shows_what_differs() -> None:
     reference = table("name power", ("OSLO T1", lit("110.0", "decimal")), ("OSLO T2", None), ("ASKER", "1"))
     actual = table("n p", ("OSLO T2", None), ("ASKER", "1"), ("ASKER", "2"))
     found = compare_sparql_results(reference, actual)
-    assert found.reason == "1 of 3 rows is missing, e.g. (OSLO T1, 110.0); 1 row too many, e.g. (ASKER, 2)."
+    assert (
+        found.reason == "1 of 3 rows is missing, e.g. (OSLO T1, 110.0); 1 row too many, e.g. (ASKER, 2); row F1 0.67."
+    )
     assert found.missing_rows == [("OSLO T1", "110.0")]
     assert found.extra_rows == [("ASKER", "2")]
     assert (found.missing_row_count, found.extra_row_count) == (1, 1)
