@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.errors import GraphRAGEvalError
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
-    from graphrag_eval_lc.runner.scoring import BenchmarkRun, score_responses
+    from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+    from graphrag_eval_lc.runner.scoring import score_responses, score_run
     from graphrag_eval_lc.validation import validate_dataset
 
 __version__ = "0.1.0"
@@ -35,11 +36,12 @@ __all__ = [
     "run_benchmark",
     "run_evaluation",
     "score_responses",
+    "score_run",
     "validate_dataset",
 ]
 
 _ROOM_OF = {
-    "BenchmarkRun": "runner.scoring",
+    "BenchmarkRun": "runner.benchmark_run",
     "EvaluationConfig": "config",
     "GraphRAGEvalCallbackHandler": "capture",
     "GraphRAGEvalError": "errors",
@@ -53,6 +55,7 @@ _ROOM_OF = {
     "run_benchmark": "runner.benchmark",
     "run_evaluation": "evaluation",
     "score_responses": "runner.scoring",
+    "score_run": "runner.scoring",
     "validate_dataset": "validation",
 }
 

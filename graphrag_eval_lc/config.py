@@ -11,6 +11,7 @@ from graphrag_eval_lc.reading import TextFile, parse_json, read_text
 from graphrag_eval_lc.safe_yaml import line_of, parse_yaml
 
 Scoring = Literal["last_group", "all_groups"]
+Score = Literal["answer_recall", "answer_precision", "answer_relevance", "answer_f1", "steps_score"]
 
 
 class _Section(BaseModel):
@@ -55,6 +56,18 @@ class AggregatesConfig(_Section):
     errors: Literal["exclude", "include"] = "exclude"
 
 
+class RepeatsConfig(_Section):
+    """When a sample passes, for pass@k and pass^k of questions that were asked several times.
+
+    Attributes:
+        metric: The score that decides.
+        threshold: The least score that passes, 0 to 1.
+    """
+
+    metric: Score = "steps_score"
+    threshold: float = Field(default=1.0, ge=0.0, le=1.0)
+
+
 class EvaluationConfig(_Section):
     """The whole configuration.
 
@@ -66,6 +79,7 @@ class EvaluationConfig(_Section):
     steps: StepsConfig = Field(default_factory=StepsConfig)
     sparql: SparqlConfig = Field(default_factory=SparqlConfig)
     aggregates: AggregatesConfig = Field(default_factory=AggregatesConfig)
+    repeats: RepeatsConfig = Field(default_factory=RepeatsConfig)
 
 
 ConfigSource = str | PathLike[str] | dict[str, Any] | EvaluationConfig | None

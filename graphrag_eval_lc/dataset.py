@@ -1,6 +1,7 @@
 """Reading reference datasets and recorded responses from YAML, JSON and JSON Lines."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -9,6 +10,8 @@ from graphrag_eval_lc.errors import DatasetError, ResponsesError
 from graphrag_eval_lc.reading import Source
 from graphrag_eval_lc.record_files import RecordFile, read_records
 from graphrag_eval_lc.records import Question, Response, ResponseModel, Template, TemplateModel
+
+DatasetSource = str | PathLike[str] | Sequence[Template]
 
 TEMPLATES = TypeAdapter(list[TemplateModel])
 RESPONSES = TypeAdapter(list[ResponseModel])
@@ -49,9 +52,18 @@ def load_responses(source: Source) -> dict[str, Response]:
     Raises:
         ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
     """
+    return {str(response["question_id"]): response for response in load_response_records(source)}
+
+
+def load_response_records(source: Source) -> list[Response]:
+    """Read recorded responses as a list, as ``load_responses`` does, with all repeats of a question.
+
+    Raises:
+        ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
+    """
     responses = read_response_records(source)
     responses.check(RESPONSES, ResponsesError)
-    return {str(response["question_id"]): response for response in responses.values}
+    return cast("list[Response]", responses.values)
 
 
 def read_response_records(source: Source) -> RecordFile:
@@ -82,6 +94,15 @@ def checked_dataset(values: Any) -> list[Template]:
     templates = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
     RecordFile(templates).check(TEMPLATES, DatasetError)
     return cast("list[Template]", templates)
+
+
+def templates_of(dataset: DatasetSource) -> list[Template]:
+    """Give the templates of a dataset, read from its path or checked as they are.
+
+    Raises:
+        DatasetError: The dataset cannot be read or breaks the format.
+    """
+    return load_dataset(dataset) if isinstance(dataset, str | PathLike) else checked_dataset(dataset)
 
 
 def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Question]]:

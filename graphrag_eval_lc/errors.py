@@ -65,6 +65,10 @@ class ConfigError(GraphRAGEvalError):
     """A configuration cannot be read or has a key or value that does not exist."""
 
 
+class OptionError(GraphRAGEvalError):
+    """An option of a run does not exist, or has a value that it cannot have."""
+
+
 class AgentError(GraphRAGEvalError):
     """An agent cannot be loaded from its spec, or is nothing that can be asked."""
 

@@ -67,19 +67,33 @@ def responses_by_id(responses: Responses) -> dict[str, Response]:
     """
     if isinstance(responses, Mapping):
         return {str(identifier): response for identifier, response in responses.items()}
+    return {str(response["question_id"]): response for response in response_records(responses)}
+
+
+def response_records(responses: Responses) -> list[Response]:
+    """Give responses as a list, each with its question id.
+
+    Raises:
+        ResponsesError: They are neither a mapping nor a list of responses with question ids.
+    """
+    if isinstance(responses, Mapping):
+        return [
+            cast("Response", {"question_id": str(identifier), **response})
+            for identifier, response in responses.items()
+            if isinstance(response, Mapping)
+        ]
     if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
         raise ResponsesError(
             f"responses cannot be read from {type(responses).__name__}",
             mend="Give a dict by question id or a list; load_responses(path) reads a file.",
         )
-    by_id: dict[str, Response] = {}
-    for index, response in enumerate(responses):
+    records = list(responses)
+    for index, response in enumerate(records):
         if not isinstance(response, Mapping) or response.get("question_id") is None:
             raise ResponsesError(
                 "a response without question_id", key=f"[{index}]", mend="Add the id of the question that it answers."
             )
-        by_id[str(response["question_id"])] = response
-    return by_id
+    return records
 
 
 def evaluate_question(

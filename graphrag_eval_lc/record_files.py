@@ -111,16 +111,26 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
 
 def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]:
     """Give everything that breaks the format, in the order of the records."""
+    if not isinstance(values, list):
+        yield from _findings_in(records, values, 0)
+        return
+    for index, value in enumerate(values):  # one at a time, as pydantic makes objects of all that it checks
+        yield from _findings_in(records, [value], index)
+
+
+def _findings_in(records: TypeAdapter[Any], values: Any, first: int) -> Iterator[Finding]:
+    """Give what breaks the format in some records, of which the first has the index ``first``."""
     try:
         records.validate_python(values)
     except ValidationError as problem:
         for mistake in problem.errors(include_url=False, include_context=False):
-            yield _described(mistake)
+            index, *inside = mistake["loc"] or (None,)
+            yield _described(mistake, (index + first, *inside) if isinstance(index, int) else mistake["loc"])
 
 
-def _described(mistake: Mapping[str, Any]) -> Finding:
+def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
     """Say what is wrong in the format's words instead of pydantic's."""
-    kind, location, value = mistake["type"], mistake["loc"], mistake["input"]
+    kind, value = mistake["type"], mistake["input"]
     if not location:
         what = f"a list is needed at the top, not {type(value).__name__}"
         return Finding(what, "Begin each entry with a dash (YAML), or put the entries into [ ] (JSON).")

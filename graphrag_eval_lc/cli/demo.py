@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, MaxConcurrency, Worst
+from graphrag_eval_lc.cli.options import Config, MaxConcurrency, Quiet, Repeats, Worst
 
 
 def demo(
@@ -24,6 +24,8 @@ def demo(
     ] = None,
     config: Config = None,
     max_concurrency: MaxConcurrency = 8,
+    repeats: Repeats = 1,
+    quiet: Quiet = False,
     worst: Worst = 5,
 ) -> None:
     """Run the built-in agent over a Nordic power grid, score it, and show where it went wrong.
@@ -39,17 +41,19 @@ def demo(
     `graphrag-eval-lc demo --model openai:gpt-4o-mini --output runs/gpt-4o-mini`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
-    from graphrag_eval_lc.cli.outcome import run_with_progress, show_run
+    from graphrag_eval_lc.cli.outcome import run_and_show
     from graphrag_eval_lc.demo import DATASET_PATH
     from graphrag_eval_lc.demo.agent import create_demo_agent
 
-    finished = run_with_progress(
+    run_and_show(
         partial(create_demo_agent, model),
         DATASET_PATH,
+        worst=worst,
         output_dir=output,
         config=config,
         max_concurrency=max_concurrency,
+        repeats=repeats,
         label=f"demo, {model or 'rule-based planner'}",
         overwrite=True,
+        progress="off" if quiet else "auto",
     )
-    show_run(finished, worst=worst)

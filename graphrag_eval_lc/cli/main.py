@@ -1,7 +1,9 @@
 """The entry point of the command line: its commands, its exit codes, and errors without tracebacks."""
 
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -13,13 +15,16 @@ from graphrag_eval_lc.cli.run import run
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.validate import validate
 from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.event_loop import has_stuck_tasks
+from graphrag_eval_lc.masking import masked_text
 
 EXIT_ERROR = 2
 
 app = typer.Typer(
     name="graphrag-eval-lc",
     help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
-    epilog="Exit codes: 0 good, 1 findings (such as no question answered), 2 wrong usage or input.",
+    epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early), 2 wrong usage or input, "
+    "130 interrupted by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -62,13 +67,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except GraphRAGEvalError as problem:
         if debug:
             raise
-        Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(f"Error: {problem}")
-        sys.exit(EXIT_ERROR)
+        _print_error(f"Error: {problem}")
+        _exit(EXIT_ERROR)
+    except SystemExit as ending:
+        _exit(ending.code)
     except Exception as problem:
         if debug:
             raise
-        Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(
+        _print_error(
             f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "
             "run again with --debug for the traceback."
         )
-        sys.exit(EXIT_ERROR)
+        _exit(EXIT_ERROR)
+
+
+def _print_error(text: str) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))
+
+
+def _exit(code: object) -> NoReturn:
+    """Exit, also where an agent left a task behind that refuses to end."""
+    if has_stuck_tasks():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+    sys.exit(code)  # type: ignore[arg-type]

@@ -5,13 +5,90 @@ from typing import Annotated
 
 import typer
 
+SELECTION = "Which questions"
+ASKING = "How they are asked"
+ENDING = "When the run ends early"
+FOLDER = "The run's folder"
+DISPLAY = "What is shown"
+
 Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
 ]
-Label = Annotated[str | None, typer.Option("--label", help="A name for the run, kept in run.json.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in the folder.")]
-MaxConcurrency = Annotated[
-    int, typer.Option("--max-concurrency", "-j", min=1, help="How many questions are asked at the same time.")
+Label = Annotated[
+    str | None, typer.Option("--label", help="A name for the run, kept in run.json.", rich_help_panel=FOLDER)
 ]
-Worst = Annotated[int, typer.Option("--worst", min=0, help="How many of the worst questions to show.")]
+Href = Annotated[
+    str | None, typer.Option("--href", help="A link for the run, kept in run.json.", rich_help_panel=FOLDER)
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="A mark for the run, kept in run.json; may be repeated.", rich_help_panel=FOLDER),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an earlier run in the folder.", rich_help_panel=FOLDER)
+]
+MaxConcurrency = Annotated[
+    int,
+    typer.Option(
+        "--max-concurrency",
+        "-j",
+        min=1,
+        help="How many questions are asked at the same time; fewer for a while after a rate limit.",
+        rich_help_panel=ASKING,
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", min=0, help="Seconds that the agent has for a question; 0 for no limit.", rich_help_panel=ASKING
+    ),
+]
+MaxRetries = Annotated[
+    int,
+    typer.Option(
+        "--max-retries",
+        min=0,
+        help="How often a question is asked again after a rate limit, a lost connection or a failing server.",
+        rich_help_panel=ASKING,
+    ),
+]
+Repeats = Annotated[
+    int,
+    typer.Option("--repeats", min=1, help="How often each question is asked, for pass@k.", rich_help_panel=ASKING),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Only the first N questions.", rich_help_panel=SELECTION)
+]
+TemplateIds = Annotated[
+    list[str] | None,
+    typer.Option("--template", help="Only the questions of this template; may be repeated.", rich_help_panel=SELECTION),
+]
+QuestionIds = Annotated[
+    list[str] | None,
+    typer.Option("--question", help="Only the question with this id; may be repeated.", rich_help_panel=SELECTION),
+]
+SampleSize = Annotated[
+    int | None, typer.Option("--sample", min=1, help="Only N questions at random.", rich_help_panel=SELECTION)
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Makes --sample choose the same questions each time.", rich_help_panel=SELECTION),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Show no progress, only the result and problems.", rich_help_panel=DISPLAY),
+]
+LogFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-file",
+        help="A file for what happens, one JSON object a line: attempts, retries, responses, scores.",
+        metavar="FILE",
+        rich_help_panel=DISPLAY,
+    ),
+]
+Worst = Annotated[
+    int,
+    typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),
+]

@@ -1,58 +1,108 @@
-"""Running a benchmark with a progress bar, and showing what came out of it."""
+"""Running a benchmark with its progress, and showing what came out of it."""
 
+import shlex
 import sys
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from graphrag_eval_lc.report.tables import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
-from graphrag_eval_lc.runner.benchmark import Progress as RunProgress
 from graphrag_eval_lc.runner.benchmark import run_benchmark
-from graphrag_eval_lc.runner.scoring import BenchmarkRun
+from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.runner.samples import RunPlan
 
 EXIT_FINDINGS = 1
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 140
+_MOST_NAMED = 20
 
 
-def run_with_progress(agent: str | Callable[[], Any], dataset: Path, **options: Any) -> BenchmarkRun:
-    """Run a benchmark with a bar on standard error in a terminal, and without one elsewhere."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("Asking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[errors]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None, errors="")
-
-        def show(progress: RunProgress) -> None:
-            errors = f"{progress.errors} failed" if progress.errors else ""
-            bar.update(task, completed=progress.done, total=progress.total, errors=errors)
-
-        return run_benchmark(agent, dataset, on_response=show, **options)
-
-
-def show_run(run: BenchmarkRun, *, worst: int) -> None:
-    """Print the tables of a run and where its files are.
+def run_and_show(agent: Any, dataset: Path, *, worst: int, **options: Any) -> None:
+    """Run a benchmark and print what it gave; where it was interrupted, also how to go on.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered.
+        typer.Exit: With code 1, where not one question was answered or the run ended early; 130 or 143 where it was
+            interrupted.
+    """
+    try:
+        run = run_benchmark(agent, dataset, **options)
+        show_run(run, worst=worst, is_quiet=options.get("progress") == "off")
+    except KeyboardInterrupt as signal:
+        _print_error(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
+        raise typer.Exit(EXIT_TERMINATED if signal.args == ("SIGTERM",) else EXIT_INTERRUPTED) from None
+
+
+def show_run(run: BenchmarkRun, *, worst: int, is_quiet: bool = False, is_scored_again: bool = False) -> None:
+    """Print the tables of a run and where its files are.
+
+    Args:
+        run: The run.
+        worst: How many of the worst questions are shown.
+        is_quiet: Whether nothing was shown of the run while it went on, so that its warnings come now.
+        is_scored_again: Whether the run ended earlier and was only scored now, so that this command does not go on
+            with it.
+
+    Raises:
+        typer.Exit: With code 1, where not one question was answered or the run ended early; 130 or 143 where it was
+            interrupted.
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
-    print_summary(console, run.results, run.aggregates, worst=worst)
+    print_summary(console, run.iter_results(), run.aggregates, worst=worst)
     if run.output_dir:
         files = ", ".join((RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE))
         console.print(f"\nWritten to {run.output_dir}: {files}", markup=False, highlight=False, soft_wrap=True)
-    if not run.aggregates["micro"]["number_of_success_samples"]:
-        why = "the errors stand in the table above" if run.results else "the dataset has no questions"
-        Console(stderr=True).print(f"Not one question was answered; {why}.")
+    for warning in run.warnings if is_quiet else ():
+        _print_error(f"Warning: {warning}")
+    if run.stopped is not None:
+        _tell_stopped(run.stopped, is_scored_again)
+    micro = run.aggregates["micro"]
+    if not micro["number_of_success_samples"]:
+        why = "the errors stand in the table above" if micro["number_of_error_samples"] else "the dataset has none"
+        _print_error(f"Not one question was answered; {why}.")
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
+    left_out = stopped["left_out"]
+    asked = f"{left_out:,} {'was' if left_out == 1 else 'were'} not asked" if left_out else "all had been asked"
+    text = f"The run was stopped: {stopped['message']}; {asked}."
+    if is_scored_again:
+        _print_error(text)
+        raise typer.Exit(EXIT_FINDINGS)
+    budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if stopped["reason"].startswith("max_") else ""
+    _print_error(f"{text} To go on{budget}:\n  {_command()}")
+    is_signal = stopped["reason"] == "interrupted"
+    is_termination = stopped["message"] == "SIGTERM"
+    raise typer.Exit(EXIT_TERMINATED if is_termination else EXIT_INTERRUPTED if is_signal else EXIT_FINDINGS)
+
+
+def show_plan(plan: RunPlan) -> None:
+    """Print what a run would ask."""
+    by_template = Counter(str(sample.template["template_id"]) for sample in plan.to_ask)
+    typer.echo(f"{len(plan.to_ask):,} of {plan.total:,} would be asked; {len(plan.done):,} are answered already.")
+    if plan.errors:
+        typer.echo(f"{plan.errors:,} of those failed; --retry-errors asks them again.")
+    for template_id, count in by_template.items():
+        typer.echo(f"  {template_id}: {count:,}")
+    names = [sample.key[0] + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "") for sample in plan.to_ask]
+    if names:
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        typer.echo(f"First: {', '.join(names[:_MOST_NAMED])}{more}.")
+
+
+def _command() -> str:
+    """Give the command that goes on with this run: the same, but not with what would make it begin anew."""
+    if sys.argv[1:2] == ["demo"]:
+        return "graphrag-eval-lc demo (which begins anew)"
+    return shlex.join(["graphrag-eval-lc", *(each for each in sys.argv[1:] if each != "--overwrite")])
+
+
+def _print_error(text: str) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(text)

@@ -1,11 +1,37 @@
 """The command ``run``: a dataset through an agent."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Label, MaxConcurrency, Overwrite, Worst
+from graphrag_eval_lc.cli.options import (
+    ASKING,
+    DISPLAY,
+    ENDING,
+    FOLDER,
+    Config,
+    Href,
+    Label,
+    Limit,
+    LogFile,
+    MaxConcurrency,
+    MaxRetries,
+    Overwrite,
+    QuestionIds,
+    Quiet,
+    Repeats,
+    SampleSize,
+    Seed,
+    Tags,
+    TemplateIds,
+    Timeout,
+    Worst,
+)
+from graphrag_eval_lc.errors import OptionError
+
+_CONFIG_MEND = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
 def run(
@@ -15,39 +41,186 @@ def run(
         typer.Option(
             "--agent",
             "-a",
-            help="package.module:attribute or path/to/file.py:attribute: a compiled graph over a messages state, "
-            "or a function without arguments that returns one.",
+            help="package.module:attribute or path/to/file.py:attribute: a compiled graph or another Runnable, a "
+            "function of a question, or a function without arguments that returns one of these.",
             metavar="SPEC",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.", metavar="DIR")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder to write to. A run that it holds goes on where it ended.",
+            metavar="DIR",
+        ),
+    ],
     config: Config = None,
+    limit: Limit = None,
+    templates: TemplateIds = None,
+    questions: QuestionIds = None,
+    sample: SampleSize = None,
+    seed: Seed = None,
     max_concurrency: MaxConcurrency = 8,
-    label: Label = None,
+    requests_per_minute: Annotated[
+        float | None,
+        typer.Option(
+            "--requests-per-minute",
+            help="How many attempts may start in a minute, evenly spread.",
+            rich_help_panel=ASKING,
+        ),
+    ] = None,
+    timeout: Timeout = 600,
+    max_retries: MaxRetries = 2,
+    repeats: Repeats = 1,
+    recursion_limit: Annotated[
+        int | None,
+        typer.Option("--recursion-limit", min=1, help="LangGraph's recursion limit.", rich_help_panel=ASKING),
+    ] = None,
+    input_fn: Annotated[
+        str | None,
+        typer.Option(
+            "--input-fn",
+            help="A function that makes the agent's input from a question (a dict with all its keys).",
+            metavar="SPEC",
+            rich_help_panel=ASKING,
+        ),
+    ] = None,
+    answer_fn: Annotated[
+        str | None,
+        typer.Option(
+            "--answer-fn",
+            help="A function that makes the answer from the agent's output.",
+            metavar="SPEC",
+            rich_help_panel=ASKING,
+        ),
+    ] = None,
+    agent_config: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-config",
+            help='More of the config that the agent is invoked with, such as \'{"configurable": {"user": "eval"}}\'.',
+            metavar="JSON",
+            rich_help_panel=ASKING,
+        ),
+    ] = None,
+    max_failures: Annotated[
+        str | None,
+        typer.Option(
+            "--max-failures",
+            help="End the run when more questions failed than this number, or this share such as 5%.",
+            metavar="N|N%",
+            rich_help_panel=ENDING,
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tokens",
+            min=1,
+            help="End the run before a question that would take it beyond so many tokens.",
+            rich_help_panel=ENDING,
+        ),
+    ] = None,
+    max_time: Annotated[
+        float | None,
+        typer.Option(
+            "--max-time",
+            help="End the run before a question that would take it beyond so many seconds.",
+            rich_help_panel=ENDING,
+        ),
+    ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(
+            "--grace",
+            min=0,
+            help="Seconds that questions in flight have to end after Ctrl-C; a second Ctrl-C ends the run at once.",
+            rich_help_panel=ENDING,
+        ),
+    ] = 30,
+    retry_errors: Annotated[
+        bool,
+        typer.Option("--retry-errors", help="Ask the failed questions of the run again.", rich_help_panel=FOLDER),
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Go on with a run although its questions or its agent changed.",
+            rich_help_panel=FOLDER,
+        ),
+    ] = False,
     overwrite: Overwrite = False,
+    label: Label = None,
+    href: Href = None,
+    tags: Tags = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would be asked, and ask nothing.", rich_help_panel=DISPLAY),
+    ] = False,
+    quiet: Quiet = False,
+    log_file: LogFile = None,
     worst: Worst = 5,
 ) -> None:
     """Put the questions of a dataset through an agent and score the responses.
 
     Writes responses.jsonl (a line as each response ends), run.json, results.jsonl and aggregates.yaml, and prints
-    the scores by template. A question that fails becomes an error sample and does not end the run.
+    the scores by template. A question that fails becomes an error sample and does not end the run. The same command
+    goes on with a run that was interrupted; what is answered is not asked again.
 
     For example:
 
     `graphrag-eval-lc run qa.yaml --agent my_package.agent:graph --output runs/first`
 
-    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 4`
+    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 32 --repeats 3`
+
+    `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
-    from graphrag_eval_lc.cli.outcome import run_with_progress, show_run
+    from graphrag_eval_lc.cli.outcome import run_and_show, show_plan
+    from graphrag_eval_lc.runner.planning import plan_benchmark
 
-    finished = run_with_progress(
-        agent,
-        dataset,
-        output_dir=output,
-        config=config,
-        max_concurrency=max_concurrency,
-        label=label,
-        overwrite=overwrite,
-    )
-    show_run(finished, worst=worst)
+    options: dict[str, Any] = {
+        "output_dir": output,
+        "config": config,
+        "limit": limit,
+        "template_ids": templates or (),
+        "question_ids": questions or (),
+        "sample": sample,
+        "seed": seed,
+        "max_concurrency": max_concurrency,
+        "requests_per_minute": requests_per_minute,
+        "timeout": timeout or None,
+        "max_retries": max_retries,
+        "repeats": repeats,
+        "input_fn": input_fn,
+        "answer_fn": answer_fn,
+        "agent_config": _agent_config(agent_config, recursion_limit),
+        "max_failures": max_failures,
+        "max_tokens": max_tokens,
+        "max_time": max_time,
+        "grace": grace,
+        "retry_errors": retry_errors,
+        "force": force,
+        "overwrite": overwrite,
+        "label": label,
+        "href": href,
+        "tags": tags or (),
+        "progress": "off" if quiet else "auto",
+        "log_file": log_file,
+    }
+    if dry_run:
+        show_plan(plan_benchmark(agent, dataset, **options))
+    else:
+        run_and_show(agent, dataset, worst=worst, **options)
+
+
+def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, Any]:
+    try:
+        config = {} if text is None else json.loads(text)
+    except ValueError as problem:
+        raise OptionError(f"--agent-config is no JSON ({problem})", mend=_CONFIG_MEND) from None
+    if not isinstance(config, dict):
+        raise OptionError("--agent-config is no JSON object", mend=_CONFIG_MEND)
+    return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}

@@ -1,35 +1,86 @@
-"""The command ``score``: recorded responses against a dataset, without an agent."""
+"""The command ``score``: recorded responses against a dataset, or a run's folder once more, without an agent."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Label, Overwrite, Worst
+from graphrag_eval_lc.cli.options import Config, Href, Label, Overwrite, Tags, Worst
+from graphrag_eval_lc.errors import OptionError
 
 
 def score(
-    dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
-    responses: Annotated[Path, typer.Argument(help="The responses (JSON Lines, JSON or YAML).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.", metavar="DIR")],
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            help="The reference dataset (YAML, JSON or JSON Lines); or the folder of a run, scored again in place.",
+            metavar="DATASET|RUN_DIR",
+        ),
+    ],
+    responses: Annotated[
+        Path | None, typer.Argument(help="The responses (JSON Lines, JSON or YAML).", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder to write to.", metavar="DIR")
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset", help="With a run's folder: another dataset than the one in its run.json.", metavar="FILE"
+        ),
+    ] = None,
     config: Config = None,
     label: Label = None,
+    href: Href = None,
+    tags: Tags = None,
     overwrite: Overwrite = False,
     worst: Worst = 5,
 ) -> None:
     """Score recorded responses; no agent is asked.
 
-    Writes run.json, responses.jsonl, results.jsonl and aggregates.yaml, and prints the scores by template.
+    Writes run.json, responses.jsonl, results.jsonl and aggregates.yaml, and prints the scores by template. With the
+    folder of a run its responses are scored again, such as after a reference was mended: results, aggregates and
+    totals are replaced, all else stays.
 
     For example:
 
     `graphrag-eval-lc score qa.yaml responses.jsonl --output runs/monday`
 
-    `graphrag-eval-lc score qa.yaml responses.jsonl -o runs/monday -c config.yaml --overwrite`
+    `graphrag-eval-lc score runs/monday -c config.yaml`
     """
     # Imported here so that --help does not wait for what only a run needs.
     from graphrag_eval_lc.cli.outcome import show_run
-    from graphrag_eval_lc.runner.scoring import score_responses
+    from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
-    scored = score_responses(dataset, responses, output_dir=output, config=config, label=label, overwrite=overwrite)
-    show_run(scored, worst=worst)
+    if responses is None:
+        if output is not None or not dataset.is_dir():
+            raise OptionError(
+                "the responses are missing" if output is not None else f"{dataset} is no folder of a run",
+                mend="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
+            )
+        _refuse_given(
+            "with a run's folder, whose run.json stays", label=label, href=href, tag=tags, overwrite=overwrite
+        )
+        again = score_run(dataset, dataset=reference, config=config)
+        show_run(again, worst=worst, is_quiet=True, is_scored_again=True)
+        return
+    if output is None:
+        raise OptionError("there is no folder to write to", mend="Add --output DIR.")
+    _refuse_given("with responses, whose dataset stands before them", dataset=reference)
+    scored = score_responses(
+        dataset,
+        responses,
+        output_dir=output,
+        config=config,
+        label=label,
+        href=href,
+        tags=tags or (),
+        overwrite=overwrite,
+    )
+    show_run(scored, worst=worst, is_quiet=True)
+
+
+def _refuse_given(where: str, **options: object) -> None:
+    given = ", ".join(f"--{name}" for name, value in options.items() if value)
+    if given:
+        raise OptionError(f"{given} cannot be given {where}", mend="Leave it out.")

@@ -9,6 +9,7 @@ Attributes:
     DATASET_PATH: The reference dataset (YAML).
     GRAPH_PATH: The knowledge graph (Turtle).
     DOCUMENTS_PATH: The documents to search (JSON Lines: id, title, text).
+    TIME_SERIES_PATH: The time series (JSON Lines: what they are and belong to; ``time_series.py`` makes their values).
 """
 
 from pathlib import Path
@@ -18,5 +19,6 @@ _DATA = Path(__file__).parent / "data"
 DATASET_PATH = _DATA / "dataset.yaml"
 GRAPH_PATH = _DATA / "nordic_grid.ttl"
 DOCUMENTS_PATH = _DATA / "documents.jsonl"
+TIME_SERIES_PATH = _DATA / "time_series.jsonl"
 
-__all__ = ["DATASET_PATH", "DOCUMENTS_PATH", "GRAPH_PATH"]
+__all__ = ["DATASET_PATH", "DOCUMENTS_PATH", "GRAPH_PATH", "TIME_SERIES_PATH"]

@@ -1,11 +1,11 @@
-"""The demo's LangGraph agent: tools over one graph and one document index, and a model of your choice."""
+"""The demo's LangGraph agent: tools over a graph, documents and time series, and a model of your choice."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 
-from graphrag_eval_lc.demo import DOCUMENTS_PATH, GRAPH_PATH
+from graphrag_eval_lc.demo import DOCUMENTS_PATH, GRAPH_PATH, TIME_SERIES_PATH
 from graphrag_eval_lc.demo.extra import check_demo_extra
 from graphrag_eval_lc.demo.planner import RuleBasedPlannerChatModel
 from graphrag_eval_lc.errors import AgentError
@@ -39,11 +39,14 @@ def create_demo_agent(model: str | BaseChatModel | None = None) -> "CompiledStat
 
     from graphrag_eval_lc.demo.documents import DocumentIndex
     from graphrag_eval_lc.demo.graph import KnowledgeGraph
+    from graphrag_eval_lc.demo.time_series import TimeSeriesIndex
     from graphrag_eval_lc.demo.tools import create_tools
 
     agent = create_agent(
         model=_chat_model(model),
-        tools=create_tools(KnowledgeGraph(GRAPH_PATH), DocumentIndex(DOCUMENTS_PATH)),
+        tools=create_tools(
+            KnowledgeGraph(GRAPH_PATH), DocumentIndex(DOCUMENTS_PATH), TimeSeriesIndex(TIME_SERIES_PATH)
+        ),
         system_prompt=SYSTEM_PROMPT,
         name="demo_agent",
     )

@@ -14,17 +14,17 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphrag_eval_lc.demo.plans import plan_for
+from graphrag_eval_lc.demo.intents import plan_for
 from graphrag_eval_lc.demo.steps import Call, Observation
 
 CHARACTERS_PER_TOKEN = 4
 
 
 class RuleBasedPlannerChatModel(BaseChatModel):
-    """Answers the questions of the demo by the plans of ``plans.py``; it is no language model.
+    """Answers the questions of the demo by the plans of ``intents.py``; it is no language model.
 
     It keeps no state: at each call it goes through the plan again with the tool messages so far, and gives the next
-    tool calls or the answer. It errs as language models do, where ``plans.SLIPS`` says so. Its token counts are
+    tool calls or the answer. It errs as language models do, where ``slips.SLIPS`` says so. Its token counts are
     estimates from the length of the text, and ``response_metadata`` says that.
     """
 

@@ -1,48 +1,14 @@
-"""The kinds of questions that the rule-based planner knows, and its plan for each."""
+"""The rule-based planner's plans for questions on the graph and the documents."""
 
 import json
 import re
-from collections.abc import Callable
-from enum import Enum
-from typing import NamedTuple
 
 from graphrag_eval_lc.demo import queries
+from graphrag_eval_lc.demo.slips import SLIPS, Slip
 from graphrag_eval_lc.demo.steps import Call, Plan, found, queried, search
 
 SUBSTATION = "cim:Substation"
 ZONE = "nc:BiddingZone"
-
-
-class Slip(Enum):
-    """A mistake as language models make them."""
-
-    FORGETS_PREFIX = "sends the query without its prefixes, reads the error and mends it"
-    WRONG_CLASS_MENDED = "searches in the wrong class, finds nothing and searches in all classes"
-    WRONG_CLASS = "searches in the wrong class, finds nothing and gives up"
-    WRONG_COLUMN = "takes a property that sounds like the wanted one"
-    FORGETS_FILTER = "leaves a condition out, so that there are too many rows"
-    WRONG_ORDER = "sorts the wrong way round"
-    NO_ATTEMPT = "says that it cannot do it, without trying"
-    GOES_ROUND = "tries the same two queries again and again until the recursion limit ends the run"
-    TOO_FEW = "asks for fewer documents than the question is worth"
-
-
-SLIPS = {
-    ("transformers", "STAVANGER"): Slip.FORGETS_PREFIX,
-    ("transformers", "KRISTIANSAND"): Slip.WRONG_COLUMN,
-    ("substations", "NO5"): Slip.WRONG_CLASS_MENDED,
-    ("substations", "SE3"): Slip.WRONG_CLASS,
-    ("neighbours", "BERGEN"): Slip.FORGETS_FILTER,
-    ("neighbours", "SYLLING"): Slip.FORGETS_PREFIX,
-    ("neighbours", "FEDA"): Slip.WRONG_COLUMN,
-    ("capacity", "NO3"): Slip.WRONG_COLUMN,
-    ("capacity", "NO5"): Slip.FORGETS_FILTER,
-    ("dc_link", "NO4"): Slip.NO_ATTEMPT,
-    ("longest_lines", "NO4"): Slip.WRONG_ORDER,
-    ("longest_lines", "DC"): Slip.GOES_ROUND,
-    ("documents", "transformers"): Slip.TOO_FEW,
-}
-"""Where the planner errs, by the plan and what the question names, so that a run has something to find."""
 
 
 def transformers(question: re.Match[str]) -> Plan:
@@ -84,6 +50,17 @@ def neighbours(question: re.Match[str]) -> Plan:
     query = queries.neighbours(substation, queried_current, without_itself=slip is not Slip.FORGETS_FILTER)
     seen = yield from queried(query, forgets_prefix=slip is Slip.FORGETS_PREFIX)
     return _listing(f"By {current} lines {name} has", "neighbour", [row["name"] for row in seen.rows])
+
+
+def line_voltages(question: re.Match[str]) -> Plan:
+    """Answer at which voltages the AC lines of a substation run, one for each line."""
+    name = question["name"]
+    substation = yield from found(name, SUBSTATION)
+    if substation is None:
+        return f"I found no substation named {name}."
+    distinct = SLIPS.get(("line_voltages", name)) is Slip.DROPS_DUPLICATES
+    seen = yield from queried(queries.line_voltages(substation, distinct=distinct))
+    return _listing(f"{name} has", "AC line", [f"{float(row['voltage']):g} kV" for row in seen.rows])
 
 
 def capacity(question: re.Match[str]) -> Plan:
@@ -131,6 +108,15 @@ def longest_lines(question: re.Match[str]) -> Plan:
     return "The longest are: " + ", ".join(f"{row['name']} ({row['length']} km)" for row in seen.rows) + "."
 
 
+def search_by_name(question: re.Match[str]) -> Plan:
+    """Answer what a search finds in all classes."""
+    name = question["name"]
+    errs = SLIPS.get(("search", name)) is Slip.WRONG_CLASS
+    [seen] = yield [search(name, SUBSTATION if errs else None)]
+    hits = [f"{row['name']} ({re.split('[#/]', row['class'])[-1]})" for row in seen.rows]
+    return _listing(f"The search for {name} finds", "thing", hits)
+
+
 def documents(question: re.Match[str]) -> Plan:
     """Answer from the documents: give the best ones in short."""
     topic = question["topic"]
@@ -141,53 +127,6 @@ def documents(question: re.Match[str]) -> Plan:
     if not texts:
         return f"I found no notes on {topic}."
     return f"The notes on {topic} say:\n" + "\n".join(f"- {_first_sentences(text)}" for text in texts)
-
-
-class Intent(NamedTuple):
-    """A kind of question: how it is worded, and the plan for it."""
-
-    wording: re.Pattern[str]
-    plan: Callable[[re.Match[str]], Plan]
-
-
-_ZONE_NAME = r"[A-Z]{2}\d?(?:-[A-Z]{2})?"
-
-INTENTS = [
-    Intent(re.compile(r"transformers\b.*\b(?:substation|in|of|at) (?P<name>\w+)"), transformers),
-    Intent(re.compile(rf"DC link\b.*\b(?P<zone>{_ZONE_NAME}) (?:and|to|with) (?P<other_zone>{_ZONE_NAME})"), dc_link),
-    Intent(
-        re.compile(
-            r"(?P<count>\d+) longest (?:(?P<kilovolts>\d+) kV )?(?P<current>AC|DC) lines"
-            rf"(?:.*\b(?P<zone>{_ZONE_NAME})\b)?"
-        ),
-        longest_lines,
-    ),
-    Intent(re.compile(r"(?P<current>AC|DC) lines?\b.*\b(?:from|to|with|of) (?P<name>\w+)"), neighbours),
-    Intent(
-        re.compile(rf"(?P<kind>total|hydro|wind)\b.*\bcapacity\b.*\b(?P<zone>{_ZONE_NAME})\b", re.IGNORECASE),
-        capacity,
-    ),
-    Intent(re.compile(rf"substations\b.*\b(?P<zone>{_ZONE_NAME})\b"), substations),
-    Intent(re.compile(r"notes say (?:about|on) (?P<topic>[^?]+)"), documents),
-]
-
-
-def plan_for(question: str) -> Plan:
-    """Give the plan for a question; one for none of the known kinds says which kinds there are."""
-    for intent in INTENTS:
-        match = intent.wording.search(question)
-        if match:
-            return intent.plan(match)
-    return _unknown()
-
-
-def _unknown() -> Plan:
-    yield from ()
-    return (
-        "I am a planner with fixed rules and have none for this question. Ask for the transformers in a substation, "
-        "the substations in a bidding zone, the AC or DC lines from a substation, the total, hydro or wind capacity "
-        "in a zone, a DC link between two zones, the 5 longest AC lines, or what the notes say about something."
-    )
 
 
 def _goes_round(count: int) -> Plan:

@@ -49,6 +49,17 @@ def neighbours(substation: str, current: str, *, without_itself: bool = True) ->
 }} ORDER BY ?name"""
 
 
+def line_voltages(substation: str, *, distinct: bool = False) -> str:
+    """Give the base voltages of a substation's AC lines, a row for each line; only different ones if ``distinct``."""
+    equipment, path = _AT_SUBSTATION["AC"]
+    return f"""SELECT {"DISTINCT " if distinct else ""}?voltage WHERE {{
+  ?line a cim:ACLineSegment ;
+    cim:ConductingEquipment.BaseVoltage/cim:BaseVoltage.nominalVoltage ?voltage .
+  ?end {equipment} ?line ;
+    {path} <{substation}> .
+}} ORDER BY ?voltage"""
+
+
 def capacity(zone: str, kinds: list[str]) -> str:
     """Give the sum of the operating limits of a zone's units; ``kinds`` are ``Hydro`` and ``Wind``."""
     classes = " ".join(f"cim:{kind}GeneratingUnit" for kind in kinds)

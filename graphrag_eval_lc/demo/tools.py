@@ -2,22 +2,32 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 from langchain_core.tools import BaseTool, ToolException, tool
 
+from graphrag_eval_lc.demo.data_points import Aggregate, data_points, time_text
 from graphrag_eval_lc.demo.documents import DocumentIndex
 from graphrag_eval_lc.demo.graph import PREFIXES, KnowledgeGraph
 from graphrag_eval_lc.demo.names import NameHit, NameIndex, full_iri
+from graphrag_eval_lc.demo.time_series import NOW, TimeSeriesIndex
 
 MAX_HITS = 50
 
 
-def create_tools(graph: KnowledgeGraph, documents: DocumentIndex) -> list[BaseTool]:
-    """Give the agent's tools over one graph and one document index.
+def create_tools(graph: KnowledgeGraph, documents: DocumentIndex, time_series: TimeSeriesIndex) -> list[BaseTool]:
+    """Give the agent's tools over one graph, one document index and the time series of things of the graph.
 
     A tool that fails tells the model so in a message of status error, and the run goes on.
     """
-    tools = [_sparql_query(graph), _autocomplete_search(NameIndex(graph.named_things())), _retrieval(documents)]
+    tools = [
+        _sparql_query(graph),
+        _autocomplete_search(NameIndex(graph.named_things())),
+        _retrieval(documents),
+        _retrieve_time_series(time_series),
+        _retrieve_data_points(time_series),
+        _now(),
+    ]
     for each in tools:
         each.handle_tool_error = True
         each.handle_validation_error = True
@@ -74,6 +84,75 @@ def _retrieval(documents: DocumentIndex) -> BaseTool:
         return json.dumps(documents.search(query, k), ensure_ascii=False)
 
     return retrieval
+
+
+def _retrieve_time_series(time_series: TimeSeriesIndex) -> BaseTool:
+    @tool(parse_docstring=True)
+    def retrieve_time_series(mrid: str) -> str:
+        """Find the time series of a generating unit (active power) or DC line (flow).
+
+        Gives a JSON array of time series with external_id, name, unit and mrid; an empty one when there are none.
+
+        Args:
+            mrid: The mRID of the thing: its IRI without urn:uuid:.
+        """
+        _check_is_mrid(mrid)
+        return json.dumps(
+            [
+                {"external_id": each.external_id, "name": each.name, "unit": each.unit, "mrid": each.mrid}
+                for each in time_series.of_thing(mrid)
+            ]
+        )
+
+    return retrieve_time_series
+
+
+def _retrieve_data_points(time_series: TimeSeriesIndex) -> BaseTool:
+    @tool(parse_docstring=True)
+    def retrieve_data_points(
+        external_id: str,
+        start: str,
+        end: str,
+        aggregates: Aggregate | list[Aggregate] | None = None,
+        granularity: str | None = None,
+    ) -> str:
+        """Get data points of a time series, from start on and before end.
+
+        Without aggregates and granularity these are the values themselves, one every 5 minutes. Gives a JSON object
+        with externalId, unit and datapoints.
+
+        Args:
+            external_id: The id of the time series, from retrieve_time_series.
+            start: For a period that ends now a relative time, such as "2h-ago" or "3d-ago"; for calendar days ISO 8601
+                in UTC, such as "2025-11-01T00:00:00Z".
+            end: As start; "now" for the present.
+            aggregates: What to give for each step of time: average, max or min, one or several.
+            granularity: How long a step of time is, such as "15m", "1h" or "1d"; only with aggregates.
+        """
+        series = time_series.with_id(external_id)
+        wanted = [aggregates] if isinstance(aggregates, str) else aggregates or []
+        points = data_points(series, start, end, wanted, granularity)
+        return json.dumps({"externalId": external_id, "unit": series.unit, "datapoints": points})
+
+    return retrieve_data_points
+
+
+def _now() -> BaseTool:
+    @tool(parse_docstring=True)
+    def now() -> str:
+        """Get the present date and time, ISO 8601 in UTC."""
+        return time_text(NOW)
+
+    return now
+
+
+def _check_is_mrid(mrid: str) -> None:
+    try:
+        is_mrid = str(UUID(mrid)) == mrid
+    except ValueError:
+        is_mrid = False
+    if not is_mrid:
+        raise ToolException(f"mrid is {mrid!r:.80}, but must be a UUID in small letters, without urn:uuid: before it.")
 
 
 def _check_in_range(name: str, value: int) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import math
+from itertools import zip_longest
 from typing import Any
 
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.reading import json_value
 
 _SHOWN = 60
+_NOTHING = "nothing"
 
 
 def parse_json_output(output: Any) -> Any:
@@ -38,7 +40,9 @@ def match_json_steps(reference: StepView, actual: StepView) -> Comparison:
         return explained(0.0, str(problem), unreadable=str(problem))
     if are_json_equal(expected, found):
         return explained(1.0, "the same JSON value")
-    return explained(0.0, f"another JSON value: {_shown(found)} instead of {_shown(expected)}")
+    place, found, expected = first_difference(found, expected)
+    where = f" at {place}" if place else ""
+    return explained(0.0, f"another JSON value{where}: {_shown(found)} instead of {_shown(expected)}")
 
 
 def match_texts(reference: StepView, actual: StepView) -> Comparison:
@@ -50,6 +54,10 @@ def match_texts(reference: StepView, actual: StepView) -> Comparison:
         return explained(0.0, "there is no output")
     if expected == found:
         return explained(1.0, "the same text")
+    start = _common_length(expected, found) if isinstance(expected, str) and isinstance(found, str) else 0
+    if start > _SHOWN:
+        where = f"another text from character {start + 1:,} on"
+        return explained(0.0, f"{where}: {_shown(found[start:])!r} instead of {_shown(expected[start:])!r}")
     return explained(0.0, f"another text: {_shown(found)} instead of {_shown(expected)}")
 
 
@@ -62,6 +70,32 @@ def are_json_equal(left: Any, right: Any) -> bool:
     if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
         return math.isnan(right)
     return bool(left == right)
+
+
+def first_difference(found: Any, expected: Any, place: str = "") -> tuple[str, Any, Any]:
+    """Give where two different JSON values first differ, and what stands there; a missing part is shown as such.
+
+    Example:
+        >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
+        ('rows[1]', 2, 3)
+    """
+    if isinstance(found, dict) and isinstance(expected, dict):
+        for key in (*expected, *(key for key in found if key not in expected)):
+            inner = f"{place}.{key}" if place else str(key)
+            if key not in found or key not in expected:
+                return inner, found.get(key, _NOTHING), expected.get(key, _NOTHING)
+            if not are_json_equal(found[key], expected[key]):
+                return first_difference(found[key], expected[key], inner)
+    if isinstance(found, list) and isinstance(expected, list):
+        for index, (left, right) in enumerate(zip_longest(found, expected, fillvalue=_NOTHING)):
+            if left is _NOTHING or right is _NOTHING or not are_json_equal(left, right):
+                return first_difference(left, right, f"{place}[{index}]")
+    return place, found, expected
+
+
+def _common_length(left: str, right: str) -> int:
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _shown(value: Any) -> str:

@@ -1,6 +1,7 @@
 """The tables that a terminal shows at the end of a run: scores by template, and the worst questions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -14,24 +15,26 @@ _SHOWN_TEXT = 90
 
 
 def summary_tables(
-    results: Sequence[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
+    results: Iterable[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
 ) -> RenderableType:
     """Give the tables of a run for ``rich`` to print.
 
     Args:
-        results: The scored questions.
+        results: The scored questions; they may come one at a time, as only the worst are kept.
         aggregates: Their aggregates.
         worst: How many of the worst questions are shown.
     """
     parts: list[RenderableType] = [_template_table(aggregates)]
-    table = _worst_table(results, worst)
+    if "repeats" in aggregates:
+        parts.append(Text(_repeats_line(aggregates["repeats"])))
+    table = _worst_table(results, worst, has_repeats="repeats" in aggregates)
     if table is not None:
         parts += [Text(), table]
     return Group(*parts)
 
 
 def print_summary(
-    console: Console, results: Sequence[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
+    console: Console, results: Iterable[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
 ) -> None:
     """Print the tables of a run."""
     console.print(summary_tables(results, aggregates, worst=worst))
@@ -59,14 +62,35 @@ def _template_table(aggregates: Mapping[str, Any]) -> Table:
     table.caption = (
         "steps_score, tokens and seconds are means, without failed questions unless the config includes them"
     )
+    if "repeats" in aggregates:
+        table.caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
     table.caption_justify = "left"
     return table
+
+
+def _repeats_line(repeats: Mapping[str, Any]) -> str:
+    """Say how often the questions were passed, and how sure their mean score is."""
+    metric = repeats["metric"]
+    says = []
+    if "pass@k" in repeats:
+        most = list(repeats["pass@k"])[-1]
+        chances = [("pass@", "1")] if most == "1" else [("pass@", "1"), ("pass@", most), ("pass^", most)]
+        figures = ", ".join(f"{name}{k} {repeats[f'{name}k'][k]:.2f}" for name, k in chances)
+        unmeasured = repeats["number_of_unmeasured_questions"]
+        without = f", without {unmeasured} that were not measured" if unmeasured else ""
+        says.append(f"{figures} ({metric} ≥ {repeats['threshold']:g}{without})")
+    if metric in repeats["metrics"]:
+        score = repeats["metrics"][metric]
+        says.append(f"{metric} {score['mean']:.3f}")
+        if "standard_error" in score:
+            says[-1] += f" ± {score['standard_error']:.3f} (standard error, clustered by template)"
+    return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"
 
 
 def _cells(summary: Mapping[str, Any]) -> Iterable[str]:
     errors = summary["number_of_error_samples"]
     steps = summary.get("steps", {})
-    yield str(errors + summary["number_of_success_samples"])
+    yield str(summary.get("number_of_questions", errors + summary["number_of_success_samples"]))
     yield str(errors) if errors else ""
     yield _mean(summary, "steps_score", ".3f")
     yield _mean(summary, "total_tokens", ",.0f")
@@ -81,21 +105,38 @@ def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:
     return format(summary[metric]["mean"], form) if metric in summary else "–"
 
 
-def _worst_table(results: Sequence[Mapping[str, Any]], worst: int) -> Table | None:
-    lacking = [result for result in results if is_error(result) or result.get("steps_score", 1.0) < 1.0]
-    if not lacking or worst < 1:
+def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeats: bool) -> Table | None:
+    if worst < 1:
         return None
-    lacking.sort(key=_rank)
-    shown = lacking[:worst]
-    title = f"The worst questions ({len(shown)} of {len(lacking)} that did not score in full)"
+    lacking = _Lacking(results)
+    shown = heapq.nsmallest(worst, lacking, key=_rank)
+    if not shown:
+        return None
+    title = f"The worst questions ({len(shown)} of {lacking.count} that did not score in full)"
     table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, show_lines=True)
     table.add_column("Question", overflow="fold", ratio=2)
     table.add_column("Score", justify="right", no_wrap=True)
     table.add_column("Why", overflow="fold", ratio=3)
     for result in shown:
-        question = f"[bold]{escape(str(result['question_id']))}[/]\n{escape(_shortened(result['question_text']))}"
+        repeat = f", repeat {result.get('repeat', 1)}" if has_repeats else ""
+        name = escape(f"{result['question_id']}{repeat}")
+        question = f"[bold]{name}[/]\n{escape(_shortened(result['question_text']))}"
         table.add_row(question, _score(result), escape(reason_of(result)))
     return table
+
+
+class _Lacking:
+    """The results that did not score in full, counted as they pass by."""
+
+    def __init__(self, results: Iterable[Mapping[str, Any]]) -> None:
+        self.count = 0
+        self._results = results
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for result in self._results:
+            if is_error(result) or result.get("steps_score", 1.0) < 1.0:
+                self.count += 1
+                yield result
 
 
 def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:

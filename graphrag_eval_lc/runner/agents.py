@@ -1,106 +1,110 @@
-"""Loading an agent from a spec such as ``package.module:attribute``, and checking that it can be asked."""
+"""What can be asked: graphs, other Runnables and functions, each made into one kind of agent."""
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_type_hints
 
 from langchain_core.runnables import Runnable
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
+from graphrag_eval_lc.runner.agent_specs import named_by
+from graphrag_eval_lc.runner.function_runnable import FunctionRunnable
 
-_SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
+Takes = Literal["messages", "text"]
 
-Agent = Runnable[Any, Any]
+_KINDS = "Give a compiled graph, another Runnable, a function that takes a question, or one that gives either of these."
 
 
-def load_agent(spec: str) -> Agent:
-    """Load an agent from its spec.
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent that is ready to be asked.
+
+    Attributes:
+        runnable: What is asked.
+        takes: Its input where no function makes it: the question as the one user message of a messages state, or
+            its bare text.
+        name: What it is called in messages.
+        is_function: Whether it is a bare function, whose output is the answer.
+    """
+
+    runnable: Runnable[Any, Any]
+    takes: Takes
+    name: str
+    is_function: bool = False
+
+    def input_for(self, question_text: str) -> Any:
+        """Give the input that it takes by default."""
+        if self.takes == "text":
+            return question_text
+        return {"messages": [{"role": "user", "content": question_text}]}
+
+
+async def aload_agent(candidate: Any, *, has_input_fn: bool = False) -> Agent:
+    """Give the agent that ``candidate`` is, makes, or names.
 
     Args:
-        spec: ``package.module:attribute`` (also looked up in the current folder) or ``path/to/file.py:attribute``.
-            The attribute is a compiled graph, or a function without arguments that gives one.
+        candidate: One of: a compiled graph or another Runnable; a function, async or not, that takes a question's
+            text and gives the answer or a state; a function that can be called without arguments and gives one of
+            these; the spec of any of them as text (``package.module:attribute`` or ``path/to/file.py:attribute``).
+        has_input_fn: Whether a function makes the agent's input, so that it may be of any shape.
 
     Raises:
-        AgentError: The module or the attribute does not exist, fails to load, or is no agent.
+        AgentError: It is none of these, the function fails, or the graph's state has no messages.
 
     Example:
-        >>> load_agent("graphrag_eval_lc.demo.agent:create_demo_agent")  # doctest: +SKIP
+        >>> import asyncio
+        >>> asyncio.run(aload_agent(lambda question: "42")).takes
+        'text'
     """
-    place, separator, attribute = spec.rpartition(":")
-    if not separator or not place or not attribute:
-        raise AgentError(f"{spec!r} is no spec of an agent", mend=_SPEC_MEND)
-    module = _module_of_file(place) if place.endswith(".py") else _module_of_name(place)
-    found: Any = module
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise AgentError(
-                f"{place} has no attribute {attribute}",
-                mend=f"It has: {', '.join(_public_names(module)) or 'nothing public'}.",
-            )
-        found = getattr(found, part)
-    return as_agent(found, spec)
-
-
-def as_agent(candidate: Any, spec: str | None = None) -> Agent:
-    """Give the agent that ``candidate`` is or makes.
-
-    Args:
-        candidate: A compiled graph, another Runnable over a messages state, or a function that gives one.
-        spec: Where it comes from, for messages.
-
-    Raises:
-        AgentError: It is neither, or the function fails.
-    """
+    spec = candidate if isinstance(candidate, str) else None
+    if spec is not None:
+        candidate = named_by(spec)
     name = spec or str(getattr(candidate, "__name__", type(candidate).__name__))
+    if _is_factory(candidate, name):
+        candidate = await _made_by(candidate, name)
+        name = f"{name}()"
+        if _is_factory(candidate, name):
+            raise AgentError(f"{name} gave {type(candidate).__name__}, no agent", mend=_KINDS)
     if isinstance(candidate, Runnable):
-        return _with_messages(candidate, name)
+        return Agent(candidate, "messages" if has_input_fn else _input_of(candidate, name), name)
+    return Agent(FunctionRunnable(candidate), "text", name, is_function=True)
+
+
+def _is_factory(candidate: Any, name: str) -> bool:
+    """Tell whether ``candidate`` is called without arguments to give the agent; refuse what is no agent at all."""
+    if isinstance(candidate, Runnable):
+        return False
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):
         raise AgentError(f"{name} is a graph that is not compiled", mend="Give graph.compile().")
     if not callable(candidate):
+        raise AgentError(f"{name} is {type(candidate).__name__}, no agent", mend=_KINDS)
+    try:
+        signature = inspect.signature(candidate)
+    except (TypeError, ValueError):  # some builtins have none
+        return False
+    if _binds(signature):
+        return True
+    if not _binds(signature, "question"):
         raise AgentError(
-            f"{name} is {type(candidate).__name__}, no agent",
-            mend="Give a compiled graph or a function that gives one.",
+            f"{name}{signature} can be called neither with a question nor without arguments",
+            mend="Give a function of one argument, or functools.partial with the others filled in.",
         )
-    made = _made_by(candidate, name)
-    if isinstance(made, Runnable):
-        return _with_messages(made, name)
-    raise AgentError(
-        f"{name}() gave {type(made).__name__}, no agent", mend="The function must return a compiled graph."
-    )
+    return False
 
 
-def _with_messages(agent: Agent, name: str) -> Agent:
-    """Refuse a graph whose state has no messages: it would run without ever seeing the question."""
-    state = getattr(getattr(agent, "builder", None), "input_schema", None)
+def _binds(signature: inspect.Signature, *arguments: object) -> bool:
     try:
-        keys = list(get_type_hints(state))
-    except Exception:  # no state graph, or a state whose types cannot be looked up from here
-        return agent
-    if keys and "messages" not in keys:
-        raise AgentError(
-            f"{name} takes {', '.join(keys)}, but no messages",
-            mend="Give a graph over a state with messages, such as MessagesState; the question is its one message.",
-        )
-    return agent
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
-def _made_by(factory: Callable[[], Any], name: str) -> Any:
+async def _made_by(factory: Callable[[], Any], name: str) -> Any:
     try:
-        signature = inspect.signature(factory)
-        signature.bind()
-    except (TypeError, ValueError) as problem:
-        raise AgentError(
-            f"{name} cannot be called without arguments ({problem})",
-            mend="Give a compiled graph, or a function without required arguments that returns one.",
-        ) from problem
-    try:
-        return factory()
+        made = factory()
+        return await made if inspect.isawaitable(made) else made
     except GraphRAGEvalError:
         raise
     except Exception as problem:
@@ -109,52 +113,38 @@ def _made_by(factory: Callable[[], Any], name: str) -> Any:
         ) from problem
 
 
-def _module_of_name(name: str) -> ModuleType:
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+def _input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
+    """Give what a Runnable takes: a messages state, unless its input schema says a text."""
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        if problem.name and (name == problem.name or name.startswith(f"{problem.name}.")):
-            raise AgentError(f"there is no module {name}", mend=_SPEC_MEND) from problem
-        raise _failed_import(name, problem) from problem
-    except Exception as problem:
-        raise _failed_import(name, problem) from problem
+        given = runnable.get_input_jsonschema()
+    except Exception:  # pydantic takes no typing.TypedDict before Python 3.12, or types cannot be looked up from here
+        given = {}
+    schema = _resolved(given, given)
+    alternatives = [_resolved(each, given) for each in schema.get("anyOf", ())]
+    if schema.get("type") == "string" or any(each.get("type") == "string" for each in alternatives):
+        return "text"
+    keys = list(schema.get("properties") or _state_keys(runnable))
+    if keys and "messages" not in keys:
+        raise AgentError(
+            f"{name} takes {', '.join(keys)}, but no messages",
+            mend="Pass input_fn, a function that makes its input from a question, or give a graph over a state with "
+            "messages, such as MessagesState.",
+        )
+    return "messages"
 
 
-def _module_of_file(place: str) -> ModuleType:
-    path = Path(place).resolve()
-    if not path.is_file():
-        raise AgentError(f"there is no file {place}", mend=_SPEC_MEND)
-    # A name of its own for each file, since two agents to compare are often called alike.
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
-    specification = importlib.util.spec_from_file_location(name, path)
-    if specification is None or specification.loader is None:
-        raise AgentError(f"{place} cannot be loaded as Python", mend=_SPEC_MEND)
-    module = importlib.util.module_from_spec(specification)
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    sys.modules[name] = module
+def _state_keys(runnable: Runnable[Any, Any]) -> list[str]:
+    """Give the keys of a graph's input state as Python knows them; none where they cannot be looked up."""
+    state = getattr(getattr(runnable, "builder", None), "input_schema", None)
     try:
-        specification.loader.exec_module(module)
-    except Exception as problem:
-        raise _failed_import(place, problem) from problem
-    return module
+        return list(get_type_hints(state))
+    except Exception:
+        return []
 
 
-def _failed_import(place: str, problem: Exception) -> GraphRAGEvalError:
-    if isinstance(problem, GraphRAGEvalError):
-        return problem
-    return AgentError(
-        f"loading {place} failed with {type(problem).__name__}: {problem}",
-        mend="Run it with --debug for the traceback.",
-    )
-
-
-def _public_names(module: ModuleType) -> list[str]:
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and (isinstance(value, Runnable) or inspect.isfunction(value))
-    ]
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return schema
+    definitions = root.get("$defs") or {}
+    return cast("Mapping[str, Any]", definitions.get(reference.rpartition("/")[2], {}))

@@ -1,171 +1,133 @@
-"""The benchmark harness: the questions of a dataset through an agent, several at a time, and scored."""
+"""The benchmark harness: the questions of a dataset through an agent, fast and without losing anything, and scored."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from os import PathLike
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
-from graphrag_eval_lc.config import ConfigSource, load_config
-from graphrag_eval_lc.dataset import questions_of
-from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.event_loop import run_sync
-from graphrag_eval_lc.records import Question, Response
-from graphrag_eval_lc.run_folder import Journal, RunFolder
-from graphrag_eval_lc.runner.agents import Agent, as_agent, load_agent
-from graphrag_eval_lc.runner.asking import aask
-from graphrag_eval_lc.runner.run_record import RunRecord
-from graphrag_eval_lc.runner.scoring import BenchmarkRun, DatasetSource, scored_run, templates_of
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is, given as each response ends.
-
-    Attributes:
-        response: The response that just ended.
-        done: How many questions are answered, failed ones included.
-        errors: How many of them failed.
-        total: How many questions the run has.
-    """
-
-    response: Response
-    done: int
-    errors: int
-    total: int
+from graphrag_eval_lc.dataset import DatasetSource, templates_of
+from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.run_folder import RunFolder
+from graphrag_eval_lc.runner.agents import aload_agent
+from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.runner.event_log import EventLog
+from graphrag_eval_lc.runner.options import BenchmarkKeywords, BenchmarkOptions, checked_options
+from graphrag_eval_lc.runner.progress_display import progress_display
+from graphrag_eval_lc.runner.run_record import begun_record
+from graphrag_eval_lc.runner.session import RunSession
+from graphrag_eval_lc.runner.stopping import StopSignal, stopped_by_signals
 
 
-def run_benchmark(
-    agent: Any,
-    dataset: DatasetSource,
-    *,
-    output_dir: str | PathLike[str] | None = None,
-    config: ConfigSource = None,
-    max_concurrency: int = 8,
-    label: str | None = None,
-    overwrite: bool = False,
-    on_response: Callable[[Progress], None] | None = None,
-) -> BenchmarkRun:
+def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> BenchmarkRun:
     """Put the questions of a dataset through an agent and score the responses.
 
-    It works inside a running event loop too, as in a notebook.
+    It works inside a running event loop too, as in a notebook. In the main thread the first Ctrl-C or SIGTERM stops
+    asking and gives what is known; a second one raises KeyboardInterrupt at once. Whatever happens, responses that
+    ended are in the folder, and the same call goes on from there.
 
     Args:
-        agent: A compiled graph over a messages state, a function that gives one, or its spec as text
-            (``package.module:attribute`` or ``path/to/file.py:attribute``).
+        agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
+            a function without required arguments that gives one of these; or its spec as text
+            (``package.module:attribute`` or ``path/to/file.py:attribute``). A graph with a checkpointer gets a
+            ``thread_id`` of its own for each attempt.
         dataset: A path, or the templates that ``load_dataset`` gives.
-        output_dir: The run's folder, for run.json, responses.jsonl (a line as each response ends), results.jsonl
-            and aggregates.yaml; None writes nothing.
-        config: A path, a dict or an EvaluationConfig; None for the defaults.
-        max_concurrency: How many questions are asked at the same time, at least 1.
-        label: A name for the run, for people.
-        overwrite: Whether an earlier run in the folder is replaced.
-        on_response: Called as each response ends.
+        **options: All of them have a default:
+
+            - ``output_dir``: The run's folder, for run.json, responses.jsonl (a line as each response ends),
+              results.jsonl and aggregates.yaml. Where it holds this run already, the run goes on. None writes nothing.
+            - ``config``: A path, a dict or an EvaluationConfig.
+            - ``label``, ``href``, ``tags``: A name, a link and marks for the run, kept in run.json.
+            - ``input_fn``: Makes the agent's input from a question (a dict with all its keys). Default: a messages
+              state; the question's text for functions and for Runnables whose input is a text.
+            - ``answer_fn``: Makes the answer from the agent's output. Default: the last model message, else
+              ``structured_response``, ``answer`` or ``output``, else the text itself. Both may be specs, as ``agent``.
+            - ``agent_config``: More of LangChain's config, such as ``{"recursion_limit": 50}``.
+            - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``.
+            - ``max_concurrency`` (8): How many questions are asked at the same time. At a rate limit it is halved, and
+              grows back.
+            - ``requests_per_minute``: How many attempts may start in a minute.
+            - ``timeout`` (600): Seconds for each attempt; None for no limit. It is not tried again.
+            - ``max_retries`` (2): How often a failed question is asked again, with growing waits with jitter, or as
+              long as Retry-After says. ``retry_on``: what is worth it, as an exception class, a tuple of these or a
+              function; by default rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and
+              timeouts of HTTP clients.
+            - ``repeats`` (1): How often each question is asked; see ``repeats`` in the aggregates.
+            - ``limit``, ``template_ids``, ``question_ids``, ``sample`` with ``seed``: Only the first, only these, or
+              only so many at random. Only what is selected is scored.
+            - ``max_failures``: End the run when more than so many (20) or such a share ("5%") of all failed.
+            - ``max_tokens``, ``max_time`` (seconds or a timedelta): End the run before a question that would exceed
+              it, taken to be as dear as the dearest so far.
+            - ``grace`` (30): Seconds that questions in flight have to end, once the run is interrupted.
+            - ``retry_errors``: Ask failed questions of the folder's run again.
+            - ``force``: Go on with the folder's run although its questions or its agent changed.
+            - ``overwrite``: Replace the folder's run.
+            - ``progress`` ("auto"): "bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.
+            - ``log_file``: A file for what happens, as JSON lines.
+            - ``on_response``: Called with each response as it ends. ``on_event``: called with each RunEvent, from
+              several threads.
+
+    Returns:
+        The run; ``stopped`` says so where it ended before its time.
 
     Raises:
+        OptionError: An option does not exist or has a value that it cannot have.
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.
-        RunFolderError: The folder cannot be written, or holds a run already.
+        RunFolderError: The folder cannot be written, holds a run that differs from this one, or is in use.
 
     Example:
-        >>> run = run_benchmark(agent, "qa.yaml", output_dir="runs/first")  # doctest: +SKIP
-        >>> run.aggregates["micro"]["steps_score"]["mean"]  # doctest: +SKIP
-        0.72
+        >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+        >>> run = run_benchmark(lambda question: "2", dataset, progress="off")
+        >>> run.response("q1")["actual_answer"]
+        '2'
     """
-    return run_sync(
-        lambda: arun_benchmark(
-            agent,
-            dataset,
-            output_dir=output_dir,
-            config=config,
-            max_concurrency=max_concurrency,
-            label=label,
-            overwrite=overwrite,
-            on_response=on_response,
-        )
-    )
-
-
-async def arun_benchmark(
-    agent: Any,
-    dataset: DatasetSource,
-    *,
-    output_dir: str | PathLike[str] | None = None,
-    config: ConfigSource = None,
-    max_concurrency: int = 8,
-    label: str | None = None,
-    overwrite: bool = False,
-    on_response: Callable[[Progress], None] | None = None,
-) -> BenchmarkRun:
-    """Run a benchmark in an event loop; see ``run_benchmark``."""
-    if max_concurrency < 1:
-        raise ValueError(f"max_concurrency is at least 1, not {max_concurrency}")
-    settings = load_config(config)
-    templates = templates_of(dataset)
-    questions = [question for _, question in questions_of(templates)]
-    _refuse_repeated_ids(questions)
-    loaded = load_agent(agent) if isinstance(agent, str) else as_agent(agent)
-    folder = None if output_dir is None else RunFolder(output_dir, overwrite=overwrite)
-    record = RunRecord.begin(label, dataset, templates, settings, agent=agent)
-    if folder:
-        folder.write_run(record.as_dict())
-    with folder.journal() if folder else contextlib.nullcontext() as journal:
-        asking = _Asking(loaded, questions, record.run_id, journal, on_response)
-        await asking.run(max_concurrency)
-    return scored_run(templates, asking.responses, settings, folder, record)
-
-
-def _refuse_repeated_ids(questions: Sequence[Question]) -> None:
-    seen: set[str] = set()
-    for question in questions:
-        identifier = str(question["id"])
-        if identifier in seen:
-            raise DatasetError(
-                "two questions have this id", question_id=identifier, mend="Give each question an id of its own."
-            )
-        seen.add(identifier)
-
-
-class _Asking:
-    """The questions of a run on their way through the agent."""
-
-    def __init__(
-        self,
-        agent: Agent,
-        questions: Sequence[Question],
-        run_id: str,
-        journal: Journal | None,
-        on_response: Callable[[Progress], None] | None,
-    ) -> None:
-        self._agent = agent
-        self._waiting = iter(questions)
-        self._total = len(questions)
-        self._run_id = run_id
-        self._journal = journal
-        self._on_response = on_response
-        self._errors = 0
-        self.responses: dict[str, Response] = {}
-
-    async def run(self, max_concurrency: int) -> None:
+    checked = checked_options(options)
+    stop = StopSignal()
+    with stopped_by_signals(stop):
         try:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(max_concurrency, self._total)):
-                    workers.create_task(self._work())
-        except BaseExceptionGroup as group:
-            raise group.exceptions[0] from None  # the journal or on_response failed; one error says it
+            return run_sync(lambda: _arun(agent, dataset, checked, stop), survives=lambda _: not stop.is_at_once)
+        except asyncio.CancelledError:
+            raise AgentError(
+                "the agent cancelled all tasks of its event loop, and with them the run",
+                mend="Let it cancel only its own tasks. What had ended is kept; the same call goes on.",
+            ) from None
 
-    async def _work(self) -> None:
-        for question in self._waiting:
-            identifier = str(question["id"])
-            response = await aask(self._agent, question, thread_id=f"{self._run_id}/{identifier}")
-            self._ended(identifier, response)
 
-    def _ended(self, question_id: str, response: Response) -> None:
-        self.responses[question_id] = response
-        self._errors += "error" in response
-        if self._journal:
-            self._journal.add(response)
-        if self._on_response:
-            self._on_response(Progress(response, len(self.responses), self._errors, self._total))
+async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> BenchmarkRun:
+    """Run a benchmark in an event loop; see ``run_benchmark``.
+
+    Signals are left to the caller: cancel the task to stop, and run again to go on. A node that raises SystemExit ends
+    the caller's loop, which ``run_benchmark`` withstands.
+    """
+    return await _arun(agent, dataset, checked_options(options), StopSignal())
+
+
+async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, stop: StopSignal) -> BenchmarkRun:
+    use_daemon_threads(asyncio.get_running_loop())
+    templates = templates_of(dataset)
+    questions = options.selection.apply(templates)
+    loaded = await aload_agent(agent, has_input_fn=options.input_fn is not None)
+    with contextlib.ExitStack() as stack:
+        folder, warnings = None, []
+        if options.output_dir is not None:
+            folder = RunFolder(options.output_dir)
+            lock = stack.enter_context(folder.lock())
+            warnings += [lock.warning] if lock.warning else []
+        log = stack.enter_context(EventLog(options.log_file)) if options.log_file is not None else None
+        if folder is not None:
+            if options.overwrite:
+                folder.clear()
+            options = replace(options, selection=options.selection_in(folder.earlier))
+            questions = options.selection.apply(templates)
+        display = stack.enter_context(progress_display(options.progress))
+        observers = [observer for observer in (display, log, options.on_event) if observer is not None]
+        record = begun_record(agent, dataset, templates, questions, options)
+        session = RunSession(options, questions, folder, observers, record, stop)
+        session.warn(*warnings)
+        try:
+            return await session.arun(loaded, [str(template["template_id"]) for template in templates])
+        finally:
+            if log is not None and log.problem is not None:
+                session.warn(log.problem)

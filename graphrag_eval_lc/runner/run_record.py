@@ -3,115 +3,228 @@
 import hashlib
 import json
 import platform
+import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.dataset import questions_of
-from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.masking import masked_text, masked_values
+from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.run_folder import json_text
 
+if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know
+    from graphrag_eval_lc.runner.options import BenchmarkOptions
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """The content of run.json.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One stretch of a run, from its start or resumption to its end.
 
     Attributes:
-        run_id: Unique for each run.
-        label: The run's name, for people.
-        dataset: Path, digest, and numbers of templates and questions.
-        agent: The agent's spec or name; None where recorded responses were scored.
-        versions: Of Python and the packages that matter.
-        config: The whole configuration, defaults filled in.
-        started_at: When the run began.
-        finished_at: When it was scored; None before.
+        started_at: When it began.
+        finished_at: When it ended; None before, and for one that was killed.
+        stopped: Why it ended before its time, and how many samples it left out; None where it did not.
+    """
+
+    started_at: datetime
+    finished_at: datetime | None = None
+    stopped: Mapping[str, Any] | None = None
+
+    @property
+    def elapsed_sec(self) -> float:
+        """Seconds from its start to its end; 0 before the end."""
+        return 0.0 if self.finished_at is None else round((self.finished_at - self.started_at).total_seconds(), 3)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the session as it stands in run.json."""
+        record: dict[str, Any] = {"started": _time_text(self.started_at)}
+        if self.finished_at is not None:
+            record |= {"finished": _time_text(self.finished_at), "elapsed_sec": self.elapsed_sec}
+        if self.stopped is not None:
+            record["stopped"] = dict(self.stopped)
+        return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """The content of run.json, for a run that this process carries out.
+
+    Attributes:
+        run_id: Unique for each run; a resumed run keeps it.
+        described: What ran: label, href, tags, dataset, selection, repeats, agent, limits, versions, config.
+        questions: A digest of each selected question's text, by its id.
+        session: The stretch that this process carries out.
+        earlier_sessions: Those before it, as run.json has them.
         totals: What it spent; None before it is scored.
     """
 
     run_id: str
-    label: str | None
-    dataset: Mapping[str, Any]
-    agent: str | None
-    versions: Mapping[str, str]
-    config: Mapping[str, Any]
-    started_at: datetime
-    finished_at: datetime | None = None
+    described: Mapping[str, Any]
+    questions: Mapping[str, str]
+    session: Session
+    earlier_sessions: Sequence[Mapping[str, Any]] = ()
     totals: Mapping[str, Any] | None = None
 
     @classmethod
     def begin(
         cls,
-        label: str | None,
-        dataset: object,
+        source: object,
         templates: Sequence[Template],
+        questions: Iterable[Question],
         config: EvaluationConfig,
-        *,
-        agent: object = None,
+        **described: Any,
     ) -> "RunRecord":
-        """Give the record of a run that begins now."""
+        """Give the record of a run that begins now.
+
+        Args:
+            source: The dataset's path, or the dataset itself.
+            templates: The dataset.
+            questions: Those that are selected.
+            config: The configuration.
+            **described: What else is to stand in run.json, secrets masked; what is None or empty is left out.
+        """
         now = datetime.now(UTC)
+        known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
+        first: dict[str, Any] = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
         return cls(
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}",
-            label=label,
-            dataset=_dataset_record(dataset, templates),
-            agent=None if agent is None else _agent_name(agent),
-            versions=_versions(),
-            config=config.model_dump(),
-            started_at=now,
+            described={
+                **first,
+                "dataset": _dataset_record(source, templates),
+                **known,
+                "versions": _versions(),
+                "config": masked_values(config.model_dump()),
+            },
+            questions={str(question["id"]): _text_digest(question["question_text"]) for question in questions},
+            session=Session(started_at=now),
         )
 
-    def end(self, totals: Mapping[str, Any]) -> "RunRecord":
-        """Give the record of the same run, which ends now."""
-        return replace(self, finished_at=datetime.now(UTC), totals=totals)
+    def resuming(self, earlier: Mapping[str, Any]) -> "RunRecord":
+        """Give the record of the same run as ``earlier``, a run.json, which goes on with this session."""
+        described = ("label", "href", "tags")
+        kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
+        return replace(
+            self,
+            run_id=str(earlier.get("run_id") or self.run_id),
+            described={**kept, **self.described},
+            earlier_sessions=tuple((earlier.get("times") or {}).get("sessions") or ()),
+        )
+
+    def end(self, totals: Mapping[str, Any], stopped: Mapping[str, Any] | None = None) -> "RunRecord":
+        """Give the record of the same run, whose session ends now."""
+        session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
+        return replace(self, session=session, totals=totals)
 
     def as_dict(self) -> dict[str, Any]:
         """Give the record as it stands in run.json; what is not known is absent."""
-        record: dict[str, Any] = {
-            "run_id": self.run_id,
-            "label": self.label,
-            "dataset": dict(self.dataset),
-            "agent": self.agent,
-            "versions": dict(self.versions),
-            "config": dict(self.config),
-            "times": self._times(),
-            "totals": self.totals,
-        }
-        return {key: value for key, value in record.items() if value is not None}
+        record: dict[str, Any] = {"run_id": self.run_id, **self.described, "times": self._times()}
+        if self.session.stopped is not None:
+            record["stopped"] = dict(self.session.stopped)
+        if self.totals is not None:
+            record["totals"] = dict(self.totals)
+        record["questions"] = dict(self.questions)
+        return record
 
     def _times(self) -> dict[str, Any]:
-        times: dict[str, Any] = {"started": self.started_at.isoformat(timespec="milliseconds")}
-        if self.finished_at is not None:
-            times["finished"] = self.finished_at.isoformat(timespec="milliseconds")
-            times["elapsed_sec"] = round((self.finished_at - self.started_at).total_seconds(), 3)
-        return times
+        sessions = [*self.earlier_sessions, self.session.as_dict()]
+        times: dict[str, Any] = {"started": sessions[0].get("started")}
+        if "finished" in sessions[-1]:
+            times["finished"] = sessions[-1]["finished"]
+            # Time between sessions is no time of the run; of one that was killed it is not known.
+            times["elapsed_sec"] = round(sum(session.get("elapsed_sec", 0.0) for session in sessions), 3)
+        return {**times, "sessions": sessions}
 
 
-def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
-    text = json.dumps(templates, sort_keys=True, default=str)
-    record: dict[str, Any] = {"path": str(source)} if isinstance(source, str | PathLike) else {}
-    record["sha256"] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    record["templates"] = len(templates)
-    record["questions"] = sum(1 for _ in questions_of(templates))
-    return record
+def begun_record(
+    agent: object,
+    source: object,
+    templates: Sequence[Template],
+    questions: Sequence[tuple[Template, Question]],
+    options: "BenchmarkOptions",
+) -> RunRecord:
+    """Give the record of a run of an agent that begins now.
+
+    Args:
+        agent: The agent as the caller gave it.
+        source: The dataset's path, or the dataset itself.
+        templates: The dataset.
+        questions: Those that are selected.
+        options: The options of the run.
+    """
+    return RunRecord.begin(
+        source,
+        templates,
+        [question for _, question in questions],
+        options.config,
+        label=options.label,
+        href=options.href,
+        tags=list(options.tags),
+        selection=options.selection.as_dict(),
+        repeats=options.repeats if options.repeats > 1 else None,
+        agent=agent_name(agent),
+        agent_config=_plain(options.agent_config),
+        limits={
+            "max_concurrency": options.max_concurrency,
+            "requests_per_minute": options.requests_per_minute,
+            "timeout": options.timeout,
+            "max_retries": options.retry.max_retries,
+            "max_failures": None if options.failure_limit is None else str(options.failure_limit),
+            "max_tokens": options.max_tokens,
+            "max_time": options.max_time,
+        },
+    )
 
 
-def _agent_name(agent: object) -> str:
-    """Give the spec of an agent, or what can be said of one that was made in Python."""
+def _plain(config: Mapping[str, Any]) -> Any:
+    """Give an agent's config as JSON has it, the same in each process, without callbacks."""
+    return json.loads(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
+
+
+def agent_name(agent: object) -> str:
+    """Give the spec of an agent, or what can be said of one that was made in Python, the same in each process."""
     if isinstance(agent, str):
         return agent
     if isinstance(agent, partial):
         arguments = [*map(repr, agent.args), *(f"{key}={value!r}" for key, value in agent.keywords.items())]
-        return f"{_agent_name(agent.func)}({', '.join(arguments)})"
+        return f"{agent_name(agent.func)}({_ADDRESS.sub('', masked_text(', '.join(arguments)))})"
     named = agent if hasattr(agent, "__qualname__") else type(agent)
     name = getattr(agent, "name", None)
     return f"{named.__module__}:{named.__qualname__}" + (f" {name}" if isinstance(name, str) else "")
+
+
+def _time_text(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    questions = 0
+    # One question at a time, as the text of a whole dataset may be as large as the dataset.
+    for template in templates:
+        _add_to(digest, {key: value for key, value in template.items() if key != "questions"})
+        for question in template.get("questions") or ():
+            _add_to(digest, question)
+            questions += 1
+    path = {"path": str(source)} if isinstance(source, str | PathLike) else {}
+    return {**path, "sha256": digest.hexdigest(), "templates": len(templates), "questions": questions}
+
+
+def _add_to(digest: "hashlib._Hash", record: Mapping[str, Any]) -> None:
+    text = json.dumps(record, sort_keys=True, default=str)
+    digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
 
 
 def _versions() -> dict[str, str]:

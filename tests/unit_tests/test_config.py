@@ -11,6 +11,7 @@ def test_defaults_are_graphrag_evals_documented_behaviour() -> None:
     assert config.steps.scoring == "last_group"
     assert config.sparql.model_dump() == {"ordered": False, "ignore_duplicates": True, "strict": False}
     assert config.aggregates.errors == "exclude"
+    assert config.repeats.model_dump() == {"metric": "steps_score", "threshold": 1.0}
 
 
 def test_path_dict_and_object_give_the_same(tmp_path: Path) -> None:
@@ -35,9 +36,13 @@ def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) ->
     [
         ({"step": {}}, "Did you mean steps?"),
         ({"steps": {"scorin": "all_groups"}}, "Did you mean scoring?"),
-        ({"zzz": 1}, "Known keys here: steps, sparql, aggregates."),
+        ({"zzz": 1}, "Known keys here: steps, sparql, aggregates, repeats."),
         ({"steps": {"scoring": "first_group"}}, "'last_group' or 'all_groups'"),
         ({"steps": 3}, "a mapping of keys to values is needed here"),
+        ({"repeats": {"metric": "total_tokens"}}, "key repeats.metric: 'total_tokens' is not allowed here"),
+        ({"repeats": {"threshold": 80}}, "key repeats.threshold: 80 is not allowed here"),
+        ({"repeats": {"threshold": float("nan")}}, "key repeats.threshold: nan is not allowed here"),
+        ({"repeats": {"threshold": True}}, "key repeats.threshold: True is not allowed here"),
         ({"sparql": {"strict": "yes"}}, "key sparql.strict: 'yes' is not allowed here"),
     ],
 )
@@ -62,3 +67,7 @@ def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
 def test_what_is_no_config_is_refused() -> None:
     with pytest.raises(ConfigError, match="cannot be made from list"):
         load_config([1])  # type: ignore[arg-type]
+
+
+def test_whole_number_is_a_threshold_too() -> None:
+    assert load_config({"repeats": {"threshold": 1}}).repeats.threshold == 1.0

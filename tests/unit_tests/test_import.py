@@ -17,7 +17,9 @@ def test_import_of_the_package_is_lazy() -> None:
     assert modules_after("import graphrag_eval_lc").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("name", ["run_evaluation", "compute_aggregates", "score_responses"])
+@pytest.mark.parametrize(
+    "name", ["run_evaluation", "compute_aggregates", "score_responses", "score_run", "BenchmarkRun"]
+)
 def test_scoring_loads_no_agent_framework(name: str) -> None:
     loaded = modules_after(f"from graphrag_eval_lc import {name}")
     assert loaded.isdisjoint({"langgraph", "langchain", "langchain_core", "openai", "ragas", "pandas"})

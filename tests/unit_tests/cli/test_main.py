@@ -1,140 +1,88 @@
-import json
+"""The command line as a whole: help, exit codes, and errors without tracebacks."""
+
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.errors import DatasetError
 
-DATASET = """\
-- template_id: t
-  questions:
-  - id: q1
-    question_text: Where is OSLO?
-    reference_steps:
-    - - {name: lookup, output: "urn:oslo"}
-"""
-AGENT = """
-from langchain_core.messages import AIMessage
-from langgraph.graph import END, START, MessagesState, StateGraph
-
-
-def answer(state):
-    return {"messages": [AIMessage("In NO1.")]}
-
-
-def fail(state):
-    raise RuntimeError("away")
-
-
-def compiled(node):
-    builder = StateGraph(MessagesState)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    builder.add_edge("node", END)
-    return builder.compile()
-
-
-graph = compiled(answer)
-
-
-def make_failing():
-    return compiled(fail)
-"""
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    (tmp_path / "qa.yaml").write_text(DATASET)
-    (tmp_path / "agent.py").write_text(AGENT)
-    step = {"name": "lookup", "args": {}, "id": "c", "status": "success", "output": "urn:oslo"}
-    (tmp_path / "responses.jsonl").write_text(json.dumps({"question_id": "q1", "actual_steps": [step]}))
-    return tmp_path
-
-
-def exit_code(*arguments: Any) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
-
-
-def test_score_prints_the_table_and_writes_the_folder(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("score", files / "qa.yaml", files / "responses.jsonl", "--output", files / "run") == 0
-    assert "1.000" in capsys.readouterr().out
-    assert json.loads((files / "run" / "results.jsonl").read_text())["steps_score"] == 1.0
-
-
-def test_run_asks_the_agent(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("run", files / "qa.yaml", "-a", f"{files / 'agent.py'}:graph", "-o", files / "run") == 0
-    assert "the agent did not call lookup nor any other tool" in " ".join(capsys.readouterr().out.split())
-    assert json.loads((files / "run" / "responses.jsonl").read_text())["actual_answer"] == "In NO1."
-
-
-def test_run_in_which_no_question_is_answered_is_a_finding(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("run", files / "qa.yaml", "-a", f"{files / 'agent.py'}:make_failing", "-o", files / "run") == 1
-    assert "Not one question was answered" in capsys.readouterr().err
-    assert json.loads((files / "run" / "results.jsonl").read_text())["error"] == "RuntimeError: away"
+COMMANDS = ["demo", "run", "score", "validate", "draft-dataset"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["score", "absent.yaml", "responses.jsonl", "-o", "run"], "Error: absent.yaml: the reference dataset cannot"),
-        (["score", "qa.yaml", "absent.jsonl", "-o", "run"], "Error: absent.jsonl: the file of responses cannot"),
-        (["score", "agent.py", "responses.jsonl", "-o", "run"], "Error: agent.py"),
-        (["score", "qa.yaml", "responses.jsonl", "-o", "run", "-c", "absent.yaml"], "the config cannot be read"),
-        (
-            ["run", "qa.yaml", "-a", "agent.py:absent", "-o", "run"],
-            "It has: answer, fail, compiled, graph, make_failing.",
-        ),
-        (["run", "qa.yaml", "-a", "agent", "-o", "run"], "'agent' is no spec of an agent"),
+        ("score absent.yaml responses.jsonl -o run", "Error: absent.yaml: the reference dataset cannot"),
+        ("score qa.yaml absent.jsonl -o run", "Error: absent.jsonl: the file of responses cannot"),
+        ("score agent.py responses.jsonl -o run", "Error: agent.py"),
+        ("score qa.yaml responses.jsonl -o run -c absent.yaml", "the config cannot be read"),
+        ("run qa.yaml -a agent.py:absent -o run", "agent.py has no attribute absent. It has: answer, fail, compiled,"),
+        ("run qa.yaml -a agent -o run", "'agent' is no spec of an agent"),
+        ("run absent.yaml -a agent.py:graph -o run", "Error: absent.yaml: the reference dataset cannot"),
+        ("run qa.yaml -a agent.py:graph -o qa.yaml", "Error: qa.yaml: cannot be written"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_code_2(
     files: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    exit_code: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
+    arguments: str,
     complaint: str,
 ) -> None:
-    monkeypatch.chdir(files)
-    assert exit_code(*arguments) == 2
-    error = capsys.readouterr().err
-    assert complaint in error
-    assert "Traceback" not in error
+    assert exit_code(*arguments.split()) == 2
+    output = capsys.readouterr()
+    assert complaint in output.err
+    assert output.err.count("\n") == 1
+    assert "Traceback" not in output.err
+    assert output.out == ""
     assert not (files / "run" / "results.jsonl").exists()
 
 
-def test_folder_of_an_earlier_run_is_replaced_only_on_demand(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("score", files / "qa.yaml", files / "responses.jsonl", "-o", files / "run")
-    assert exit_code(*arguments) == 0
-    assert exit_code(*arguments) == 2
-    assert "pass --overwrite" in capsys.readouterr().err
-    assert exit_code(*arguments, "--overwrite") == 0
+def test_secrets_in_an_error_are_masked(
+    files: Path, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "agent.py").write_text("raise RuntimeError('sk-abcDEF123456abcDEF123456 is wrong')")
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run") == 2
+    assert "RuntimeError: sk-*** is wrong" in capsys.readouterr().err
 
 
-def test_debug_shows_the_traceback() -> None:
+@pytest.mark.parametrize("place", [0, 4])
+def test_debug_shows_the_traceback_wherever_it_stands(place: int) -> None:
+    arguments = ["score", "absent.yaml", "responses.jsonl", "-o", "run"]
+    arguments.insert(place, "--debug")
     with pytest.raises(DatasetError):
-        main(["score", "absent.yaml", "responses.jsonl", "-o", "run", "--debug"])
+        main(arguments)
 
 
-def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("score") == 2
-    assert exit_code("absent") == 2
+@pytest.mark.parametrize("arguments", [["score"], ["absent"], ["run", "qa.yaml"], ["run", "--absent"]])
+def test_wrong_usage_is_code_2(
+    arguments: list[str], exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["run"], ["score"]])
-def test_help_has_an_example_of_each_command(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(*command, "--help") == 0
-    text = capsys.readouterr().out
-    assert not command or f"graphrag-eval-lc {command[0]}" in text
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_has_an_example(
+    command: str, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(command, "--help") == 0
+    assert f"graphrag-eval-lc {command}" in capsys.readouterr().out
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_commands_and_the_exit_codes(
+    exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("-h") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert all(command in text for command in (*COMMANDS, "Exit codes: 0 good", "143 by SIGTERM"))
+
+
+def test_version(exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("--version") == 0
     assert capsys.readouterr().out.startswith("graphrag-eval-lc 0.")
 
@@ -149,3 +97,21 @@ def test_command_is_installed_and_help_loads_no_agent_framework() -> None:
     assert "langchain_core" not in output.partition("LOADED")[2].split()
     command = Path(sys.executable).with_name("graphrag-eval-lc")
     assert subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
+
+
+def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files: Path) -> None:
+    (files / "agent.py").write_text(
+        "import asyncio\n"
+        "async def stubborn(question):\n"
+        "    while True:\n"
+        "        try:\n"
+        "            await asyncio.Event().wait()\n"
+        "        except asyncio.CancelledError:\n"
+        "            pass\n"
+    )
+    arguments = "run qa.yaml -a agent.py:stubborn -o run --limit 1 --timeout 0.2 --quiet"
+    code = f"from graphrag_eval_lc.cli import main; main({arguments!r}.split())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1
+    assert "Not one question was answered" in done.stderr
+    assert "Written to run: run.json" in done.stdout

@@ -2,10 +2,11 @@
 
 import pytest
 
-from graphrag_eval_lc.demo import DOCUMENTS_PATH, GRAPH_PATH
+from graphrag_eval_lc.demo import DOCUMENTS_PATH, GRAPH_PATH, TIME_SERIES_PATH
 from graphrag_eval_lc.demo.agent import create_demo_agent
 from graphrag_eval_lc.demo.documents import DocumentIndex
 from graphrag_eval_lc.demo.graph import KnowledgeGraph
+from graphrag_eval_lc.demo.time_series import TimeSeriesIndex
 from graphrag_eval_lc.demo.tools import create_tools
 
 
@@ -15,8 +16,13 @@ def graph():
 
 
 @pytest.fixture(scope="session")
-def tools(graph):
-    return {tool.name: tool for tool in create_tools(graph, DocumentIndex(DOCUMENTS_PATH))}
+def time_series():
+    return TimeSeriesIndex(TIME_SERIES_PATH)
+
+
+@pytest.fixture(scope="session")
+def tools(graph, time_series):
+    return {tool.name: tool for tool in create_tools(graph, DocumentIndex(DOCUMENTS_PATH), time_series)}
 
 
 @pytest.fixture(scope="session")

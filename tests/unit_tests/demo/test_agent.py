@@ -28,6 +28,10 @@ def tool_calls(messages):
 
 FIND = ("autocomplete_search", "success")
 QUERY = ("sparql_query", "success")
+NOW = ("now", "success")
+LOOK_UP = ("retrieve_time_series", "success")
+FAILED_LOOK_UP = ("retrieve_time_series", "error")
+READ = ("retrieve_data_points", "success")
 FAILED_QUERY = ("sparql_query", "error")
 
 
@@ -41,6 +45,33 @@ FAILED_QUERY = ("sparql_query", "error")
         ("Is there a DC link between SE3 and FI?", [FIND, FIND, QUERY], "Yes, a DC link joins SE3 and FI."),
         ("What are the 2 longest AC lines?", [QUERY], "400 LULEA-HELSINKI (655.4 km), 400 LULEA-SUNDSVALL"),
         ("What do the notes say about pot lines?", [("retrieval", "success")], "Pot line disconnected at Sunndal."),
+        ("What are the voltages of the AC lines of ALTA?", [FIND, QUERY], "ALTA has 2 AC lines: 132 kV, 420 kV."),
+        ("What does the search for TISTA find?", [FIND], "The search for TISTA finds 3 things: TISTA (HydroGen"),
+        (
+            "What was the highest production of AURA in the last 40 minutes, in steps of 20 minutes?",
+            [FIND, LOOK_UP, READ],
+            " MW from 2025-11-12 08:50, ",
+        ),
+        (
+            "What was the lowest flow on DC KVILLDAL-BLYTH 1 yesterday in steps of 12 hours?",
+            [FIND, NOW, LOOK_UP, READ],
+            " MW from 2025-11-11 00:00, ",
+        ),
+        (
+            "What was the average production of OSLO in the last 2 hours, in steps of 1 hour?",
+            [FIND, LOOK_UP],
+            "The average production of OSLO is not in the time series.",
+        ),
+        (
+            "What was the average production of ATLANTIS in the last 2 hours, in steps of 1 hour?",
+            [FIND],
+            "I found no generating unit named ATLANTIS.",
+        ),
+        (
+            "What was the average flow on DC OSLO-ATLANTIS 1 yesterday in steps of 1 hour?",
+            [FIND, NOW],
+            "I found no DC line named DC OSLO-ATLANTIS 1.",
+        ),
         ("Which transformers are in ATLANTIS?", [FIND], "I found no substation named ATLANTIS."),
     ],
 )  # fmt: skip
@@ -60,6 +91,28 @@ def test_it_answers_a_question_of_each_kind(agent, question, calls, answer):
         ("Which substations are in SE3?", [FIND], "I found no bidding zone named SE3"),
         ("What are the neighbours over AC lines of BERGEN?", [FIND, QUERY], "AURLAND, BERGEN"),
         ("Is there a DC link between NO4 and FI?", [], "I cannot tell"),
+        ("What are the voltages of the AC lines of RANA?", [FIND, QUERY], "RANA has 2 AC lines: 300 kV, 420 kV."),
+        ("What does the search for STEINS find?", [FIND], "The search for STEINS finds no things"),
+        (
+            "What was the average production of LIMFJORD in the last 1 hour, in steps of 15 minutes?",
+            [FIND, LOOK_UP, READ],
+            "MW from 2025-11-12 08:30.",
+        ),
+        (
+            "What was the average production of MARKBYGDEN in the last 2 days, in steps of 1 day?",
+            [FIND, LOOK_UP, READ],
+            "MW from 2025-11-12 07:30.",
+        ),
+        (
+            "What was the average flow on DC STOCKHOLM-RAUMA 1 yesterday in steps of 1 day?",
+            [FIND, LOOK_UP, READ],
+            "MW from 2025-05-31 00:00.",
+        ),
+        (
+            "What was the average flow on DC TONSTAD-WILSTER 1 yesterday in steps of 1 day?",
+            [FIND, NOW, FAILED_LOOK_UP, LOOK_UP, READ],
+            "MW from 2025-11-11 00:00.",
+        ),
     ],
 )
 def test_it_errs_as_language_models_do(agent, question, calls, answer):

@@ -1,10 +1,10 @@
-"""The demo's graph and documents hang together."""
+"""The demo's graph, documents and time series hang together."""
 
 import json
 
 import pytest
 
-from graphrag_eval_lc.demo import DOCUMENTS_PATH
+from graphrag_eval_lc.demo import DOCUMENTS_PATH, TIME_SERIES_PATH
 
 PREFIX = "PREFIX cim: <https://cim.ucaiug.io/ns#>\nPREFIX nc: <https://cim4.eu/ns/nc#>\n"
 
@@ -76,3 +76,27 @@ def test_documents_are_short_unlike_each_other_and_have_unique_ids():
     for document in documents:
         assert document["id"].startswith("https://example.org/grid/doc/")
         assert 40 <= len(document["text"].split()) <= 120
+
+
+def test_each_generating_unit_and_dc_line_has_one_time_series_named_after_it(graph):
+    query = f"""{PREFIX}SELECT ?mrid ?name {{
+      VALUES ?class {{ cim:HydroGeneratingUnit cim:WindGeneratingUnit cim:DCLineSegment }}
+      ?s a ?class ; cim:IdentifiedObject.mRID ?mrid ; cim:IdentifiedObject.name ?name }}"""
+    rows = json.loads(graph.query(query))["results"]["bindings"]
+    name_of = {row["mrid"]["value"]: row["name"]["value"] for row in rows}
+    listed = [json.loads(line) for line in TIME_SERIES_PATH.read_text(encoding="utf-8").splitlines()]
+    assert sorted(series["mrid"] for series in listed) == sorted(name_of)
+    assert len({series["external_id"] for series in listed}) == len(listed)
+    for series in listed:
+        assert series["name"].startswith(f"{name_of[series['mrid']]} ")
+        assert series["low"] < series["high"]
+
+
+def test_no_unit_produces_more_than_it_may(graph, time_series):
+    query = f"""{PREFIX}SELECT ?mrid ?power {{
+      ?s cim:IdentifiedObject.mRID ?mrid ; cim:GeneratingUnit.maxOperatingP ?power }}"""
+    rows = json.loads(graph.query(query))["results"]["bindings"]
+    assert rows
+    for row in rows:
+        [series] = time_series.of_thing(row["mrid"]["value"])
+        assert 0 <= series.low < series.high <= float(row["power"]["value"])

@@ -1,6 +1,7 @@
-"""The demo's dataset is sound, and what it says is what graph and documents give."""
+"""The demo's dataset is sound, and what it says is what graph, documents and time series give."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -13,13 +14,21 @@ from graphrag_eval_lc.records import TemplateModel
 TEMPLATES = yaml.safe_load(DATASET_PATH.read_text(encoding="utf-8"))
 QUESTIONS = [question for template in TEMPLATES for question in template["questions"]]
 
+WITH_DATA_POINTS = [
+    question for question in QUESTIONS if question["reference_steps"][-1][0]["name"] == "retrieve_data_points"
+]
+SCORED = ("sparql_query", "retrieval", "autocomplete_search", "retrieve_data_points")
+
+
+def steps_of(question):
+    return [step for group in question["reference_steps"] for step in group]
+
 
 def steps_named(name):
     return [
-        pytest.param(step, id=f"{question['id']}-{step['args']['query'][:12].strip()}")
+        pytest.param(step, id=f"{question['id']}-{index}")
         for question in QUESTIONS
-        for group in question["reference_steps"]
-        for step in group
+        for index, step in enumerate(steps_of(question))
         if step["name"] == name
     ]
 
@@ -31,8 +40,8 @@ def rows(output):
 
 
 def test_there_are_enough_templates_and_questions():
-    assert len(TEMPLATES) >= 6
-    assert len(QUESTIONS) >= 24
+    assert len(TEMPLATES) >= 9
+    assert len(QUESTIONS) >= 42
 
 
 def test_each_template_has_the_format_of_a_reference_dataset():
@@ -48,7 +57,27 @@ def test_ids_are_unique():
 def test_each_question_has_an_answer_and_ends_with_a_step_to_score():
     for question in QUESTIONS:
         assert question["reference_answer"]
-        assert question["reference_steps"][-1][0]["name"] in ("sparql_query", "retrieval")
+        assert question["reference_steps"][-1][0]["name"] in SCORED
+
+
+def test_every_kind_of_reference_step_occurs():
+    steps = [step for question in QUESTIONS for step in steps_of(question)]
+    assert {(step["name"], step["output_media_type"]) for step in steps} == {
+        ("iri_discovery", "text/uri"),
+        ("sparql_query", "application/sparql-results+json"),
+        ("retrieval", "application/json"),
+        ("retrieve_time_series", "application/json"),
+        ("retrieve_data_points", "application/json"),
+        ("autocomplete_search", "application/json"),  # compared as any JSON value
+        ("now", "text/plain"),  # compared as any text
+    }
+    queries = [step for step in steps if step["name"] == "sparql_query"]
+    assert any("boolean" in json.loads(step["output"]) for step in queries)
+    assert any(step.get("ordered") for step in queries)
+    assert any(step.get("ignore_duplicates") is False for step in queries)
+    assert any(set(step["required_columns"]) < set(json.loads(step["output"])["head"]["vars"]) for step in queries)
+    times = {step["args"]["start"][-1] for step in steps if step["name"] == "retrieve_data_points"}
+    assert times == {"o", "Z"}, "periods are given relative to now (…-ago) and absolute (…Z)"
 
 
 @pytest.mark.parametrize("step", steps_named("sparql_query"))
@@ -87,3 +116,31 @@ def test_each_notes_question_finds_something_relevant(step):
     found = DocumentIndex(DOCUMENTS_PATH).search(step["args"]["query"], step["args"]["k"])
     relevant = {document["id"] for document in json.loads(step["output"])}
     assert relevant & {document["id"] for document in found}
+
+
+@pytest.mark.parametrize("name", ["autocomplete_search", "retrieve_time_series", "retrieve_data_points"])
+def test_a_stored_json_output_is_what_the_tool_gives(tools, name):
+    steps = [param.values[0] for param in steps_named(name)]
+    assert steps
+    for step in steps:
+        assert json.loads(step["output"]) == json.loads(tools[name].invoke(step["args"]))
+
+
+@pytest.mark.parametrize("step", steps_named("now"))
+def test_now_is_what_the_tool_gives(tools, step):
+    assert step["output"] == tools["now"].invoke(step["args"])
+
+
+@pytest.mark.parametrize("question", WITH_DATA_POINTS, ids=lambda question: question["id"])
+def test_data_points_are_those_of_the_thing_in_question_and_stand_in_the_answer(question):
+    step_of = {step["name"]: step for step in steps_of(question)}
+    [series] = json.loads(step_of["retrieve_time_series"]["output"])
+    assert step_of["iri_discovery"]["output"] == f"urn:uuid:{step_of['retrieve_time_series']['args']['mrid']}"
+    asked = step_of["retrieve_data_points"]["args"]
+    assert asked["external_id"] == series["external_id"]
+    [aggregate] = asked["aggregates"]
+    points = json.loads(step_of["retrieve_data_points"]["output"])["datapoints"]
+    answered = re.findall(r"(-?[\d.]+) MW from (\S+ \S+?)[,.](?: |$)", question["reference_answer"])
+    assert [(float(value), time) for value, time in answered] == [
+        (point[aggregate], point["timestamp"][:16].replace("T", " ")) for point in points
+    ]

@@ -60,3 +60,21 @@ def test_texts_are_compared_to_the_letter(reference: str | None, actual: str, sc
 
 def test_long_texts_are_shortened_in_the_reason() -> None:
     assert len(match_texts(*steps("x" * 10_000, "y" * 10_000)).reason()) < 200
+
+
+@pytest.mark.parametrize(
+    ("reference", "actual", "reason"),
+    [
+        ('{"head": 1, "rows": [{"a": 1}]}', '{"head": 1, "rows": [{"a": 2}]}', "at rows[0].a: 2 instead of 1"),
+        ("[1]", "[1, 5]", "at [1]: 5 instead of nothing"),
+        ('{"a": 1}', "{}", "at a: nothing instead of 1"),
+        ("1", "2", "another JSON value: 2 instead of 1"),
+    ],
+)
+def test_reason_says_where_two_json_values_first_differ(reference: str, actual: str, reason: str) -> None:
+    assert reason in match_json_steps(*steps(reference, actual)).reason()
+
+
+def test_reason_says_where_two_long_texts_first_differ() -> None:
+    reason = match_texts(*steps("x" * 100 + "abc", "x" * 100 + "axc")).reason()
+    assert reason == "another text from character 102 on: 'xc' instead of 'bc'"

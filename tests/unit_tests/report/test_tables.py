@@ -29,9 +29,22 @@ RESPONSES: list[Any] = [
 
 def printed(worst: int = 5) -> str:
     results: list[Any] = run_evaluation(DATASET, RESPONSES)
+    return printed_results(results, worst)
+
+
+def printed_results(results: list[Any], worst: int = 5) -> str:
     console = Console(file=io.StringIO(), width=140)
-    print_summary(console, results, compute_aggregates(results), worst=worst)
+    print_summary(console, iter(results), compute_aggregates(results), worst=worst)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def asked(question_id: str, *scores: float | None, template_id: str = "numbers") -> list[dict[str, Any]]:
+    """Give a question's repeats by score; None failed."""
+    base = {"template_id": template_id, "question_id": question_id, "question_text": "How many?"}
+    return [
+        {**base, "repeat": repeat, **({"error": "boom"} if score is None else {"steps_score": score})}
+        for repeat, score in enumerate(scores, start=1)
+    ]
 
 
 def test_templates_row_has_questions_errors_and_means() -> None:
@@ -59,3 +72,35 @@ def test_markup_in_texts_is_shown_as_text() -> None:
 
 def test_reason_of_a_question_in_full_is_empty() -> None:
     assert reason_of(run_evaluation(DATASET, RESPONSES)[0]) == ""
+
+
+def test_repeats_have_a_line_with_their_chances_and_the_standard_error() -> None:
+    text = printed_results(asked("q1", 1.0, 0.5) + asked("q2", 0.0, None, template_id="other"))
+    assert (
+        "2 repeats: pass@1 0.25, pass@2 0.50, pass^2 0.00 (steps_score ≥ 1); "
+        "steps_score 0.375 ± 0.375 (standard error, clustered by template)"
+    ) in text
+
+
+def test_line_of_repeats_leaves_out_what_is_not_known() -> None:
+    interrupted = printed_results(asked("q1", 1.0, 0.0) + asked("q2", 1.0))
+    assert "2 repeats: pass@1 0.75 (steps_score ≥ 1); steps_score 0.750\n" in interrupted
+    unmeasured = [{key: value for key, value in result.items() if key != "steps_score"} for result in asked("q", 1, 1)]
+    assert "2 repeats: steps_score was not measured" in printed_results(unmeasured)
+    partly = printed_results(asked("q1", 1.0, 1.0) + [{**result, "question_id": "q2"} for result in unmeasured])
+    assert "(steps_score ≥ 1, without 1 that were not measured)" in partly
+
+
+def test_question_is_counted_once_and_each_of_its_repeats_can_be_among_the_worst() -> None:
+    text = printed_results(asked("q1", 1.0, 0.5, None))
+    row = next(line for line in text.splitlines() if line.strip().startswith("numbers"))
+    assert row.split()[:6] == ["numbers", "│", "1", "│", "1", "│"]
+    assert text.index("q1, repeat 3") < text.index("q1, repeat 2")
+    assert "q1, repeat 1" not in text
+
+
+def test_equally_bad_questions_stay_in_their_order() -> None:
+    results = [result for number in range(9) for result in asked(f"q{number}", 0.0)]
+    text = " ".join(printed_results(results, worst=3).split())
+    assert [name for name in (f"q{number}" for number in range(9)) if name in text] == ["q0", "q1", "q2"]
+    assert "(3 of 9 that did not score in full)" in text

@@ -1,50 +1,266 @@
+"""Scoring without an agent: responses from elsewhere, and a run's folder once more in place."""
+
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from graphrag_eval_lc import load_responses, score_responses
-from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc import load_responses, run_benchmark, score_responses, score_run
+from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError, RunFolderError
+from graphrag_eval_lc.run_folder import RunFolder
 
-DATASET: list[Any] = [
-    {
-        "template_id": "t",
-        "questions": [
-            {"id": "q1", "question_text": "x", "reference_steps": [[{"name": "s", "output": "1"}]]},
-            {"id": "q2", "question_text": "y"},
-        ],
-    }
-]
 STEP = {"name": "s", "args": {}, "id": "c", "status": "success", "output": "1"}
 
 
+def dataset_of(*outputs: str) -> list[Any]:
+    """Give a dataset of one question for each reference output."""
+    questions = [
+        {"id": f"q{n}", "question_text": f"text {n}", "reference_steps": [[{"name": "s", "output": output}]]}
+        for n, output in enumerate(outputs)
+    ]
+    return [{"template_id": "t", "questions": questions}]
+
+
+def responses_to(*ids: str, **keys: Any) -> list[Any]:
+    return [{"question_id": identifier, "actual_steps": [STEP], **keys} for identifier in ids]
+
+
+def record_in(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "run.json").read_text()))
+
+
+# --- responses from elsewhere ----------------------------------------------------------------------------------------
+
+
 def test_recorded_responses_are_scored_into_the_same_folder_as_a_runs(tmp_path: Path) -> None:
-    responses: list[Any] = [{"question_id": "q1", "actual_steps": [STEP]}]
-    run = score_responses(DATASET, responses, output_dir=tmp_path / "run")
-    assert [result.get("steps_score") for result in run.results] == [1.0, None]
+    run = score_responses(dataset_of("1", "1"), responses_to("q0"), output_dir=tmp_path / "run", label="x", tags=["a"])
+    assert [result.get("steps_score") for result in run.results] == [1.0, 0.0]
     assert [result["status"] for result in run.results] == ["success", "error"]
-    assert list(run.responses) == ["q1"]
-    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert [response["question_id"] for response in run.responses] == ["q0"]
+    names = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
     assert names == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
-    assert "agent" not in json.loads((tmp_path / "run" / "run.json").read_text())
+    record = record_in(tmp_path / "run")
+    assert "agent" not in record
+    assert (record["label"], record["tags"]) == ("x", ["a"])
+    assert record["totals"]["number_of_samples"] == 2
+    assert yaml.safe_load((tmp_path / "run" / "aggregates.yaml").read_text()) == run.aggregates
+
+
+def test_responses_may_be_a_file_a_list_or_a_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "responses.jsonl"
+    path.write_text("".join(json.dumps(response) + "\n" for response in responses_to("q0", "q1")))
+    by_id = {"q0": {"actual_steps": [STEP]}, "q1": {"actual_steps": [STEP]}}
+    given: list[Any] = [path, str(path), responses_to("q0", "q1"), by_id]
+    for responses in given:
+        run = score_responses(dataset_of("1", "2"), responses)
+        assert [result["steps_score"] for result in run.results] == [1.0, 0.0]
 
 
 def test_responses_by_id_are_written_with_their_ids(tmp_path: Path) -> None:
-    responses: dict[str, Any] = {"q1": {"actual_answer": "x"}}
-    score_responses(DATASET, responses, output_dir=tmp_path / "run")
-    assert load_responses(tmp_path / "run" / "responses.jsonl") == {"q1": {"question_id": "q1", "actual_answer": "x"}}
+    responses: dict[str, Any] = {"q0": {"actual_answer": "x"}}
+    score_responses(dataset_of("1"), responses, output_dir=tmp_path / "run")
+    assert load_responses(tmp_path / "run" / "responses.jsonl") == {"q0": {"question_id": "q0", "actual_answer": "x"}}
+
+
+def test_last_response_of_a_question_counts() -> None:
+    run = score_responses(dataset_of("1"), [{"question_id": "q0", "actual_steps": []}, *responses_to("q0")])
+    assert [result["steps_score"] for result in run.results] == [1.0]
+    assert len(run.responses) == 1
+
+
+def test_repeats_are_scored_each_and_summed_up(tmp_path: Path) -> None:
+    responses = [
+        {"question_id": "q0", "repeat": 2, "actual_steps": []},
+        *responses_to("q0", repeat=1),
+        *responses_to("q1", repeat=1),
+        *responses_to("q1", repeat=2),
+    ]
+    run = score_responses(dataset_of("1", "1"), responses, output_dir=tmp_path)
+    keys = [(result["question_id"], dict(result)["repeat"], result["steps_score"]) for result in run.results]
+    assert keys == [("q0", 1, 1.0), ("q0", 2, 0.0), ("q1", 1, 1.0), ("q1", 2, 1.0)]
+    assert run.aggregates["repeats"]["pass@k"] == {"1": 0.75, "2": 1.0}
+    assert dict(run.response("q0", 2))["repeat"] == 2
+
+
+def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = score_responses(dataset_of("1"), {})
+    assert run.output_dir is None
+    assert run.responses == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_of_an_earlier_run_is_replaced_only_on_demand(tmp_path: Path) -> None:
+    score_responses(dataset_of("1"), responses_to("q0"), output_dir=tmp_path)
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        score_responses(dataset_of("1"), {}, output_dir=tmp_path)
+    assert score_responses(dataset_of("1"), {}, output_dir=tmp_path, overwrite=True).results[0]["status"] == "error"
 
 
 def test_run_is_not_replaced_by_the_scores_of_its_own_responses(tmp_path: Path) -> None:
-    score_responses(DATASET, {}, output_dir=tmp_path)
+    score_responses(dataset_of("1"), {}, output_dir=tmp_path)
     before = (tmp_path / "run.json").read_text()
-    with pytest.raises(RunFolderError, match="the responses lie in the folder itself"):
-        score_responses(DATASET, tmp_path / "responses.jsonl", output_dir=tmp_path, overwrite=True)
+    with pytest.raises(RunFolderError, match=r"the responses lie in the folder itself\. Score the run in place"):
+        score_responses(dataset_of("1"), tmp_path / "responses.jsonl", output_dir=tmp_path, overwrite=True)
     assert (tmp_path / "run.json").read_text() == before
 
 
-def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert score_responses(DATASET, {}).output_dir is None
-    assert not list(tmp_path.iterdir())
+def test_bad_input_leaves_an_earlier_run_as_it_is(tmp_path: Path) -> None:
+    score_responses(dataset_of("1"), responses_to("q0"), output_dir=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    bad: list[tuple[type[Exception], tuple[Any, ...], dict[str, Any]]] = [
+        (DatasetError, ("absent.yaml", {}), {}),
+        (DatasetError, (dataset_of("1") + dataset_of("1"), {}), {}),
+        (ResponsesError, (dataset_of("1"), [{"actual_answer": "x"}]), {}),
+        (ResponsesError, (dataset_of("1"), 3), {}),
+        (ConfigError, (dataset_of("1"), {}), {"config": {"absent": 1}}),
+    ]
+    for error, arguments, options in bad:
+        with pytest.raises(error):
+            score_responses(*arguments, output_dir=tmp_path, overwrite=True, **options)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# --- a run's folder, in place ----------------------------------------------------------------------------------------
+
+
+async def agent(question: str) -> str:
+    if question == "text 9":
+        raise ValueError("no")
+    return f"answer to {question}"
+
+
+@pytest.fixture
+def dataset_path(tmp_path: Path) -> Path:
+    path = tmp_path / "qa.yaml"
+    path.write_text(yaml.safe_dump(dataset_of("1", "1", "1")))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, dataset_path: Path) -> Path:
+    """Give the folder of a run whose agent took no steps."""
+    run_benchmark(agent, dataset_path, output_dir=tmp_path / "run", label="night", progress="off")
+    return tmp_path / "run"
+
+
+def test_mended_reference_changes_the_scores_and_nothing_else(folder: Path, dataset_path: Path) -> None:
+    before = record_in(folder)
+    responses = (folder / "responses.jsonl").read_bytes()
+    mended = dataset_of("1", "1", "1")
+    del mended[0]["questions"][0]["reference_steps"]
+    dataset_path.write_text(yaml.safe_dump(mended))
+    run = score_run(folder)
+    assert [result.get("steps_score") for result in run.results] == [None, 0.0, 0.0]
+    assert (folder / "responses.jsonl").read_bytes() == responses
+    assert yaml.safe_load((folder / "aggregates.yaml").read_text()) == run.aggregates
+    record = record_in(folder)
+    changed = {key for key in record if record[key] != before.get(key)}
+    assert changed <= {"dataset", "scored", "totals"}
+    assert record["dataset"]["sha256"] != before["dataset"]["sha256"]
+    assert run.warnings == []
+    assert run.stopped is None
+
+
+def test_other_config_is_used_and_kept(folder: Path) -> None:
+    score_run(folder, config={"repeats": {"threshold": 0.25}})
+    assert record_in(folder)["config"]["repeats"]["threshold"] == 0.25
+    score_run(folder)
+    assert record_in(folder)["config"]["repeats"]["threshold"] == 0.25
+
+
+def test_only_what_was_selected_is_scored(tmp_path: Path, dataset_path: Path) -> None:
+    run_benchmark(agent, dataset_path, output_dir=tmp_path / "run", question_ids=["q0", "q2"], progress="off")
+    run = score_run(tmp_path / "run")
+    assert [result["question_id"] for result in run.results] == ["q0", "q2"]
+    assert record_in(tmp_path / "run")["selection"] == {"question_ids": ["q0", "q2"]}
+
+
+def test_questions_that_were_left_out_stay_out(tmp_path: Path) -> None:
+    dataset = dataset_of(*"1" * 10)
+    dataset[0]["questions"].reverse()  # the one that fails comes first
+    run_benchmark(agent, dataset, output_dir=tmp_path, max_failures=0, max_concurrency=1, progress="off")
+    run = score_run(tmp_path, dataset=dataset)
+    assert [result["question_id"] for result in run.results] == ["q9"]
+    assert run.stopped is not None
+    assert (run.stopped["reason"], run.stopped["left_out"]) == ("max_failures", 9)
+
+
+def test_questions_without_a_recorded_response_stay_error_samples(tmp_path: Path) -> None:
+    score_responses(dataset_of("1", "1"), responses_to("q0"), output_dir=tmp_path)
+    run = score_run(tmp_path, dataset=dataset_of("1", "1", "1"))
+    assert [result["status"] for result in run.results] == ["success", "error", "error"]
+
+
+def test_repeats_stay(tmp_path: Path) -> None:
+    first = run_benchmark(agent, dataset_of("1", "1"), output_dir=tmp_path, repeats=3, progress="off")
+    again = score_run(tmp_path, dataset=dataset_of("1", "1"))
+    assert again.results == first.results
+    assert again.aggregates == first.aggregates
+
+
+def test_question_that_changed_or_went_is_told(folder: Path, dataset_path: Path) -> None:
+    dataset = dataset_of("1", "1")
+    dataset[0]["questions"][0]["question_text"] = "another text"
+    dataset_path.write_text(yaml.safe_dump(dataset))
+    run = score_run(folder)
+    assert [result["question_id"] for result in run.results] == ["q0", "q1"]
+    assert run.warnings == [
+        "1 question with another text than was asked: q0",
+        "1 question of the run no longer in the dataset: q2",
+    ]
+
+
+def test_torn_line_of_the_journal_is_told(folder: Path) -> None:
+    with (folder / "responses.jsonl").open("a") as file:
+        file.write('{"question_id": "q0", "actual_')
+    run = score_run(folder)
+    assert len(run.results) == 3
+    assert "responses.jsonl.torn" in run.warnings[0]
+
+
+def test_dataset_that_is_not_there_is_told(folder: Path, dataset_path: Path) -> None:
+    dataset_path.rename(dataset_path.with_name("moved.yaml"))
+    with pytest.raises(RunFolderError, match=r"the dataset .*qa\.yaml of this run is not there.*--dataset FILE"):
+        score_run(folder)
+    assert len(score_run(folder, dataset=dataset_path.with_name("moved.yaml")).results) == 3
+    assert record_in(folder)["dataset"]["path"].endswith("moved.yaml")
+
+
+def test_dataset_that_was_made_in_python_must_be_given(tmp_path: Path) -> None:
+    run_benchmark(agent, dataset_of("1"), output_dir=tmp_path, progress="off")
+    with pytest.raises(RunFolderError, match="names no file of the dataset"):
+        score_run(tmp_path)
+
+
+def test_folder_without_a_run_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="there is no such folder"):
+        score_run(tmp_path / "absent")
+    assert not (tmp_path / "absent").exists()
+    with pytest.raises(RunFolderError, match="the folder holds no run"):
+        score_run(tmp_path)
+
+
+def test_folder_that_is_in_use_is_refused(folder: Path) -> None:
+    with RunFolder(folder).lock(), pytest.raises(RunFolderError, match="works in this folder"):
+        score_run(folder)
+
+
+def test_bad_dataset_or_config_leaves_the_results_as_they_are(folder: Path, dataset_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ConfigError):
+        score_run(folder, config={"absent": 1})
+    dataset_path.write_text("- template_id: 3\n  questions: [x]\n")
+    with pytest.raises(DatasetError):
+        score_run(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_scored_run_goes_on_afterwards(folder: Path, dataset_path: Path) -> None:
+    asked: list[Any] = []
+    score_run(folder)
+    run = run_benchmark(agent, dataset_path, output_dir=folder, on_response=asked.append, progress="off")
+    assert len(run.results) == 3
+    assert not asked

@@ -1,0 +1,160 @@
+"""Taking up results one at a time, and giving their aggregates at any moment."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphrag_eval_lc.aggregation.figures import Figures, figures_of
+from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, STEP_METRICS, Sample, is_error
+from graphrag_eval_lc.aggregation.repeats import repeats_summary
+from graphrag_eval_lc.aggregation.samples import Samples
+from graphrag_eval_lc.aggregation.step_counts import StepCounts
+from graphrag_eval_lc.aggregation.totals import Totals
+from graphrag_eval_lc.config import ConfigSource, load_config
+
+
+class Aggregator:
+    """The aggregates of results that come one at a time, in any order; of each only its numbers are kept.
+
+    That is some 100 bytes a result, and its question id.
+
+    Args:
+        config: A path, a dict or an EvaluationConfig; None for the defaults.
+        template_ids: The order of ``per_template``; templates that are not named follow as they are first seen.
+
+    Example:
+        >>> aggregator = Aggregator()
+        >>> aggregator.add({"template_id": "t", "question_id": "q1", "status": "success", "steps_score": 0.5})
+        >>> aggregator.add({"template_id": "t", "question_id": "q2", "status": "success", "steps_score": 1.0})
+        >>> aggregator.running_mean("steps_score")
+        0.75
+        >>> aggregator.aggregates()["macro"]
+        {'steps_score': {'mean': 0.75}}
+    """
+
+    def __init__(self, config: ConfigSource = None, template_ids: Sequence[str] = ()) -> None:
+        settings = load_config(config)
+        self._includes_errors = settings.aggregates.errors == "include"
+        self._repeats = settings.repeats
+        self._template_ids = tuple(map(str, template_ids))
+        self._samples = Samples()
+        self._steps: defaultdict[str, StepCounts] = defaultdict(StepCounts)
+        self._totals = Totals()
+
+    def add(self, result: Sample) -> None:
+        """Take up one result."""
+        is_counted = self._includes_errors or not is_error(result)
+        self._samples.add(result, is_counted=is_counted)
+        if is_counted:
+            self._steps[str(result["template_id"])].add(result)
+        self._totals.add(result)
+
+    def running_mean(self, metric: str) -> float | None:
+        """Give the mean of a metric over the samples so far, at once; None where none has it.
+
+        It counts failed questions as the config says, and each repeat on its own. Another thread may ask while
+        results are added.
+        """
+        return self._samples.running_mean(metric)
+
+    def aggregates(self) -> dict[str, Any]:
+        """Give the aggregates of the results so far, as ``compute_aggregates`` does."""
+        figures = self._figures()
+        counts = self._counts()
+        all_steps = StepCounts()
+        for steps in self._steps.values():
+            all_steps.update(steps)
+        aggregates = {
+            "per_template": {
+                name: _summary(
+                    {key: numbers.get(name, 0) for key, numbers in counts.items()},
+                    {
+                        metric: known.per_template[name]
+                        for metric, known in figures.items()
+                        if name in known.per_template
+                    },
+                    self._steps.get(name, StepCounts()),
+                )
+                for name in self._template_order()
+            },
+            "micro": _summary(
+                {key: sum(numbers.values()) for key, numbers in counts.items()},
+                {metric: known.micro for metric, known in figures.items()},
+                all_steps,
+            ),
+            "macro": {metric: {"mean": known.macro} for metric, known in figures.items()},
+            "totals": self._totals.summary(),
+        }
+        if self._samples.repeats > 1:
+            aggregates["repeats"] = repeats_summary(self._samples, figures, self._repeats)
+        return aggregates
+
+    def _figures(self) -> dict[str, Figures]:
+        """Give the statistics of each metric that was measured."""
+        figures = {}
+        for metric in (*SAMPLE_METRICS, *STEP_METRICS):
+            values = self._samples.values_by_template(metric)
+            if values:
+                figures[metric] = figures_of(values, with_error=self._samples.repeats > 1)
+        return figures
+
+    def _counts(self) -> dict[str, Mapping[str, int]]:
+        """Give each number of samples or questions by template."""
+        samples = self._samples.sample_counts()
+        counts: dict[str, Mapping[str, int]] = {
+            "number_of_error_samples": {name: count for (name, failed), count in samples.items() if failed},
+            "number_of_success_samples": {name: count for (name, failed), count in samples.items() if not failed},
+        }
+        if self._samples.repeats > 1:
+            counts["number_of_questions"] = self._samples.question_counts()
+        return counts
+
+    def _template_order(self) -> Iterable[str]:
+        seen = dict.fromkeys(self._samples.template_ids())
+        return {name: None for name in self._template_ids if name in seen} | seen
+
+
+def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -> dict[str, Any]:
+    """Sum up the results of an evaluation.
+
+    Failed questions are left out of the statistics (``aggregates: {errors: include}`` counts their scores as 0) and
+    counted in ``number_of_error_samples``. What was not measured is absent, never 0.
+
+    Where questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
+    questions' means, so that each question counts once; ``number_of_questions`` says how many there are. The
+    numbers of samples and ``steps`` count every repeat. A question's mean is over its repeats that count; that of
+    a ``retrieval_…`` figure over all retrieval steps of these.
+
+    Args:
+        results: The results of ``run_evaluation``; they may come one at a time.
+        config: A path, a dict or an EvaluationConfig; None for the defaults.
+
+    Returns:
+        ``per_template`` (by template id, in the order of the results) and ``micro``: the two numbers of samples, each
+        metric with ``sum``, ``mean``, ``median``, ``min`` and ``max``, and ``steps`` with ``total``,
+        ``once_per_sample``, ``empty_results`` and ``errors`` by tool name. ``macro``: each metric's mean over the
+        templates' means. ``totals``: what all questions together spent, failed ones and failed attempts included.
+        ``repeats``, only with repeats: ``count``, ``metric``, ``threshold``, ``number_of_questions``,
+        ``number_of_unmeasured_questions``, ``pass@k`` and ``pass^k`` by k as a text ("1", "2", …), and ``metrics``
+        with each metric's ``mean`` and its ``standard_error`` clustered by template.
+
+    Example:
+        >>> compute_aggregates([{"template_id": "t", "status": "success", "steps_score": 0.5}])["macro"]
+        {'steps_score': {'mean': 0.5}}
+    """
+    aggregator = Aggregator(config)
+    for result in results:
+        aggregator.add(result)
+    return aggregator.aggregates()
+
+
+def _summary(
+    counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts
+) -> dict[str, Any]:
+    """Put the parts of a summary into graphrag-eval's order."""
+    summary: dict[str, Any] = dict(counts)
+    summary.update({metric: statistics[metric] for metric in SAMPLE_METRICS if metric in statistics})
+    if steps_summary := steps.summary():
+        summary["steps"] = steps_summary
+    summary.update({metric: statistics[metric] for metric in STEP_METRICS if metric in statistics})
+    return summary

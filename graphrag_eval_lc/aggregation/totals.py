@@ -1,0 +1,75 @@
+"""What a run spent, failed questions and failed attempts included."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphrag_eval_lc.aggregation.figures import exact_sum
+from graphrag_eval_lc.aggregation.measurements import SPENT_METRICS, Sample, number
+from graphrag_eval_lc.aggregation.numbers import Numbers
+
+_TOKEN_METRICS = ("input_tokens", "output_tokens", "total_tokens")
+
+
+class Totals:
+    """The sums over the results taken up so far.
+
+    A sample's figure is that of its response and of the failed attempts before it. Where nothing was asked of a
+    model, no tokens were spent. A model call that failed without a figure is not counted, as in a response's own
+    sums. Any other call of which the tokens are unknown makes the sample unmeasured.
+    """
+
+    def __init__(self) -> None:
+        self._number_of_samples = 0
+        self._number_of_failed_attempts = 0
+        self._spent = {metric: Numbers() for metric in SPENT_METRICS}
+        self._measured = dict.fromkeys(SPENT_METRICS, 0)
+        self._unmeasured = dict.fromkeys(SPENT_METRICS, 0)
+
+    def add(self, sample: Sample) -> None:
+        """Take up what a result spent."""
+        attempts = _failed_attempts(sample)
+        self._number_of_samples += 1
+        self._number_of_failed_attempts += len(attempts)
+        for metric in SPENT_METRICS:
+            self._add(metric, [sample, *attempts])
+
+    def summary(self) -> dict[str, Any]:
+        """Give the sums; one is absent where a sample lacks the figure, and the summary says how many do."""
+        summary: dict[str, Any] = {"number_of_samples": self._number_of_samples}
+        if self._number_of_failed_attempts:
+            summary["number_of_failed_attempts"] = self._number_of_failed_attempts
+        measured = [metric for metric in SPENT_METRICS if self._measured[metric]]
+        summary.update(
+            {metric: exact_sum(self._spent[metric].values()) for metric in measured if not self._unmeasured[metric]}
+        )
+        unmeasured = {metric: self._unmeasured[metric] for metric in measured if self._unmeasured[metric]}
+        if unmeasured:
+            summary["unmeasured_samples"] = unmeasured
+        return summary
+
+    def _add(self, metric: str, records: list[Mapping[str, Any]]) -> None:
+        """Add a sample's figure: its own record comes first, then its failed attempts."""
+        is_unmeasured = False
+        for index, record in enumerate(records):
+            value = number(record.get(metric))
+            if value is not None:
+                self._measured[metric] += 1
+                self._spent[metric].append(value)
+            elif metric not in _TOKEN_METRICS or not _asked_no_model(record, is_attempt=index > 0):
+                is_unmeasured = True
+        self._unmeasured[metric] += is_unmeasured
+
+
+def _failed_attempts(sample: Sample) -> list[Mapping[str, Any]]:
+    attempts = sample.get("failed_attempts")
+    return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
+
+
+def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
+    """Tell whether no model call answered; an attempt leaves an empty list of calls out, a response does not."""
+    calls = record.get("llm_calls", [] if is_attempt else None)
+    return isinstance(calls, list) and all(map(_failed_without_tokens, calls))
+
+
+def _failed_without_tokens(call: object) -> bool:
+    return isinstance(call, Mapping) and "error" in call and not any(metric in call for metric in _TOKEN_METRICS)

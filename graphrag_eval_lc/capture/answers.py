@@ -1,0 +1,35 @@
+"""The answer in what an agent or a caller's own function gives, where no callback told of it."""
+
+from typing import Any
+
+from graphrag_eval_lc.capture.messages import SeenMessages, answer_in
+from graphrag_eval_lc.capture.outputs import json_text, json_value, text_of
+
+
+def plain_answer(output: Any) -> str | None:
+    """Give bytes, a number or a truth value as the text of an answer; None for anything else.
+
+    Example:
+        >>> plain_answer(42), plain_answer(b"yes"), plain_answer({"a": 1})
+        ('42', 'yes', None)
+    """
+    if isinstance(output, bytes | bytearray | memoryview):
+        return str(json_value(output))
+    if isinstance(output, int | float):
+        return text_of(output)
+    return None
+
+
+def answer_of(output: Any) -> str | None:
+    """Give the answer in any output: a text, a state, a scalar; else the whole as JSON, and None for None.
+
+    Example:
+        >>> answer_of({"answer": "yes"}), answer_of(["a", 1])
+        ('yes', '["a", 1]')
+    """
+    if output is None:
+        return None
+    for answer in (answer_in(output, SeenMessages()), plain_answer(output)):
+        if answer is not None:
+            return answer
+    return json_text(json_value(output))

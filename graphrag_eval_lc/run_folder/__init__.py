@@ -1,0 +1,35 @@
+"""The files of one run: their names and format, and how they are written so that nothing is lost."""
+
+from graphrag_eval_lc.run_folder.atomic import write_yaml
+from graphrag_eval_lc.run_folder.folder import (
+    AGGREGATES_FILE,
+    FORMAT_VERSION,
+    RESPONSES_FILE,
+    RESULTS_FILE,
+    RUN_FILE,
+    RunFolder,
+)
+from graphrag_eval_lc.run_folder.folder_lock import FolderLock
+from graphrag_eval_lc.run_folder.journal import Journal, Summary
+from graphrag_eval_lc.run_folder.journal_lines import Key, iter_responses
+from graphrag_eval_lc.run_folder.record_text import json_text, yaml_text
+from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
+
+__all__ = [
+    "AGGREGATES_FILE",
+    "FORMAT_VERSION",
+    "RESPONSES_FILE",
+    "RESULTS_FILE",
+    "RUN_FILE",
+    "FolderLock",
+    "Journal",
+    "Key",
+    "ResultsFile",
+    "RunFolder",
+    "Summary",
+    "iter_responses",
+    "iter_results",
+    "json_text",
+    "write_yaml",
+    "yaml_text",
+]

@@ -1,0 +1,158 @@
+"""The folder of one run: its files, and what an earlier run left there."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.run_folder.atomic import replace_file, unfinished
+from graphrag_eval_lc.run_folder.file_problems import cannot_read, cannot_write
+from graphrag_eval_lc.run_folder.folder_lock import FolderLock
+from graphrag_eval_lc.run_folder.journal import Journal
+from graphrag_eval_lc.run_folder.journal_mending import torn_file
+from graphrag_eval_lc.run_folder.record_text import json_line, json_text, yaml_text
+from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
+
+FORMAT_VERSION = 1
+RUN_FILE = "run.json"
+RESPONSES_FILE = "responses.jsonl"
+RESULTS_FILE = "results.jsonl"
+AGGREGATES_FILE = "aggregates.yaml"
+
+# run.json goes last, so that no moment leaves responses of which nothing says what they answer.
+_FILES = (RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, RUN_FILE)
+
+_REPLACE = "pass --overwrite (overwrite=True) to replace that run"
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: The folder; it is made where it is missing.
+
+    Attributes:
+        path: The folder.
+
+    Raises:
+        RunFolderError: The folder cannot be made or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as problem:
+            raise cannot_write(self.path, problem) from problem
+
+    @cached_property
+    def earlier(self) -> dict[str, Any] | None:
+        """The run.json of the run that the folder held at the first look at this; None where it held none.
+
+        Raises:
+            RunFolderError: It cannot be read, comes from a newer version of this package, or is missing although
+                other files of a run are there.
+        """
+        path = self.path / RUN_FILE
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            self._refuse_files_without_run()
+            return None
+        except OSError as problem:
+            raise cannot_read(path, problem) from problem
+        except UnicodeDecodeError as problem:
+            raise _broken(path) from problem
+        return _checked_run(path, text)
+
+    def refuse_earlier(self) -> None:
+        """Refuse a folder that holds a run.
+
+        Raises:
+            RunFolderError: A file of a run is there.
+        """
+        if any((self.path / name).exists() for name in _FILES):
+            raise RunFolderError(
+                "the folder holds a run already", path=self.path, mend=f"Give another folder, or {_REPLACE}."
+            )
+
+    def clear(self) -> None:
+        """Remove the files of an earlier run and nothing else.
+
+        Raises:
+            RunFolderError: One cannot be removed.
+        """
+        results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
+        files = [collecting_file(results), torn_file(responses), *(unfinished(self.path / name) for name in _FILES)]
+        for path in (*files, *(self.path / name for name in _FILES)):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as problem:
+                raise cannot_write(path, problem) from problem
+        self.__dict__.pop("earlier", None)
+
+    def lock(self) -> FolderLock:
+        """Take the folder's lock, before anything in it is read or written."""
+        return FolderLock(self.path)
+
+    def journal(self) -> Journal:
+        """Open responses.jsonl: read what is there, and add a line as each response ends."""
+        return Journal(self.path / RESPONSES_FILE)
+
+    def results(self) -> ResultsFile:
+        """Begin results.jsonl anew, to which results are added as they end."""
+        return ResultsFile(self.path / RESULTS_FILE)
+
+    def write_run(self, run: Mapping[str, Any]) -> None:
+        """Write run.json: what ran, on what, and what it spent."""
+        record = {"format_version": FORMAT_VERSION, **run}
+        replace_file(self.path / RUN_FILE, [f"{json_text(record, indent=2)}\n".encode()])
+
+    def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Write responses.jsonl as a whole, for responses that were recorded elsewhere; one is held at a time."""
+        replace_file(self.path / RESPONSES_FILE, map(json_line, records))
+
+    def write_aggregates(self, aggregates: Mapping[str, Any]) -> None:
+        """Write aggregates.yaml."""
+        replace_file(self.path / AGGREGATES_FILE, [yaml_text(aggregates).encode("utf-8")])
+
+    def _refuse_files_without_run(self) -> None:
+        for name in _FILES:
+            path = self.path / name
+            if path.exists() and path.stat().st_size > 0:
+                raise RunFolderError(
+                    f"the folder holds {name} but no {RUN_FILE}, so nothing says which run it belongs to",
+                    path=self.path,
+                    mend=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
+                )
+
+
+def _checked_run(path: Path, text: str) -> dict[str, Any]:
+    try:
+        run = json_value(text)
+    except (ValueError, RecursionError) as problem:
+        raise _broken(path) from problem
+    version = run.get("format_version") if isinstance(run, dict) else None
+    if not isinstance(run, dict) or not isinstance(version, int):
+        raise _broken(path)
+    if version > FORMAT_VERSION:
+        raise RunFolderError(
+            f"the run has format version {version}, and this version of graphrag-eval-lc reads {FORMAT_VERSION}",
+            path=path,
+            mend="Update graphrag-eval-lc, or give another folder.",
+        )
+    return run
+
+
+def _broken(path: Path) -> RunFolderError:
+    return RunFolderError(
+        "the record of the earlier run cannot be read",
+        path=path,
+        mend=f"Mend the file, give another folder, or {_REPLACE}.",
+    )

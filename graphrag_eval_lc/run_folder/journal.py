@@ -1,0 +1,194 @@
+"""The journal of a run: its responses, one line each as they end, and what of an earlier session it holds."""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.run_folder.append_file import AppendFile
+from graphrag_eval_lc.run_folder.atomic import sync_folder
+from graphrag_eval_lc.run_folder.background_sync import BackgroundSync
+from graphrag_eval_lc.run_folder.file_problems import cannot_read, cannot_write
+from graphrag_eval_lc.run_folder.journal_lines import JournalLine, Key, journal_lines, key_of, record_in
+from graphrag_eval_lc.run_folder.journal_mending import end_last_line, set_aside
+from graphrag_eval_lc.run_folder.record_text import json_line
+
+_ERROR = 1
+_INTERRUPTED = 2
+
+
+class Summary(NamedTuple):
+    """What is known of a response without reading it again.
+
+    Attributes:
+        is_error: Whether the agent failed.
+        is_interrupted: Whether the run was stopped while the agent was at it.
+    """
+
+    is_error: bool
+    is_interrupted: bool
+
+
+class Journal:
+    """The responses of a run on disk, by question id and repeat (1 where a record has none).
+
+    Each record is given to the system as it is added and synced to the disk within 0.2 seconds. The last record of a
+    key counts. What an earlier session left is read when the journal is opened: a torn last line, and lines that
+    cannot be read, are moved to ``responses.jsonl.torn`` beside it. Memory holds where each record stands, not the
+    records.
+
+    Args:
+        path: The file; it is made where it is missing.
+
+    Attributes:
+        path: The file.
+        set_aside: A sentence for each line that could not be read, with where it is now.
+
+    Raises:
+        RunFolderError: The file cannot be opened, read or mended.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Journal(pathlib.Path(folder.name, "responses.jsonl")) as journal:
+        ...     journal.add({"question_id": "q1", "status": "success"})
+        ...     journal.read(("q1", 1))
+        {'question_id': 'q1', 'status': 'success'}
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.set_aside: list[str] = []
+        self._lock = threading.Lock()
+        # By repeat and question id: the place of the record in the file, times 4, and two flags. 50,000 take 5 MB.
+        self._places: dict[int, dict[str, int]] = {}
+        AppendFile(path).close()  # a file that cannot be written is told before anything is read
+        self._open_earlier()
+        self._file = AppendFile(path)
+        self._sync = BackgroundSync(self._file.descriptor)
+        sync_folder(path.parent)
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __contains__(self, key: Key) -> bool:
+        return self._place(key) is not None
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Add one record; safe from several threads at once.
+
+        Raises:
+            ValueError: The record has no question id, or its repeat is no whole number from 1.
+            RunFolderError: It cannot be written (the journal then stands as before), the file was removed, or what
+                was written could not be synced to the disk.
+        """
+        key = key_of(record)
+        if key is None:
+            raise ValueError("a record of the journal needs a question_id, and a repeat from 1 where it has one")
+        line = json_line(record)
+        with self._lock:
+            self._remember(key, record, self._file.append(line))
+            try:
+                self._sync.mark()
+            except OSError as problem:
+                raise cannot_write(self.path, problem) from problem
+
+    def keys(self) -> list[Key]:
+        """Give the keys, by repeat and then in the order in which they came."""
+        with self._lock:
+            return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
+
+    def summary(self, key: Key) -> Summary | None:
+        """Give what is known of the last record of a key; None where there is none."""
+        place = self._place(key)
+        return None if place is None else Summary(bool(place & _ERROR), bool(place & _INTERRUPTED))
+
+    def read(self, key: Key) -> dict[str, Any] | None:
+        """Read the last record of a key from the disk; None where there is none.
+
+        Raises:
+            RunFolderError: The file cannot be read, or was changed.
+        """
+        place = self._place(key)
+        return None if place is None else next(self._read([place >> 2]))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Read the last record of each key from the disk, one at a time, in their order in the file.
+
+        Raises:
+            RunFolderError: The file cannot be read, or was changed.
+        """
+        with self._lock:
+            offsets = sorted(place >> 2 for places in self._places.values() for place in places.values())
+        yield from self._read(offsets)
+
+    def close(self) -> None:
+        """Sync what is left and close the file; a second time does nothing.
+
+        Raises:
+            RunFolderError: What was written could not be synced to the disk.
+        """
+        try:
+            self._sync.close()
+        except OSError as problem:
+            raise cannot_write(self.path, problem) from problem
+        finally:
+            with self._lock:
+                self._file.close()
+
+    def _place(self, key: Key) -> int | None:
+        question_id, repeat = key
+        return self._places.get(repeat, {}).get(question_id)
+
+    def _open_earlier(self) -> None:
+        """Read what an earlier session left, and set aside what cannot be read."""
+        unreadable, good_length = self._scan()
+        if unreadable:
+            self.set_aside = set_aside(self.path, unreadable, good_length)
+            if unreadable[0].offset < good_length:  # lines in the middle are gone, and those behind them moved up
+                self._scan()
+        end_last_line(self.path)
+
+    def _scan(self) -> tuple[list[JournalLine], int]:
+        """Remember where the records stand; give the lines without one, and where the last record ends."""
+        self._places.clear()
+        unreadable: list[JournalLine] = []
+        good_length = 0
+        for line in journal_lines(self.path):
+            key = None if line.record is None else key_of(line.record)
+            if key is None or line.record is None:
+                unreadable.append(line)
+            else:
+                self._remember(key, line.record, line.offset)
+                good_length = line.offset + line.length
+        return unreadable, good_length
+
+    def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
+        is_error = record.get("status") == "error" or record.get("error") is not None
+        flags = is_error * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
+        question_id, repeat = key
+        self._places.setdefault(repeat, {})[question_id] = offset << 2 | flags
+
+    def _read(self, offsets: Iterable[int]) -> Iterator[dict[str, Any]]:
+        try:
+            with self.path.open("rb") as file:
+                for offset in offsets:
+                    file.seek(offset)
+                    record = record_in(file.readline())
+                    if record is None:
+                        raise RunFolderError(
+                            f"no record can be read at byte {offset}",
+                            path=self.path,
+                            mend="The file was changed while the run had it open: run again.",
+                        )
+                    yield record
+        except OSError as problem:
+            raise cannot_read(self.path, problem) from problem

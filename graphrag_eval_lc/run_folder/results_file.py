@@ -1,0 +1,139 @@
+"""The results of a run: written as they end, and put into the dataset's order at last, without any in memory."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.run_folder.append_file import AppendFile
+from graphrag_eval_lc.run_folder.atomic import replace_file
+from graphrag_eval_lc.run_folder.file_problems import cannot_read, cannot_write, removed
+from graphrag_eval_lc.run_folder.record_text import json_line
+
+_ABSENT = -1
+
+
+def collecting_file(results: Path) -> Path:
+    """Give the file that holds results in the order in which they end."""
+    return results.with_name(f"{results.name}.partial")
+
+
+class ResultsFile:
+    """Results on their way to results.jsonl; for one thread at a time.
+
+    Each is written to ``results.jsonl.partial`` as it is added; ``finish`` puts them in order. Without ``finish``
+    that file stays as it is, until results are collected anew.
+
+    Args:
+        path: The file results.jsonl; one of an earlier run is replaced only by ``finish``.
+
+    Raises:
+        RunFolderError: The file cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name, "results.jsonl")
+        >>> with ResultsFile(path) as results:
+        ...     results.add(1, {"question_id": "q2"})
+        ...     results.add(0, {"question_id": "q1"})
+        ...     results.finish()
+        >>> [result["question_id"] for result in iter_results(path)]
+        ['q1', 'q2']
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._collecting = collecting_file(path)
+        self._file = AppendFile(self._collecting, empty=True)
+        self._offsets = array("q")
+        self._lengths = array("q")
+
+    def __enter__(self) -> "ResultsFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add(self, position: int, result: Mapping[str, Any]) -> None:
+        """Add one result; a second one at the same position takes the place of the first.
+
+        Args:
+            position: Its place in the dataset's order, from 0.
+            result: The result.
+
+        Raises:
+            RunFolderError: It cannot be written, or the file was removed.
+        """
+        line = json_line(result)
+        offset = self._file.append(line)
+        missing = position + 1 - len(self._offsets)
+        if missing > 0:
+            self._offsets.extend([_ABSENT] * missing)
+            self._lengths.extend([0] * missing)
+        self._offsets[position], self._lengths[position] = offset, len(line)
+
+    def finish(self) -> None:
+        """Write results.jsonl in order; positions without a result are left out.
+
+        Raises:
+            RunFolderError: It cannot be written; an earlier results.jsonl and what was collected still stand then.
+        """
+        self.close()
+        replace_file(self._path, self._lines())
+        try:
+            self._collecting.unlink(missing_ok=True)
+        except OSError as problem:
+            raise cannot_write(self._collecting, problem) from problem
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        self._file.close()
+
+    def _lines(self) -> Iterator[bytes]:
+        with self._collecting.open("rb") as file:
+            for offset, length in zip(self._offsets, self._lengths, strict=True):
+                if offset != _ABSENT:
+                    file.seek(offset)
+                    line = file.read(length)
+                    if len(line) < length:
+                        raise removed(self._collecting)
+                    yield line
+
+
+def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Read a file of results line by line; blank lines are passed over.
+
+    Raises:
+        RunFolderError: The file cannot be read, or a line of it is no result.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.isspace():
+                    yield _result_in(line, path, number)
+    except OSError as problem:
+        raise cannot_read(path, problem) from problem
+
+
+def _result_in(line: bytes, path: str | PathLike[str], number: int) -> dict[str, Any]:
+    try:
+        result = json_value(line.decode("utf-8"))
+    except (ValueError, RecursionError) as problem:
+        raise _no_result(path, number) from problem
+    if not isinstance(result, dict):
+        raise _no_result(path, number)
+    return result
+
+
+def _no_result(path: str | PathLike[str], number: int) -> RunFolderError:
+    return RunFolderError(
+        "this line is no result", path=path, line=number, mend="Score the responses of this run again."
+    )

@@ -1,0 +1,229 @@
+"""One attempt: asking an agent one question, within its time, and capturing what it did."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import run_in_executor
+
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.answers import answer_of, plain_answer
+from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.runner.agents import Agent
+from graphrag_eval_lc.runner.retrying import error_text
+
+_CANCELLING_SEC = 2.0
+_NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
+
+
+class QuestionTimeoutError(TimeoutError):
+    """An agent did not answer in time."""
+
+    is_question_timeout = True  # not worth a retry
+
+
+class RunInterruptedError(Exception):
+    """The run was stopped while an agent was at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one attempt gave.
+
+    Attributes:
+        response: With the steps, tokens and time up to the end or the error.
+        error: Why it failed; None where it did not.
+    """
+
+    response: Response
+    error: BaseException | None
+
+
+@dataclass(slots=True)
+class AgentCall:
+    """How an agent is asked.
+
+    Attributes:
+        agent: The agent.
+        input_fn: Makes its input from a question; None for its default.
+        answer_fn: Makes the answer from its output; None for the default.
+        agent_config: What its config has beside the handler.
+        capture: The options of the handler.
+        timeout: Seconds that one attempt may take; None for no limit.
+        use_threads: Whether it is asked through ``invoke`` in a thread, as its asynchronous path does not work.
+    """
+
+    agent: Agent
+    input_fn: Callable[[Question], Any] | None = None
+    answer_fn: Callable[[Any], Any] | None = None
+    agent_config: Mapping[str, Any] = field(default_factory=dict)
+    capture: CaptureKeywords = field(default_factory=CaptureKeywords)
+    timeout: float | None = None
+    use_threads: bool = False
+    _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+    async def aattempt(self, question: Question, thread_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
+        """Ask a question once. No exception of the agent leaves this function.
+
+        Args:
+            question: The question.
+            thread_id: The thread for an agent with a checkpointer; each attempt needs one of its own.
+            abandoned: Done when the attempt is to be given up.
+        """
+        in_thread = self.use_threads
+        attempt = await self._aattempt(question, thread_id, abandoned, in_thread)
+        if in_thread or not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
+            return attempt
+        # A graph with a synchronous checkpointer refuses so; but so may an agent that cannot answer this question.
+        another = await self._aattempt(question, thread_id, abandoned, in_thread=True)
+        if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
+            return attempt  # its synchronous path does not exist
+        self.use_threads |= another.error is None or not _did_nothing(another)
+        return another
+
+    async def _aattempt(
+        self, question: Question, thread_id: str, abandoned: "asyncio.Future[None]", in_thread: bool
+    ) -> Attempt:
+        handler = GraphRAGEvalCallbackHandler(**self.capture)
+        started = time.perf_counter()
+        output: Any = None
+        error: BaseException | None = None
+        try:
+            given = self._input(question)
+        except (Exception, SystemExit) as problem:
+            error = problem
+        else:
+            config = self._config(question, thread_id, handler)
+            output, error = await self._output(given, config, abandoned, in_thread)
+        response = self._response(handler, question, output, error, time.perf_counter() - started)
+        if error is None and self.answer_fn is not None:
+            try:
+                response["actual_answer"] = answer_of(self.answer_fn(output))
+            except (Exception, SystemExit) as problem:
+                response.pop("actual_answer", None)
+                error = problem
+        if error is not None:
+            response = _failed(response, error_text(error))
+        elif response.get("status") == "error" and "error" in response:
+            response["error"] = masked_text(response["error"])
+        return Attempt(response, error)
+
+    def _input(self, question: Question) -> Any:
+        if self.input_fn is not None:
+            return self.input_fn(question)
+        return self.agent.input_for(question["question_text"])
+
+    def _config(self, question: Question, thread_id: str, handler: GraphRAGEvalCallbackHandler) -> RunnableConfig:
+        config = dict(self.agent_config)
+        config["callbacks"] = _with_handler(config.get("callbacks"), handler)
+        config["metadata"] = {**(config.get("metadata") or {}), "question_id": question["id"]}
+        config["configurable"] = {**(config.get("configurable") or {}), "thread_id": thread_id}
+        return cast("RunnableConfig", config)
+
+    async def _output(
+        self, given: Any, config: RunnableConfig, abandoned: "asyncio.Future[None]", in_thread: bool
+    ) -> tuple[Any, BaseException | None]:
+        task = asyncio.create_task(self._invoke(given, config, in_thread))
+        try:
+            ends: set[asyncio.Future[Any]] = {task, abandoned}
+            await asyncio.wait(ends, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if task.done():
+            return task.result()
+        await self._give_up(task)
+        if abandoned.done():
+            return None, RunInterruptedError("the run was stopped before the agent answered")
+        return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout")
+
+    async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
+        """Give the output or the error; a task that raised SystemExit itself would end the event loop."""
+        runnable = self.agent.runnable
+        try:
+            if in_thread:
+                return await run_in_executor(None, runnable.invoke, given, config), None
+            return await runnable.ainvoke(given, config), None
+        except BaseException as problem:
+            return None, problem
+
+    async def _give_up(self, task: "asyncio.Task[Any]") -> None:
+        """Cancel an attempt, and wait no longer than a moment for its end."""
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CANCELLING_SEC)
+        if not task.done():
+            self._given_up.add(task)
+            task.add_done_callback(self._given_up.discard)
+
+    def _response(
+        self,
+        handler: GraphRAGEvalCallbackHandler,
+        question: Question,
+        output: Any,
+        error: BaseException | None,
+        elapsed_sec: float,
+    ) -> Response:
+        identifier = str(question["id"])
+        try:
+            response = handler.response(identifier)
+        except CaptureError:  # no run was told of
+            response = Response(question_id=identifier, question_text=question["question_text"], status="success")
+            response["actual_steps"] = []
+            response["elapsed_sec"] = elapsed_sec
+            if error is None:
+                response["actual_answer"] = answer_of(output)
+                response["capture_warnings"] = [_NO_EVENTS]
+        else:
+            response["question_text"] = question["question_text"]
+        if error is None and response.get("actual_answer") is None:
+            answer = self._answer(output)
+            if answer is not None:
+                response["actual_answer"] = answer
+        for call in response.get("llm_calls") or ():
+            if "error" in call:
+                call["error"] = masked_text(call["error"])
+        return response
+
+    def _answer(self, output: Any) -> str | None:
+        """Give the answer in an output that the handler takes for none: what a function gives is its answer."""
+        if isinstance(output, Mapping):
+            for key in ("answer", "output"):
+                if output.get(key) is not None:
+                    return answer_of(output[key])
+            if "messages" in output:
+                return None
+        return answer_of(output) if self.agent.is_function else plain_answer(output)
+
+
+def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
+    """Give callbacks with one more handler; what was passed in stays as it is."""
+    if callbacks is None:
+        return [handler]
+    if isinstance(callbacks, list):
+        return [*callbacks, handler]
+    own = callbacks.copy()  # a callback manager
+    own.add_handler(handler, inherit=True)
+    return own
+
+
+def _failed(response: Response, error: str) -> Response:
+    """Give a response with its error, which stands where people look for it, behind the status."""
+    failed: dict[str, Any] = {}
+    for key, value in response.items():
+        if key not in ("status", "error"):
+            failed[key] = value
+        if key == "question_text":
+            failed |= {"status": "error", "error": error}
+    return cast("Response", failed)
+
+
+def _did_nothing(attempt: Attempt) -> bool:
+    """Tell whether an agent neither took a step nor asked a model."""
+    return not attempt.response.get("actual_steps") and not attempt.response.get("llm_calls")

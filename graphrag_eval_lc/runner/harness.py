@@ -1,0 +1,235 @@
+"""The samples of a run on their way through the agent: several at a time, again where it is worth it, none lost."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, cast
+
+from graphrag_eval_lc.records import Response
+from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, RunInterruptedError
+from graphrag_eval_lc.runner.budget import Budget, Verdict
+from graphrag_eval_lc.runner.concurrency import ConcurrencyLimit
+from graphrag_eval_lc.runner.events import EventKind, Observer, RunEvent
+from graphrag_eval_lc.runner.failed_attempts import failed_attempt, seconds_spent, tokens_spent
+from graphrag_eval_lc.runner.options import BenchmarkOptions
+from graphrag_eval_lc.runner.retrying import is_rate_limit, retry_after_of
+from graphrag_eval_lc.runner.samples import Sample
+from graphrag_eval_lc.runner.stopping import StopSignal
+
+
+class Harness:
+    """Asks the samples of one session of a run.
+
+    Args:
+        call: How the agent is asked.
+        options: The options of the run.
+        thread_prefix: The beginning of the thread ids of this session, unlike that of any other.
+        total: The number of samples of the whole run.
+        stop: Ends the session before its time.
+        budget: What the run may spend.
+        tell: Told what happens.
+        earlier_attempts: Gives the attempts of earlier sessions for a sample, which its response keeps.
+        take: Given each response as it ends; it may wait.
+    """
+
+    def __init__(
+        self,
+        call: AgentCall,
+        options: BenchmarkOptions,
+        *,
+        thread_prefix: str,
+        total: int,
+        stop: StopSignal,
+        budget: Budget,
+        tell: Observer,
+        earlier_attempts: Callable[[Sample], list[dict[str, Any]]],
+        take: Callable[[Sample, Response], Any],
+    ) -> None:
+        self._call = call
+        self._options = options
+        self._thread_prefix = thread_prefix
+        self._total = total
+        self._stop = stop
+        self._budget = budget
+        self._tell = tell
+        self._earlier_attempts = earlier_attempts
+        self._take = take
+        self._waiting: deque[Sample] = deque()
+        self._asking = 0
+        self._errors = 0
+        self._some_end = asyncio.Event()
+        self._places = ConcurrencyLimit(
+            options.max_concurrency,
+            options.requests_per_minute,
+            lambda limit, reason: self._event("limit_changed", limit=limit, reason=reason),
+        )
+
+    async def arun(self, samples: Sequence[Sample]) -> int:
+        """Ask samples, and give the number of those that were left out since the run was stopped."""
+        self._waiting = deque(samples)
+        self._stop.bind(self._stopping)
+        timers = [asyncio.create_task(self._watch_time())]
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self._options.max_concurrency, len(samples))):
+                    workers.create_task(self._work())
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None  # a file cannot be written, or a caller's function failed: one says it
+        finally:
+            for timer in timers:
+                timer.cancel()
+        return len(self._waiting)
+
+    async def _work(self) -> None:
+        while await self._may_start():  # before a place is taken, which a retry may need meanwhile
+            epoch = await self._places.take_place(self._stop)
+            if epoch is None:
+                return
+            if not self._waiting or self._budget.verdict(self._asking) is not Verdict.GO:  # another one was quicker
+                self._places.leave()
+                continue
+            sample = self._waiting.popleft()
+            earlier = self._earlier_attempts(sample)
+            self._asking += 1
+            try:
+                response = await self._ask(sample, epoch, earlier)
+            finally:
+                self._asking -= 1
+                self._some_end.set()
+            await self._ended(sample, response, len(earlier))
+
+    async def _may_start(self) -> bool:
+        """Tell whether there is another sample to ask, after a wait for those in flight where the budget wants it."""
+        while self._waiting and self._stop.reason is None:
+            verdict = self._budget.verdict(self._asking)
+            if verdict is Verdict.GO:
+                return True
+            if verdict is Verdict.END and self._budget.reason is not None:
+                self._stop.request(self._budget.reason, self._budget.message)
+                return False
+            self._some_end.clear()
+            await self._some_end.wait()
+        return False
+
+    async def _ask(self, sample: Sample, epoch: int | None, earlier: list[dict[str, Any]]) -> Response:
+        """Ask one sample until it is answered, is not worth another attempt, or the run stops.
+
+        Args:
+            sample: The sample.
+            epoch: That of the place that is taken for its first attempt.
+            earlier: The attempts of earlier sessions.
+        """
+        for number in count(1):
+            try:
+                attempt = await self._attempt(sample, number)
+            finally:
+                self._places.leave()
+            if self._stop.is_at_once:
+                raise KeyboardInterrupt(self._stop.message)  # perhaps it hit the agent, which took it for its own
+            if attempt.error is None:
+                self._places.went_well()
+                return self._complete(sample, attempt.response, earlier)
+            wait = self._wait_after(attempt, number, epoch)
+            self._tell_failed(sample, attempt, number, wait)
+            if wait is None and not isinstance(attempt.error, RunInterruptedError):
+                return self._complete(sample, attempt.response, earlier)
+            if wait is None or await self._stop.sleep(wait):
+                break
+            epoch = await self._places.take_place(self._stop)
+            if epoch is None:
+                break
+            earlier = [*earlier, failed_attempt(attempt.response)]
+        return self._complete(sample, attempt.response, earlier, is_interrupted=True)
+
+    async def _attempt(self, sample: Sample, number: int) -> Attempt:
+        self._event_of("attempt_started", sample, attempt=number)
+        thread_id = f"{self._thread_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
+        return await self._call.aattempt(sample.question, thread_id, self._stop.abandoned)
+
+    def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
+        error = attempt.error
+        if error is None or isinstance(error, RunInterruptedError):
+            return None
+        if is_rate_limit(error):
+            retry_after = retry_after_of(error)
+            longest = self._options.retry.longest_retry_after
+            self._places.was_limited(epoch, retry_after if retry_after is None or retry_after <= longest else None)
+        return self._options.retry.wait_before_retry(number, error)
+
+    def _complete(
+        self, sample: Sample, response: Response, earlier: list[dict[str, Any]], *, is_interrupted: bool = False
+    ) -> Response:
+        """Give the response as it is kept: with its repeat, the attempts before it, and whether it was cut off."""
+        complete: dict[str, Any] = {"question_id": sample.key[0]}
+        if self._options.repeats > 1:
+            complete["repeat"] = sample.repeat
+        complete |= response
+        if is_interrupted:
+            complete |= {"status": "error", "interrupted": True}
+        if earlier:
+            complete["failed_attempts"] = earlier
+        return cast("Response", complete)
+
+    async def _ended(self, sample: Sample, response: Response, earlier: int) -> None:
+        """Tell and hand on a response, of whose failed attempts so many are of earlier sessions."""
+        attempts = cast("dict[str, Any]", response).get("failed_attempts", [])
+        own = {**response, "failed_attempts": attempts[earlier:]}
+        self._budget.spend(tokens_spent(own), seconds_spent(own))
+        is_error = response.get("status") == "error"
+        self._event_of(
+            "response_ended",
+            sample,
+            status="error" if is_error else "success",
+            error=response.get("error"),
+            attempts=1 + len(attempts),
+            elapsed_sec=seconds_spent(response),
+            total_tokens=tokens_spent(response),
+            steps=len(response.get("actual_steps") or ()),
+        )
+        waiting = self._take(sample, response)
+        if waiting is not None:
+            await waiting
+        if is_error and not cast("dict[str, Any]", response).get("interrupted"):
+            self._errors += 1
+            limit = self._options.failure_limit
+            if limit is not None and limit.is_passed(errors=self._errors, total=self._total):
+                failed = f"{self._errors} {'question' if self._errors == 1 else 'questions'} failed"
+                self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
+
+    def _stopping(self) -> None:
+        """Note that the run stops: nobody waits for a place any longer, and those in flight have a time to end."""
+        in_flight = self._places.in_flight
+        message = f"Stopping ({self._stop.message}): {in_flight or 'nothing'} in flight"
+        if self._stop.reason == "interrupted" and in_flight:
+            message += f" may take {self._options.grace:g} s to end; once more stops at once"
+        self._places.wake_all()
+        self._some_end.set()
+        if self._stop.reason == "interrupted":
+            asyncio.get_running_loop().call_later(self._options.grace, self._stop.abandon)
+        self._event("run_stopping", reason=self._stop.reason, message=message, in_flight=in_flight)  # which may fail
+
+    async def _watch_time(self) -> None:
+        """End the run when its time is over."""
+        seconds = self._budget.seconds_left
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+            self._stop.request("max_time", f"the time of {self._options.max_time:g} s is over")
+            self._stop.abandon()
+
+    def _tell_failed(self, sample: Sample, attempt: Attempt, number: int, wait: float | None) -> None:
+        self._event_of(
+            "attempt_failed",
+            sample,
+            attempt=number,
+            error=attempt.response.get("error"),
+            retry_in_sec=wait,
+            elapsed_sec=attempt.response.get("elapsed_sec"),
+        )
+
+    def _event_of(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
+        repeat = sample.repeat if self._options.repeats > 1 else None
+        self._tell(RunEvent(kind, {"question_id": sample.key[0], "repeat": repeat, **fields}))
+
+    def _event(self, kind: EventKind, **fields: Any) -> None:
+        self._tell(RunEvent(kind, fields))

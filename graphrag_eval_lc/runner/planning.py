@@ -1,0 +1,52 @@
+"""What a run would ask, without asking it."""
+
+from contextlib import ExitStack
+from typing import Any, Unpack
+
+from graphrag_eval_lc.dataset import DatasetSource, templates_of
+from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.run_folder import RunFolder
+from graphrag_eval_lc.runner.agents import aload_agent
+from graphrag_eval_lc.runner.options import BenchmarkKeywords, checked_options
+from graphrag_eval_lc.runner.resuming import changed_questions, refuse_changes
+from graphrag_eval_lc.runner.run_record import begun_record
+from graphrag_eval_lc.runner.samples import RunPlan, planned, samples_of
+
+
+def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> RunPlan:
+    """Give what ``run_benchmark`` would ask with the same arguments; the agent is loaded and asked nothing.
+
+    A folder that does not exist is not made.
+
+    Raises:
+        GraphRAGEvalError: What ``run_benchmark`` would raise before it asks.
+
+    Example:
+        >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+        >>> [sample.key for sample in plan_benchmark(lambda question: "2", dataset, repeats=2).to_ask]
+        [('q1', 1), ('q1', 2)]
+    """
+    checked = checked_options(options)
+    templates = templates_of(dataset)
+    questions = checked.selection.apply(templates)
+    run_sync(lambda: aload_agent(agent, has_input_fn=checked.input_fn is not None))
+    new = planned(samples_of(questions, checked.repeats), None, retry_errors=checked.retry_errors)
+    if checked.output_dir is None or checked.overwrite or not checked.output_dir.exists():
+        return new
+    folder = RunFolder(checked.output_dir)
+    with ExitStack() as stack:
+        stack.enter_context(folder.lock())
+        earlier = folder.earlier
+        if earlier is None:
+            return new
+        questions = checked.selection_in(earlier).apply(templates)
+        now = begun_record(agent, dataset, templates, questions, checked).as_dict()
+        if not checked.force:
+            refuse_changes(earlier, now, folder.path)
+        journal = stack.enter_context(folder.journal())
+        return planned(
+            samples_of(questions, checked.repeats),
+            journal,
+            retry_errors=checked.retry_errors,
+            changed=changed_questions(earlier, now),
+        )

@@ -1,0 +1,204 @@
+"""One session of a run: from what is still to be asked to the files of the run."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any, cast
+
+from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.run_folder import Journal, RunFolder
+from graphrag_eval_lc.runner.agents import Agent
+from graphrag_eval_lc.runner.attempts import AgentCall
+from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.runner.budget import Budget
+from graphrag_eval_lc.runner.events import EventKind, Observer, RunEvent
+from graphrag_eval_lc.runner.failed_attempts import attempts_in, tokens_spent
+from graphrag_eval_lc.runner.harness import Harness
+from graphrag_eval_lc.runner.options import BenchmarkOptions
+from graphrag_eval_lc.runner.resuming import changed_questions, refuse_changes
+from graphrag_eval_lc.runner.run_record import RunRecord
+from graphrag_eval_lc.runner.samples import RunPlan, Sample, planned, samples_of
+from graphrag_eval_lc.runner.scores import Scores, ScoringThread
+from graphrag_eval_lc.runner.stopping import StopSignal
+
+# Responses that wait for their scores, for each place: enough that the agents never wait for a single large one.
+_ROOM_PER_PLACE = 4
+
+
+class RunSession:
+    """A run from its start or its resumption to its end.
+
+    Args:
+        options: The options of the run.
+        questions: Those that are selected, with their templates, in the dataset's order.
+        folder: The run's folder, locked; None keeps all in memory.
+        observers: Who is told what happens.
+        record: What run.json is to say.
+        stop: Ends the session before its time.
+    """
+
+    def __init__(
+        self,
+        options: BenchmarkOptions,
+        questions: Sequence[tuple[Template, Question]],
+        folder: RunFolder | None,
+        observers: Sequence[Observer],
+        record: RunRecord,
+        stop: StopSignal,
+    ) -> None:
+        self._options = options
+        self._questions = questions
+        self._folder = folder
+        self._observers = observers
+        self._record = record
+        self._stop = stop
+        self._warnings: list[str] = []
+        self._journal: Journal | None = None
+        self._changed: frozenset[str] = frozenset()
+        self._kept: dict[int, Response] = {}
+        self._budget = Budget(options.max_tokens, options.max_time)
+
+    def warn(self, *messages: str) -> None:
+        """Note what is to be known of the run, and tell it at once."""
+        for message in messages:
+            self._warnings.append(message)
+            self._event("warning", message=message)
+
+    async def arun(self, agent: Agent, template_ids: Sequence[str]) -> BenchmarkRun:
+        """Ask what is not answered yet, score everything, and write the files.
+
+        Args:
+            agent: The agent.
+            template_ids: The templates in the dataset's order.
+        """
+        with contextlib.ExitStack() as stack:
+            plan = self._begin(stack)
+            file = None if self._folder is None else stack.enter_context(self._folder.results())
+            scores = Scores(
+                self._options.config, template_ids, repeats=self._options.repeats, file=file, tell=self._tell
+            )
+            left_out = await self._ask(plan, agent, scores)
+            loop = asyncio.get_running_loop()
+            aggregates = await loop.run_in_executor(None, scores.finish)
+        stopped = None
+        if self._stop.reason is not None:
+            stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
+        return self._end(scores, aggregates, stopped)
+
+    def _begin(self, stack: contextlib.ExitStack) -> RunPlan:
+        """Open the folder's run, or begin it, and give what is to be asked."""
+        if self._folder is not None:
+            earlier = self._folder.earlier
+            if earlier is not None:
+                self._changed = changed_questions(earlier, self._record.as_dict())
+                if not self._options.force:
+                    refuse_changes(earlier, self._record.as_dict(), self._folder.path)
+                self._record = self._record.resuming(earlier)
+            self._folder.write_run(self._record.as_dict())
+            self._journal = stack.enter_context(self._folder.journal())
+            self.warn(*self._journal.set_aside)
+        samples = samples_of(self._questions, self._options.repeats)
+        plan = planned(samples, self._journal, retry_errors=self._options.retry_errors, changed=self._changed)
+        self._event(
+            "run_started",
+            total=plan.total,
+            done=len(plan.done),
+            errors=plan.errors,
+            max_concurrency=self._options.max_concurrency,
+            run_id=self._record.run_id,
+            label=self._record.described.get("label"),
+            output_dir=str(self._folder.path) if self._folder else None,
+        )
+        return plan
+
+    async def _ask(self, plan: RunPlan, agent: Agent, scores: Scores) -> int:
+        """Ask what is to be asked while what is done is scored; give the number of samples left out."""
+        scoring = ScoringThread(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
+        options = self._options
+
+        async def take(sample: Sample, response: Response) -> None:
+            if self._journal is None:
+                self._kept[sample.position] = response
+            else:
+                self._journal.add(response)
+            if options.on_response is not None:
+                options.on_response(response)
+            await scoring.aadd(sample, response)
+
+        call = AgentCall(
+            agent, options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout
+        )
+        harness = Harness(
+            call,
+            options,
+            thread_prefix=f"{self._record.run_id}/{len(self._record.earlier_sessions) + 1}",
+            total=plan.total,
+            stop=self._stop,
+            budget=self._budget,
+            tell=self._tell,
+            earlier_attempts=self._earlier_attempts,
+            take=take,
+        )
+        rescoring = asyncio.create_task(self._score_done(plan.done, scoring))
+        try:
+            if options.max_tokens is not None:  # what was spent already counts
+                await rescoring
+                for sample in plan.to_ask:
+                    self._spend_earlier(sample)
+            left_out = await harness.arun(plan.to_ask)
+            await rescoring
+        finally:
+            rescoring.cancel()
+            await asyncio.get_running_loop().run_in_executor(None, scoring.close)
+        return left_out
+
+    async def _score_done(self, done: Sequence[Sample], scoring: ScoringThread) -> None:
+        """Score what earlier sessions answered: references and the configuration may have changed."""
+        for sample in done:
+            response = None if self._journal is None else self._journal.read(sample.key)
+            if response is not None:
+                self._budget.spend(tokens_spent(response), None)
+                await scoring.aadd(sample, cast("Response", response))
+                await asyncio.sleep(0)
+
+    def _earlier_attempts(self, sample: Sample) -> list[dict[str, Any]]:
+        if self._journal is None or sample.key[0] in self._changed:  # the answer to another text is no attempt
+            return []
+        response = self._journal.read(sample.key)
+        return [] if response is None else attempts_in(response)
+
+    def _spend_earlier(self, sample: Sample) -> None:
+        response = None if self._journal is None else self._journal.read(sample.key)
+        if response is not None:
+            self._budget.spend(tokens_spent(response), None)
+
+    def _end(self, scores: Scores, aggregates: dict[str, Any], stopped: dict[str, Any] | None) -> BenchmarkRun:
+        record = self._record.end(aggregates["totals"], stopped)
+        if self._folder is not None:
+            self._folder.write_aggregates(aggregates)
+            self._folder.write_run(record.as_dict())
+        micro = aggregates["micro"]
+        errors = micro["number_of_error_samples"]
+        self._event(
+            "run_ended",
+            total=errors + micro["number_of_success_samples"] + (stopped["left_out"] if stopped else 0),
+            done=errors + micro["number_of_success_samples"],
+            errors=errors,
+            elapsed_sec=record.session.elapsed_sec,
+            left_out=stopped["left_out"] if stopped else 0,
+        )
+        return BenchmarkRun(
+            aggregates,
+            output_dir=self._folder.path if self._folder else None,
+            responses=None if self._folder else [response for _, response in sorted(self._kept.items())],
+            results=None if self._folder else scores.kept(),
+            stopped=stopped,
+            warnings=self._warnings,
+        )
+
+    def _event(self, kind: EventKind, **fields: Any) -> None:
+        self._tell(RunEvent(kind, fields))
+
+    def _tell(self, event: RunEvent) -> None:
+        for observer in self._observers:
+            observer(event)

@@ -1,0 +1,194 @@
+"""Runs as processes of their own, which can be killed: their command line, what they asked and what they wrote."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+_MAIN = "from graphrag_eval_lc.cli import main; main()"
+_LONGEST_SEC = 90.0
+
+# The agents of these tests note each attempt before anything else: question id, repeat and attempt.
+_HEADER = """
+import asyncio, os, time
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+def note(config):
+    descriptor = os.open(os.environ["ASKED_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, ("/".join(config["configurable"]["thread_id"].split("/")[2:]) + "\\n").encode())
+    os.close(descriptor)
+
+def graph_of(node):
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", node)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    return builder.compile()
+"""
+
+Key = tuple[str, int]
+
+
+class RunOnDisk:
+    """A run through the real command line: its dataset, its agent, its folder, and a file of what was asked.
+
+    Args:
+        folder: An empty folder for all of it.
+        agent: The Python source of an agent called ``graph``; ``note(config)`` and ``graph_of(node)`` are there.
+        questions: How many questions the dataset has, in templates of 20.
+    """
+
+    def __init__(self, folder: Path, agent: str, questions: int) -> None:
+        self.folder = folder
+        self.output = folder / "run"
+        self.journal = self.output / "responses.jsonl"
+        self.ids = [f"q{number:03}" for number in range(questions)]
+        self._asked_file = folder / "asked.txt"
+        self._agent, self._dataset = folder / "agent.py", folder / "dataset.json"
+        self._agent.write_text(_HEADER + agent, encoding="utf-8")
+        self._dataset.write_text(json.dumps(_templates(self.ids)), encoding="utf-8")
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def command(self, *options: str) -> list[str]:
+        """Give the arguments of the command."""
+        agent = f"{self._agent}:graph"
+        return ["run", str(self._dataset), "--agent", agent, "--output", str(self.output), "--quiet", *options]
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        before: Callable[[], None] | None = None,
+        stdin: int = subprocess.DEVNULL,
+    ) -> "subprocess.Popen[str]":
+        """Start a process; ``before`` is called in it first."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, *arguments],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, "ASKED_FILE": str(self._asked_file), "PYTHONWARNINGS": "ignore"},
+            preexec_fn=before,
+        )
+        self._processes.append(process)
+        return process
+
+    def run(
+        self, arguments: Sequence[str], *, before: Callable[[], None] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a process to its end."""
+        process = self.start(arguments, before=before)
+        stdout, stderr = process.communicate(timeout=_LONGEST_SEC)
+        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+
+    def wait(self, process: "subprocess.Popen[str]", is_reached: Callable[[], bool]) -> None:
+        """Wait until something is the case, or until the process has ended."""
+        deadline = time.monotonic() + _LONGEST_SEC
+        while process.poll() is None and not is_reached():
+            assert time.monotonic() < deadline
+            time.sleep(0.004)
+
+    def kill(self, process: "subprocess.Popen[str]") -> bool:
+        """Kill a process; tell whether it still ran."""
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=_LONGEST_SEC)
+        return process.returncode == -signal.SIGKILL
+
+    def close(self) -> None:
+        """Leave no process behind."""
+        for process in self._processes:
+            if process.poll() is None:
+                self.kill(process)
+
+    @property
+    def number_asked(self) -> int:
+        """How many attempts were made so far."""
+        return self._asked_file.read_bytes().count(b"\n") if self._asked_file.exists() else 0
+
+    @property
+    def number_journalled(self) -> int:
+        """How many lines the journal has."""
+        return self.journal.read_bytes().count(b"\n") if self.journal.exists() else 0
+
+    def asked(self) -> list[Key]:
+        """Give the samples of all attempts so far, in their order."""
+        lines = self._asked_file.read_text(encoding="utf-8").splitlines() if self._asked_file.exists() else []
+        return [(parts[0], int(parts[1])) for parts in (line.split("/") for line in lines)]
+
+    def journalled(self) -> dict[Key, dict[str, Any]]:
+        """Give what the journal holds now, without lines that cannot be read."""
+        lines = self.journal.read_bytes().splitlines() if self.journal.exists() else []
+        readable = [record for record in map(_record_in, lines) if record is not None]
+        return {(record["question_id"], record.get("repeat", 1)): record for record in readable}
+
+    def answered(self) -> set[Key]:
+        """Give the samples whose responses are in the journal now, those that were cut off left out."""
+        return {key for key, record in self.journalled().items() if not record.get("interrupted")}
+
+    def results(self) -> list[dict[str, Any]]:
+        """Give results.jsonl."""
+        return [json.loads(line) for line in (self.output / "results.jsonl").read_bytes().splitlines()]
+
+    def check_complete(self, *, repeats: int = 1, errors: int = 0) -> None:
+        """Check that the files hold every sample once and in order, and nothing else."""
+        results = self.results()
+        keys = [(result["question_id"], result.get("repeat", 1)) for result in results]
+        assert keys == [(identifier, repeat) for identifier in self.ids for repeat in range(1, repeats + 1)]
+        lines = self.journal.read_bytes().splitlines(keepends=True)
+        assert all(line.endswith(b"\n") and _record_in(line) for line in lines)
+        assert set(self.journalled()) == set(keys)
+        micro = yaml.safe_load((self.output / "aggregates.yaml").read_text(encoding="utf-8"))["micro"]
+        assert micro["number_of_error_samples"] == errors
+        assert micro["number_of_success_samples"] == len(keys) - errors
+        assert Counter(result["status"] for result in results)["error"] == errors
+        record = json.loads((self.output / "run.json").read_bytes())
+        assert "stopped" not in record
+        left_behind = {path.name for path in self.output.iterdir()} - {"responses.jsonl.torn", ".lock"}
+        assert left_behind == {"run.json", "responses.jsonl", "results.jsonl", "aggregates.yaml"}
+
+
+def _record_in(line: bytes) -> dict[str, Any] | None:
+    try:
+        record: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return None
+    return record
+
+
+def _templates(ids: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {"template_id": f"t{start // 20:02}", "questions": [_question(each) for each in ids[start : start + 20]]}
+        for start in range(0, len(ids), 20)
+    ]
+
+
+def _question(identifier: str) -> dict[str, Any]:
+    step = {"name": "look_up", "args": {"number": identifier}, "output": f"value of {identifier}"}
+    return {"id": identifier, "question_text": f"What is {identifier}?", "reference_steps": [[step]]}
+
+
+@pytest.fixture
+def run_on_disk(tmp_path: Path) -> Iterator[Callable[..., RunOnDisk]]:
+    made: list[RunOnDisk] = []
+
+    def make(agent: str, questions: int) -> RunOnDisk:
+        made.append(RunOnDisk(tmp_path, agent, questions))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.close()

@@ -1,0 +1,188 @@
+"""Nothing is lost when the process of a run dies or is told to end: killed at any moment, it goes on where it was."""
+
+import json
+import random
+import shlex
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+# Some questions fail, and some answers are large enough to be torn in the middle of their line.
+ANSWERING = """
+@tool
+async def look_up(number: str) -> str:
+    "Look a value up."
+    await asyncio.sleep(0.01)
+    return f"value of {number}"
+
+async def answer(state, config: RunnableConfig):
+    note(config)
+    number = state["messages"][-1].content.split()[-1].strip("?")
+    text = await look_up.ainvoke({"number": number})
+    if int(number[1:]) % 20 == 7:
+        raise ValueError(f"nothing is known of {number}")
+    return {"messages": [AIMessage(text * (10_000 if int(number[1:]) % 20 == 3 else 1))]}
+
+graph = graph_of(answer)
+"""
+QUESTIONS = 200
+FAILING = QUESTIONS // 20
+
+# Its first session never ends by itself.
+HANGING = """
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+def model():
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    return GenericFakeChatModel(messages=iter([AIMessage("fine", usage_metadata=usage)]))
+
+async def answer(state, config: RunnableConfig):
+    note(config)
+    reply = await model().ainvoke(state["messages"])
+    if config["configurable"]["thread_id"].split("/")[1] == "1":
+        await asyncio.Event().wait()
+    return {"messages": [reply]}
+
+graph = graph_of(answer)
+"""
+
+SLOW = """
+async def answer(state, config: RunnableConfig):
+    note(config)
+    await asyncio.sleep(0.2)
+    return {"messages": [AIMessage("fine")]}
+
+graph = graph_of(answer)
+"""
+
+
+def kill_and_resume(run, options: list[str], moments: list[str], draw: random.Random, samples: int) -> int:
+    """Kill the run at the given moments, resume it until it is done, and give the number of kills that met it."""
+    kills = 0
+    for moment in [*moments, "never"]:
+        known, asked_before = run.answered(), run.number_asked
+        process = run.start(run.command(*options))
+        if moment == "start-up":
+            time.sleep(draw.uniform(0.0, 1.5))
+        elif moment == "asking":
+            wanted = min(asked_before + draw.randint(1, 100), samples - 1)
+            run.wait(process, lambda wanted=wanted: run.number_asked >= wanted)
+            time.sleep(draw.uniform(0.0, 0.02))
+        elif moment == "end":
+            run.wait(process, lambda: run.number_journalled >= samples)
+            time.sleep(draw.uniform(0.0, 0.2))
+        if moment == "never":
+            _, stderr = process.communicate(timeout=90)
+            assert process.returncode == 0, stderr
+        else:
+            kills += run.kill(process)
+        assert not known & set(run.asked()[asked_before:])
+    return kills
+
+
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(10, 50))])
+def test_a_run_that_is_killed_again_and_again_asks_and_scores_every_question_once(run_on_disk, seed: int) -> None:
+    draw = random.Random(seed)
+    run = run_on_disk(ANSWERING, QUESTIONS)
+    moments = [draw.choice(["start-up", "asking", "asking"]), draw.choice(["asking", "end"])]
+    assert kill_and_resume(run, ["-j", "16"], moments, draw, QUESTIONS) >= 1
+    run.check_complete(errors=FAILING)
+
+
+def test_a_run_with_repeats_goes_on_within_the_repeat_in_which_it_was_killed(run_on_disk) -> None:
+    draw = random.Random(3)
+    run = run_on_disk(ANSWERING, 60)
+    kill_and_resume(run, ["-j", "8", "--repeats", "2"], ["asking", "asking"], draw, 120)
+    run.check_complete(repeats=2, errors=6)
+    assert run.asked()[:8] == [(identifier, 1) for identifier in run.ids[:8]]
+
+
+def test_a_line_that_a_crash_of_the_machine_tore_is_told_and_its_question_asked_again(run_on_disk) -> None:
+    run = run_on_disk(ANSWERING, 40)
+    process = run.start(run.command())
+    run.wait(process, lambda: run.number_journalled >= 10)
+    run.kill(process)
+    whole = run.journal.read_bytes()
+    run.journal.write_bytes(whole[:-9])
+    torn = len(whole[:-9]) - (whole[:-9].rindex(b"\n") + 1)
+    known, asked_before = run.answered(), run.number_asked
+    outcome = run.run(run.command())
+    assert outcome.returncode == 0
+    assert f"({torn:,} bytes) was cut off while it was written" in outcome.stderr
+    assert not known & set(run.asked()[asked_before:])
+    assert len((run.output / "responses.jsonl.torn").read_bytes()) == torn + 1
+    run.check_complete(errors=2)
+
+
+def resume_as_printed(run, stderr: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command that the message names."""
+    arguments = shlex.split(stderr.rstrip().splitlines()[-1])
+    assert arguments[0] == "graphrag-eval-lc"
+    return run.run(arguments[1:])
+
+
+def logged(run, kind: str) -> Callable[[], bool]:
+    """Give a function that tells whether such an event was logged."""
+    log = run.folder / "log.jsonl"
+    return lambda: log.exists() and f'"{kind}"' in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goes_on(
+    run_on_disk, number: int, code: int
+) -> None:
+    run = run_on_disk(SLOW, 40)
+    process = run.start(run.command("-j", "4"))
+    run.wait(process, lambda: run.number_asked >= 6)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == code, stderr
+    assert 6 <= len(run.answered()) < 40
+    assert run.answered() == set(run.asked())
+    assert len(run.results()) == len(run.answered())
+    record = json.loads((run.output / "run.json").read_bytes())
+    assert record["stopped"]["left_out"] == 40 - len(run.answered())
+    assert f"{record['stopped']['left_out']} were not asked" in stderr
+    assert resume_as_printed(run, stderr).returncode == 0
+    run.check_complete()
+    assert max(Counter(run.asked()).values()) == 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_second_signal_ends_the_run_at_once(run_on_disk, number: int, code: int) -> None:
+    run = run_on_disk(HANGING, 10)
+    process = run.start(run.command("-j", "4", "--log-file", str(run.folder / "log.jsonl")))
+    run.wait(process, lambda: run.number_asked >= 4)
+    process.send_signal(number)
+    run.wait(process, logged(run, "run_stopping"))
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=20)  # the grace time is 30 s
+    assert process.returncode == code, stderr
+    assert "Stopped at once" in stderr
+    assert resume_as_printed(run, stderr).returncode == 0
+    run.check_complete()
+
+
+def test_what_does_not_end_within_the_grace_time_is_asked_again_and_what_it_spent_is_kept(run_on_disk) -> None:
+    run = run_on_disk(HANGING, 10)
+    process = run.start(run.command("-j", "4", "--grace", "0.5"))
+    run.wait(process, lambda: run.number_asked >= 4)
+    time.sleep(0.2)  # the model's answer is in
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    cut_off = {key for key, record in run.journalled().items() if record.get("interrupted")}
+    assert cut_off == set(run.asked())
+    assert {record["total_tokens"] for record in run.journalled().values()} == {7}
+    assert resume_as_printed(run, stderr).returncode == 0
+    run.check_complete()
+    for key, record in run.journalled().items():
+        spent = [attempt["total_tokens"] for attempt in record.get("failed_attempts", ())]
+        assert spent == ([7] if key in cut_off else [])
+        assert "interrupted" not in record
+    totals = json.loads((run.output / "run.json").read_bytes())["totals"]
+    assert totals["total_tokens"] == 7 * (10 + len(cut_off))

@@ -1,0 +1,57 @@
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.aggregation import compute_aggregates
+
+
+def sample(template_id: str = "t", **values: Any) -> dict[str, Any]:
+    return {"template_id": template_id, "status": "success", **values}
+
+
+EMPTY = '{"head": {"vars": ["x"]}, "results": {"bindings": [ ]}}'
+
+
+def test_steps_are_counted_by_tool_in_graphrag_evals_four_ways() -> None:
+    steps = [
+        {"name": "sparql_query", "status": "error", "error": "syntax"},
+        {"name": "sparql_query", "status": "success", "output": EMPTY},
+        {"name": "search", "status": "success", "output": "text"},
+        {"name": "sparql_query", "status": "success", "output": "@prefix : <urn:> .", "comparison_error": "no JSON"},
+    ]
+    aggregates = compute_aggregates([sample(actual_steps=steps), sample("u", actual_steps=steps[:1])])
+    assert aggregates["per_template"]["t"]["steps"] == {
+        "total": {"sparql_query": 3, "search": 1},
+        "once_per_sample": {"sparql_query": 1, "search": 1},
+        "empty_results": {"sparql_query": 1},
+        "errors": {"sparql_query": 2},
+    }
+    assert aggregates["micro"]["steps"]["total"] == {"sparql_query": 4, "search": 1}
+    assert aggregates["micro"]["steps"]["once_per_sample"] == {"sparql_query": 2, "search": 1}
+
+
+def test_names_are_sorted_whatever_was_called_first() -> None:
+    steps = [{"name": name, "status": "error"} for name in "cab"]
+    for counts in compute_aggregates([sample(actual_steps=steps)])["micro"]["steps"].values():
+        assert list(counts) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("output", "is_empty"),
+    [
+        (EMPTY, True),
+        ('{"results": {"bindings": []}}', True),
+        ('{"results": {"bindings": [{}]}}', False),
+        ('{"boolean": false}', False),
+        ('{"results": "bindings"}', False),
+        ('{"note": "\\"bindings\\": []"}', False),
+        ('"bindings": []', False),
+        ("[]", False),
+        ("", False),
+        (None, False),
+        (3, False),
+    ],
+)
+def test_empty_result_is_a_select_without_rows(output: Any, is_empty: bool) -> None:
+    steps = [{"name": "s", "status": "success", "output": output}]
+    assert ("empty_results" in compute_aggregates([sample(actual_steps=steps)])["micro"]["steps"]) is is_empty

@@ -1,0 +1,74 @@
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.aggregation import compute_aggregates
+
+
+def sample(template_id: str = "t", **values: Any) -> dict[str, Any]:
+    return {"template_id": template_id, "status": "success", **values}
+
+
+FAILED = {"status": "error", "error": "boom"}
+FAILED_CALL = {"model": "m", "error": "RateLimitError"}
+
+
+def totals(*samples: dict[str, Any]) -> Any:
+    return compute_aggregates(samples)["totals"]
+
+
+def test_totals_hold_what_failed_questions_spent_too() -> None:
+    assert totals(sample(total_tokens=10), sample(total_tokens=90, **FAILED)) == {
+        "number_of_samples": 2,
+        "total_tokens": 100,
+    }
+
+
+def test_total_of_a_figure_that_a_response_lacks_is_absent_and_says_how_many_do() -> None:
+    assert totals(sample(total_tokens=10, elapsed_sec=1.5), sample(elapsed_sec=2.0)) == {
+        "number_of_samples": 2,
+        "elapsed_sec": 3.5,
+        "unmeasured_samples": {"total_tokens": 1},
+    }
+
+
+def test_failed_attempts_count_with_their_time_and_tokens() -> None:
+    attempts = [{"elapsed_sec": 0.5, "total_tokens": 7}, {"elapsed_sec": 1.0, "total_tokens": 3}]
+    assert totals(sample(total_tokens=90, elapsed_sec=2.0, failed_attempts=attempts)) == {
+        "number_of_samples": 1,
+        "number_of_failed_attempts": 2,
+        "total_tokens": 100,
+        "elapsed_sec": 3.5,
+    }
+
+
+@pytest.mark.parametrize("calls", [{}, {"llm_calls": []}, {"llm_calls": [FAILED_CALL]}])
+def test_failed_attempt_that_no_model_answered_spent_no_tokens(calls: dict[str, Any]) -> None:
+    assert totals(sample(total_tokens=90, failed_attempts=[calls]))["total_tokens"] == 90
+
+
+@pytest.mark.parametrize("calls", [[{"model": "m"}], [{"error": "cut off", "input_tokens": 5}], None])
+def test_failed_attempt_with_a_call_of_unknown_tokens_makes_the_sample_unmeasured(calls: Any) -> None:
+    found = totals(sample(total_tokens=90, failed_attempts=[{"llm_calls": calls}]), sample(total_tokens=1))
+    assert found["unmeasured_samples"] == {"total_tokens": 1}
+    assert "total_tokens" not in found
+
+
+def test_failed_attempt_without_its_time_makes_the_time_unmeasured() -> None:
+    assert totals(sample(elapsed_sec=1.0, failed_attempts=[{}]))["unmeasured_samples"] == {"elapsed_sec": 1}
+
+
+@pytest.mark.parametrize("calls", [[], [FAILED_CALL]])
+def test_question_that_no_model_answered_spent_no_tokens(calls: list[Any]) -> None:
+    assert totals(sample(total_tokens=10), sample(llm_calls=calls, **FAILED))["total_tokens"] == 10
+
+
+def test_totals_of_a_run_without_any_measured_tokens_are_absent_not_0() -> None:
+    assert totals(sample(llm_calls=[], elapsed_sec=1.0)) == {"number_of_samples": 1, "elapsed_sec": 1.0}
+
+
+def test_failed_attempts_that_are_no_list_of_records_are_passed_over() -> None:
+    assert totals(sample(total_tokens=1, failed_attempts="two"), sample(total_tokens=2, failed_attempts=[3])) == {
+        "number_of_samples": 2,
+        "total_tokens": 3,
+    }

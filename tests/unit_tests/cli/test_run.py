@@ -1,0 +1,253 @@
+"""The command `run`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., int]
+RUN = ("run", "qa.yaml", "--output", "run", "--agent")
+
+
+def record() -> dict[str, Any]:
+    return dict(json.loads(Path("run/run.json").read_text()))
+
+
+def answers() -> dict[str, str | None]:
+    lines = Path("run/responses.jsonl").read_text().splitlines()
+    return {line["question_id"]: line.get("actual_answer") for line in map(json.loads, lines)}
+
+
+def test_agent_is_asked_and_the_scores_are_shown(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RUN, "agent.py:graph") == 0
+    output = capsys.readouterr()
+    assert "the agent did not call lookup nor any other tool" in " ".join(output.out.split())
+    assert "Written to run: run.json, responses.jsonl, results.jsonl, aggregates.yaml" in output.out
+    assert answers() == dict.fromkeys(("q1", "q2", "q3"), "In NO1.")
+
+
+def test_run_in_which_no_question_is_answered_is_a_finding(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RUN, "agent.py:make_failing") == 1
+    assert "Not one question was answered; the errors stand in the table above." in capsys.readouterr().err
+    results = [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()]
+    assert [result["error"] for result in results] == ["RuntimeError: away"] * 3
+
+
+def test_dataset_without_questions_is_a_finding(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("qa.yaml").write_text("[]")
+    assert exit_code(*RUN, "agent.py:graph") == 1
+    assert "Not one question was answered; the dataset has none." in capsys.readouterr().err
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+OPTIONS: dict[str, tuple[list[str], Any]] = {
+    "config": (["--config", "config.yaml"], Path("config.yaml")),
+    "limit": (["--limit", "2"], 2),
+    "template_ids": (["--template", "where", "--template", "who"], ["where", "who"]),
+    "question_ids": (["--question", "q1", "--question", "q2"], ["q1", "q2"]),
+    "sample": (["--sample", "2"], 2),
+    "seed": (["--seed", "7"], 7),
+    "max_concurrency": (["-j", "3"], 3),
+    "requests_per_minute": (["--requests-per-minute", "30"], 30.0),
+    "timeout": (["--timeout", "5"], 5.0),
+    "max_retries": (["--max-retries", "0"], 0),
+    "repeats": (["--repeats", "3"], 3),
+    "input_fn": (["--input-fn", "agent.py:make_input"], "agent.py:make_input"),
+    "answer_fn": (["--answer-fn", "agent.py:make_answer"], "agent.py:make_answer"),
+    "agent_config": (
+        ["--agent-config", '{"tags": ["a"]}', "--recursion-limit", "9"],
+        {"tags": ["a"], "recursion_limit": 9},
+    ),
+    "max_failures": (["--max-failures", "5%"], "5%"),
+    "max_tokens": (["--max-tokens", "1000"], 1000),
+    "max_time": (["--max-time", "60"], 60.0),
+    "grace": (["--grace", "1"], 1.0),
+    "retry_errors": (["--retry-errors"], True),
+    "force": (["--force"], True),
+    "overwrite": (["--overwrite"], True),
+    "label": (["--label", "night"], "night"),
+    "href": (["--href", "https://ci.example/1"], "https://ci.example/1"),
+    "tags": (["--tag", "a", "--tag", "b"], ["a", "b"]),
+    "progress": (["--quiet"], "off"),
+    "log_file": (["--log-file", "log.jsonl"], Path("log.jsonl")),
+}
+
+
+def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphrag_eval_lc.runner.options import BenchmarkKeywords
+
+    given: dict[str, Any] = {}
+
+    def run_benchmark(agent: Any, dataset: Any, **options: Any) -> Any:
+        given.update(options, agent=agent, dataset=dataset)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphrag_eval_lc.cli.outcome.run_benchmark", run_benchmark)
+    arguments = [argument for option, _ in OPTIONS.values() for argument in option]
+    assert exit_code(*RUN, "agent.py:graph", *arguments) == 130
+    expected = {name: value for name, (_, value) in OPTIONS.items()}
+    assert given == {**expected, "agent": "agent.py:graph", "dataset": Path("qa.yaml"), "output_dir": Path("run")}
+    only_in_python = {"capture", "retry_on", "on_response", "on_event"}
+    assert BenchmarkKeywords.__annotations__.keys() - given.keys() == only_in_python
+
+
+def test_options_stand_in_the_runs_record(files: Path, exit_code: Command) -> None:
+    arguments = [*OPTIONS["label"][0], *OPTIONS["href"][0], *OPTIONS["tags"][0], *OPTIONS["agent_config"][0]]
+    assert exit_code(*RUN, "agent.py:graph", *arguments, "--template", "who", "--limit", "1", "--timeout", "0") == 0
+    assert {key: record()[key] for key in ("label", "href", "tags", "agent", "agent_config", "selection")} == {
+        "label": "night",
+        "href": "https://ci.example/1",
+        "tags": ["a", "b"],
+        "agent": "agent.py:graph",
+        "agent_config": {"tags": ["a"], "recursion_limit": 9},
+        "selection": {"template_ids": ["who"], "limit": 1},
+    }
+    assert record()["limits"]["timeout"] is None
+    assert list(answers()) == ["q2"]
+
+
+def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command) -> None:
+    functions = ("--input-fn", "agent.py:make_input", "--answer-fn", "agent.py:make_answer")
+    assert exit_code(*RUN, "agent.py:sometimes", *functions, "--question", "q3") == 0
+    assert answers() == {"q3": "made of yes"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--agent-config", "{"], "--agent-config is no JSON ("),
+        (["--agent-config", "[]"], "--agent-config is no JSON object. Write it as"),
+        (["--max-failures", "many"], "max_failures cannot be 'many'"),
+        (["--max-time", "0"], "max_time cannot be 0.0"),
+        (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
+        (["--seed", "3"], "a seed selects nothing by itself"),
+        (["--question", "q9"], "there is no question q9. Did you mean"),
+        (["--template", "when"], "there is no template when. Did you mean where"),
+        (["--log-file", "absent/log.jsonl"], "the log file cannot be opened"),
+        (["--repeats", "0"], "Invalid value for"),
+        (["-j", "0"], "Invalid value for"),
+    ],
+)
+def test_value_that_an_option_cannot_have_is_told(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    assert exit_code(*RUN, "agent.py:graph", *arguments) == 2
+    assert complaint in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert not Path("run/responses.jsonl").exists()
+
+
+def test_quiet_shows_no_progress_but_the_result_and_the_problems(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RUN, "agent.py:sometimes", "--quiet") == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert "Written to run" in output.out
+    with Path("run/responses.jsonl").open("a") as file:
+        file.write('{"question_id": "q1", "act')
+    assert exit_code(*RUN, "agent.py:sometimes", "--quiet") == 0
+    assert capsys.readouterr().err.startswith("Warning: ")
+
+
+def test_log_file_has_what_happened(files: Path, exit_code: Command) -> None:
+    assert exit_code(*RUN, "agent.py:graph", "--log-file", "log.jsonl") == 0
+    kinds = [json.loads(line)["event"] for line in Path("log.jsonl").read_text().splitlines()]
+    assert (kinds[0], kinds[-1]) == ("run_started", "run_ended")
+
+
+# --- going on --------------------------------------------------------------------------------------------------------
+
+
+def test_same_command_goes_on_with_the_run(files: Path, exit_code: Command) -> None:
+    assert exit_code(*RUN, "agent.py:sometimes") == 0
+    assert exit_code(*RUN, "agent.py:sometimes") == 0
+    assert len(Path("run/responses.jsonl").read_text().splitlines()) == 3
+    assert exit_code(*RUN, "agent.py:sometimes", "--retry-errors") == 0
+    assert len(Path("run/responses.jsonl").read_text().splitlines()) == 4
+    assert len(record()["times"]["sessions"]) == 3
+
+
+def test_changed_run_is_refused_unless_forced_or_overwritten(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RUN, "agent.py:graph", "--limit", "1") == 0
+    capsys.readouterr()
+    assert exit_code(*RUN, "agent.py:sometimes") == 2
+    error = capsys.readouterr().err
+    assert "the agent was agent.py:graph and is agent.py:sometimes; 2 questions added: q2, q3" in error
+    assert "--force" in error
+    assert "--overwrite" in error
+    assert exit_code(*RUN, "agent.py:sometimes", "--force") == 0
+    assert answers() == {"q1": "In NO1.", "q2": "yes", "q3": None}
+    assert exit_code(*RUN, "agent.py:sometimes", "--overwrite") == 0
+    assert answers() == {"q1": "yes", "q2": "yes", "q3": None}
+
+
+def test_dry_run_shows_what_would_be_asked_and_asks_nothing(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RUN, "agent.py:sometimes", "--dry-run", "--repeats", "2") == 0
+    assert capsys.readouterr().out == (
+        "6 of 6 would be asked; 0 are answered already.\n"
+        "  where: 2\n"
+        "  who: 4\n"
+        "First: q1, q2, q3, q1 (repeat 2), q2 (repeat 2), q3 (repeat 2).\n"
+    )
+    assert not Path("run").exists()
+    assert exit_code(*RUN, "agent.py:sometimes") == 0
+    capsys.readouterr()
+    assert exit_code(*RUN, "agent.py:sometimes", "--dry-run") == 0
+    assert capsys.readouterr().out == (
+        "0 of 3 would be asked; 3 are answered already.\n1 of those failed; --retry-errors asks them again.\n"
+    )
+
+
+def test_long_plan_is_cut(files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(*RUN, "agent.py:graph", "--dry-run", "--repeats", "500") == 0
+    output = capsys.readouterr().out
+    assert output.startswith("1,500 of 1,500 would be asked")
+    assert output.endswith("q1 (repeat 7), q2 (repeat 7) and 1,480 more.\n")
+
+
+# --- the end before its time -----------------------------------------------------------------------------------------
+
+
+def test_run_that_ended_on_purpose_is_a_finding_and_says_how_to_go_on(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (*RUN, "agent.py:make_failing", "--max-failures", "0", "-j", "1", "--overwrite", "--label", "a b")
+    assert exit_code(*arguments) == 1
+    error = capsys.readouterr().err
+    assert "The run was stopped: 1 question failed, and no more than 0 may; 2 were not asked." in error
+    assert "To go on, with a larger --max-failures:\n" in error
+    assert error.endswith(
+        "  graphrag-eval-lc run qa.yaml --output run --agent agent.py:make_failing --max-failures 0 -j 1 "
+        "--label 'a b'\n"
+    )
+
+
+@pytest.mark.parametrize(("question", "name", "code"), [("q1", "Ctrl-C", 130), ("q2", "SIGTERM", 143)])
+def test_interrupted_run_writes_what_is_known_and_says_how_to_go_on(
+    files: Path,
+    exit_code: Command,
+    capsys: pytest.CaptureFixture[str],
+    question: str,
+    name: str,
+    code: int,
+) -> None:
+    arguments = (*RUN, "agent.py:interrupted", "-j", "1", "--question", question, "--repeats", "3")
+    assert exit_code(*arguments) == code
+    output = capsys.readouterr()
+    assert f"The run was stopped: {name}; 2 were not asked. To go on:\n  graphrag-eval-lc run" in output.err
+    assert "Written to run" in output.out
+    assert record()["stopped"] == {"reason": "interrupted", "message": name, "left_out": 2}
+    assert answers() == {question: "yes"}

@@ -1,0 +1,108 @@
+"""The command `score`: recorded responses, and a run's folder once more in place."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., int]
+SCORE = ("score", "qa.yaml", "responses.jsonl")
+
+
+def results() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()]
+
+
+def record() -> dict[str, Any]:
+    return dict(json.loads(Path("run/run.json").read_text()))
+
+
+def test_responses_are_scored_into_a_folder(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--label", "monday", "--href", "https://ci.example/1", "--tag", "a", "--tag", "b")
+    assert exit_code(*SCORE, "--output", "run", *options) == 0
+    assert "1.000" in capsys.readouterr().out
+    assert [result.get("steps_score") for result in results()] == [1.0, None, None]
+    assert {key: record()[key] for key in ("label", "href", "tags")} == {
+        "label": "monday",
+        "href": "https://ci.example/1",
+        "tags": ["a", "b"],
+    }
+
+
+def test_folder_of_an_earlier_run_is_replaced_only_on_demand(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*SCORE, "-o", "run") == 0
+    assert exit_code(*SCORE, "-o", "run") == 2
+    assert "pass --overwrite" in capsys.readouterr().err
+    assert exit_code(*SCORE, "-o", "run", "--overwrite") == 0
+
+
+def test_folder_of_a_run_is_scored_in_place(files: Path, exit_code: Command) -> None:
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "--label", "night") == 0
+    responses = Path("run/responses.jsonl").read_bytes()
+    Path("qa.yaml").write_text(Path("qa.yaml").read_text().replace("reference_steps", "other_steps"))
+    Path("config.yaml").write_text("aggregates: {errors: include}")
+    assert exit_code("score", "run", "--config", "config.yaml") == 0
+    assert ["steps_score" in result for result in results()] == [False, False, False]
+    assert (record()["label"], record()["config"]["aggregates"]["errors"]) == ("night", "include")
+    assert Path("run/responses.jsonl").read_bytes() == responses
+
+
+def test_folder_may_be_scored_with_another_dataset(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run") == 0
+    Path("qa.yaml").rename("other.yaml")
+    assert exit_code("score", "run") == 2
+    assert "the dataset qa.yaml of this run is not there" in capsys.readouterr().err
+    assert exit_code("score", "run", "--dataset", "other.yaml") == 0
+    assert record()["dataset"]["path"] == "other.yaml"
+
+
+def test_run_that_ended_early_is_scored_and_a_finding_and_not_told_to_go_on_with_this_command(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ("run", "qa.yaml", "-a", "agent.py:interrupted", "-o", "run", "-j", "1")
+    assert exit_code(*run) == 130
+    capsys.readouterr()
+    assert exit_code("score", "run") == 1
+    assert capsys.readouterr().err == "The run was stopped: Ctrl-C; 2 were not asked.\n"
+    assert len(results()) == 1
+    assert record()["stopped"]["left_out"] == 2
+
+
+def test_what_is_to_be_known_is_told(files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run") == 0
+    Path("qa.yaml").write_text(Path("qa.yaml").read_text().replace("Where is", "Where lies"))
+    capsys.readouterr()
+    assert exit_code("score", "run") == 0
+    assert capsys.readouterr().err == "Warning: 1 question with another text than was asked: q1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["score", "qa.yaml"], "qa.yaml is no folder of a run. Write: score DATASET RESPONSES --output DIR"),
+        (["score", "absent"], "absent is no folder of a run"),
+        (["score", "."], "the folder holds no run"),
+        (["score", "qa.yaml", "-o", "run"], "the responses are missing"),
+        (["score", "qa.yaml", "responses.jsonl"], "there is no folder to write to. Add --output DIR."),
+        (["score", ".", "--label", "x", "--overwrite"], "--label, --overwrite cannot be given with a run's folder"),
+        (
+            ["score", "qa.yaml", "responses.jsonl", "-o", "run", "--dataset", "qa.yaml"],
+            "--dataset cannot be given with responses",
+        ),
+    ],
+)
+def test_wrong_usage_is_told(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    (files / "responses.jsonl").rename(files / "elsewhere")
+    assert exit_code(*arguments) == 2
+    assert complaint in capsys.readouterr().err
+    assert not Path("run").exists()

@@ -1,0 +1,137 @@
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.run_folder import FORMAT_VERSION, RunFolder, iter_results
+
+
+def test_files_of_a_run(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / "first")
+    assert folder.earlier is None
+    folder.write_run({"run_id": "r"})
+    with folder.lock(), folder.journal() as journal, folder.results() as results:
+        journal.add({"question_id": "q1"})
+        results.add(0, {"question_id": "q1"})
+        results.finish()
+    folder.write_aggregates({"micro": {}})
+    assert json.loads((folder.path / "responses.jsonl").read_text()) == {"question_id": "q1"}
+    assert list(iter_results(folder.path / "results.jsonl")) == [{"question_id": "q1"}]
+    assert yaml.safe_load((folder.path / "aggregates.yaml").read_text()) == {"micro": {}}
+    assert json.loads((folder.path / "run.json").read_text()) == {"format_version": FORMAT_VERSION, "run_id": "r"}
+    names = {".lock", "aggregates.yaml", "responses.jsonl", "results.jsonl", "run.json"}
+    assert {path.name for path in folder.path.iterdir()} == names
+
+
+def test_earlier_run_is_what_run_json_says(tmp_path: Path) -> None:
+    RunFolder(tmp_path).write_run({"run_id": "old"})
+    assert RunFolder(tmp_path).earlier == {"format_version": FORMAT_VERSION, "run_id": "old"}
+
+
+def test_folder_that_holds_a_run_can_be_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.refuse_earlier()
+    folder.write_run({"run_id": "old"})
+    with pytest.raises(RunFolderError, match=r"holds a run already\. Give another folder, or pass --overwrite"):
+        RunFolder(tmp_path).refuse_earlier()
+    assert json.loads((tmp_path / "run.json").read_text())["run_id"] == "old"
+
+
+def test_clear_removes_the_files_of_a_run_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_run({"run_id": "old"})
+    folder.write_responses([{"question_id": "q1"}])
+    folder.write_aggregates({})
+    of_the_run = ("responses.jsonl.torn", "results.jsonl", "results.jsonl.partial", "results.jsonl.new")
+    of_the_user = ("notes.txt", "report.html", "other.jsonl.partial")
+    for name in (*of_the_run, *of_the_user):
+        (tmp_path / name).write_text("x")
+    assert folder.earlier is not None
+    folder.clear()
+    assert folder.earlier is None
+    assert {path.name for path in tmp_path.iterdir()} == set(of_the_user)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format_version": "1"}', "\ufeff\ud800"])
+def test_broken_run_json_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(
+        RunFolderError, match=r"run\.json: the record of the earlier run cannot be read\. Mend the file"
+    ):
+        _ = RunFolder(tmp_path).earlier
+
+
+def test_run_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"format_version": FORMAT_VERSION + 1}))
+    with pytest.raises(RunFolderError, match=r"has format version 2, .* reads 1\. Update graphrag-eval-lc"):
+        _ = RunFolder(tmp_path).earlier
+
+
+@pytest.mark.parametrize("name", ["responses.jsonl", "results.jsonl", "aggregates.yaml"])
+def test_files_without_their_run_json_are_not_taken_for_this_run(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("{}\n")
+    with pytest.raises(RunFolderError, match=rf"holds {name} but no run\.json"):
+        _ = RunFolder(tmp_path).earlier
+    folder = RunFolder(tmp_path)
+    folder.clear()
+    assert folder.earlier is None
+
+
+def test_empty_journal_without_run_json_is_no_run(tmp_path: Path) -> None:
+    RunFolder(tmp_path).journal().close()
+    assert RunFolder(tmp_path).earlier is None
+
+
+def test_responses_recorded_elsewhere_are_written_one_at_a_time(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_responses({"question_id": f"q{number}"} for number in range(3))
+    with folder.journal() as journal:
+        assert journal.keys() == [("q0", 1), ("q1", 1), ("q2", 1)]
+
+
+def test_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match=r"file: cannot be written \(File exists\)\. A file stands where"):
+        RunFolder(tmp_path / "file")
+    with pytest.raises(RunFolderError, match=r"file/run: cannot be written \(Not a directory\)\. A file stands where"):
+        RunFolder(tmp_path / "file" / "run")
+
+
+def test_folder_that_vanishes_is_one_sentence(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.rmdir()
+    with pytest.raises(RunFolderError, match=r"run\.json: cannot be written \(No such file or directory\)"):
+        folder.write_run({})
+
+
+@pytest.fixture
+def read_only_folder() -> Iterator[Path]:
+    """Give a folder that this process may not write, even where the tests run as root."""
+    if sys.platform == "win32":
+        pytest.skip("needs permissions of POSIX")
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o555)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        yield folder
+    finally:
+        if user == 0:
+            os.seteuid(user)
+        shutil.rmtree(folder)
+
+
+def test_read_only_folder_is_one_sentence(read_only_folder: Path) -> None:
+    for path in (read_only_folder, read_only_folder / "run"):
+        with pytest.raises(
+            RunFolderError, match=r"cannot be written \(Permission denied\)\. Give a folder that you may"
+        ):
+            RunFolder(path)

@@ -1,0 +1,438 @@
+"""One attempt: the agent gets its input and config, and what it did is kept, whatever happens."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.runner.agents import aload_agent
+from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
+
+QUESTION: Any = {"id": "q1", "question_text": "Where?", "language": "en"}
+
+
+async def call_of(agent: Any, **options: Any) -> AgentCall:
+    return AgentCall(await aload_agent(agent, has_input_fn="input_fn" in options), **options)
+
+
+def never() -> "asyncio.Future[None]":
+    return asyncio.get_running_loop().create_future()
+
+
+async def attempt(agent: Any, **options: Any) -> Attempt:
+    return await (await call_of(agent, **options)).aattempt(QUESTION, "thread", never())
+
+
+async def response(agent: Any, **options: Any) -> dict[str, Any]:
+    return dict((await attempt(agent, **options)).response)
+
+
+def graph_of(node: Any, **options: Any) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return builder.compile(**options)
+
+
+@tool
+def lookup(name: str) -> str:
+    """Look a name up."""
+    return f"urn:{name}"
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+async def test_response_has_the_question_the_steps_and_the_answer() -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        await lookup.ainvoke({"name": "oslo"})
+        return {"messages": [AIMessage("In NO1.")]}
+
+    kept = await response(graph_of(node))
+    assert (kept["question_id"], kept["question_text"], kept["status"]) == ("q1", "Where?", "success")
+    assert [(step["name"], step["output"]) for step in kept["actual_steps"]] == [("lookup", "urn:oslo")]
+    assert kept["actual_answer"] == "In NO1."
+    assert kept["elapsed_sec"] >= 0
+    json.dumps(kept, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ("yes", "yes"),
+        (42, "42"),
+        (True, "True"),
+        (b"yes", "yes"),
+        ({"answer": "yes"}, "yes"),
+        ({"output": "yes"}, "yes"),
+        ({"structured_response": {"town": "Oslo"}}, '{"town": "Oslo"}'),
+        (AIMessage("yes"), "yes"),
+    ],
+)
+async def test_answer_is_found_in_what_a_function_gives(output: Any, answer: str) -> None:
+    assert (await response(lambda question: output))["actual_answer"] == answer
+
+
+async def test_no_answer_is_a_success_without_one() -> None:
+    kept = await response(lambda question: None)
+    assert kept["status"] == "success"
+    assert kept.get("actual_answer") is None
+
+
+async def test_answer_fn_makes_the_answer_from_the_output() -> None:
+    kept = await response(lambda question: {"rows": [1, 2]}, answer_fn=lambda output: len(output["rows"]))
+    assert kept["actual_answer"] == "2"
+
+
+async def test_error_of_answer_fn_is_one_of_the_sample_whose_steps_stay() -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "oslo"})
+
+    made = await attempt(agent, answer_fn=lambda output: output["absent"])
+    assert isinstance(made.error, TypeError)
+    assert dict(made.response)["status"] == "error"
+    assert dict(made.response)["error"].startswith("TypeError: ")
+    assert len(dict(made.response)["actual_steps"]) == 1
+
+
+async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> None:
+    class Silent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            return "yes"
+
+    kept = await response(Silent())
+    assert (kept["status"], kept["actual_answer"], kept["actual_steps"]) == ("success", "yes", [])
+    assert "told of no run" in kept["capture_warnings"][0]
+
+
+# --- input -----------------------------------------------------------------------------------------------------------
+
+
+async def test_input_fn_gets_the_whole_question() -> None:
+    kept = await response(
+        RunnableLambda(lambda given: given["text"]),
+        input_fn=lambda question: {"text": f"{question['question_text']} ({question['language']})"},
+    )
+    assert kept["actual_answer"] == "Where? (en)"
+    assert kept["question_text"] == "Where?"
+
+
+async def test_error_of_input_fn_is_one_of_the_sample_and_the_agent_is_not_asked() -> None:
+    asked: list[str] = []
+    made = await attempt(asked.append, input_fn=lambda question: question["absent"])
+    assert isinstance(made.error, KeyError)
+    assert dict(made.response)["error"] == "KeyError: 'absent'"
+    assert not asked
+
+
+# --- config ----------------------------------------------------------------------------------------------------------
+
+
+async def config_seen(**agent_config: Any) -> RunnableConfig:
+    seen: list[RunnableConfig] = []
+
+    async def node(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        seen.append(config)
+        return {"messages": [AIMessage("yes")]}
+
+    await attempt(graph_of(node), agent_config=agent_config)
+    return seen[0]
+
+
+async def test_config_passes_through() -> None:
+    config = await config_seen(
+        recursion_limit=7, configurable={"user": "eval"}, tags=["night"], metadata={"stage": "test"}
+    )
+    assert config["recursion_limit"] == 7
+    assert config["configurable"]["user"] == "eval"
+    assert "night" in config["tags"]
+    assert config["metadata"]["stage"] == "test"
+
+
+async def test_each_attempt_names_its_thread_and_question() -> None:
+    config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine"})
+    assert config["configurable"]["thread_id"] == "thread"
+    assert config["metadata"]["question_id"] == "q1"
+
+
+async def test_recursion_limit_counts() -> None:
+    async def node(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("again")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    builder.add_edge("node", "node")
+    kept = await response(builder.compile(), agent_config={"recursion_limit": 5})
+    assert kept["error"].startswith("GraphRecursionError: Recursion limit of 5 reached")
+
+
+class Counting(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.tools = 0
+
+    def on_tool_start(self, *args: Any, **kwargs: Any) -> None:
+        self.tools += 1
+
+
+@pytest.mark.parametrize("as_manager", [False, True])
+async def test_callers_callbacks_are_told_too_and_stay_as_they_are(as_manager: bool) -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "oslo"})
+
+    own = Counting()
+    callbacks: Any = CallbackManager([own], [own]) if as_manager else [own]
+    for _ in range(2):
+        kept = await response(agent, agent_config={"callbacks": callbacks})
+        assert len(kept["actual_steps"]) == 1
+    assert own.tools == 2
+    assert (callbacks.handlers if as_manager else callbacks) == [own]
+
+
+async def test_capture_options_reach_the_handler() -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "oslo"})
+
+    kept = await response(agent, capture={"step_names": {"lookup": "iri_discovery"}})
+    assert kept["actual_steps"][0]["name"] == "iri_discovery"
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+async def test_error_keeps_the_steps_until_then_and_stands_behind_the_status() -> None:
+    async def node(state: MessagesState) -> Any:
+        await lookup.ainvoke({"name": "oslo"})
+        raise LookupError("the store is away")
+
+    made = await attempt(graph_of(node))
+    assert isinstance(made.error, LookupError)
+    kept = dict(made.response)
+    assert kept["error"] == "LookupError: the store is away"
+    assert list(kept)[:4] == ["question_id", "question_text", "status", "error"]
+    assert len(kept["actual_steps"]) == 1
+    assert kept["elapsed_sec"] >= 0
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize("kind", ["async", "sync", "graph"])
+def test_no_exception_of_an_agent_leaves_the_attempt(error: BaseException, kind: str) -> None:
+    async def in_loop(question: Any) -> str:
+        raise error
+
+    def in_thread(question: str) -> str:
+        raise error
+
+    agent = {"async": in_loop, "sync": in_thread, "graph": graph_of(in_loop)}[kind]
+    made = run_sync(lambda: attempt(agent), survives=lambda _: True)
+    assert made.error is not None
+    assert dict(made.response)["status"] == "error"
+    if not isinstance(error, GeneratorExit | asyncio.CancelledError):  # which Python and langgraph wrap on the way
+        assert type(made.error) is type(error)
+        assert dict(made.response)["error"].startswith(type(error).__name__)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("key sk-abcDEF123456abcDEF123456 is wrong", "key sk-*** is wrong"),
+        ("sent Bearer abcdefghijkl1234567890", "sent Bearer ***"),
+        ("GET /?api_key=5f2a99c1d0&limit=1", "GET /?api_key=***&limit=1"),
+        ("https://kg:pa55word@graph.example/", "https://kg:***@graph.example/"),
+    ],
+)
+async def test_secrets_in_error_texts_are_masked(text: str, masked: str) -> None:
+    async def node(state: MessagesState) -> Any:
+        raise RuntimeError(text)
+
+    assert (await response(graph_of(node)))["error"] == f"RuntimeError: {masked}"
+
+
+async def test_secrets_in_the_errors_of_model_calls_are_masked() -> None:
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+    class Refused(GenericFakeChatModel):
+        def _generate(self, *args: Any, **kwargs: Any) -> Any:
+            raise PermissionError("api_key=5f2a99c1d0 is wrong")
+
+    async def node(state: MessagesState) -> Any:
+        try:
+            await Refused(messages=iter([])).ainvoke("x")
+        except PermissionError:
+            return {"messages": [AIMessage("away")]}
+
+    kept = await response(graph_of(node))
+    assert "5f2a99c1d0" not in json.dumps(kept)
+    assert kept["llm_calls"][0]["error"].endswith("api_key=*** is wrong")
+
+
+async def test_steps_are_left_as_they_are() -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "sk-abcDEF123456abcDEF123456"})
+
+    assert (await response(agent))["actual_steps"][0]["output"] == "urn:sk-abcDEF123456abcDEF123456"
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+async def test_agent_that_takes_too_long_is_cancelled_and_its_steps_stay() -> None:
+    cancelled = asyncio.Event()
+
+    async def node(state: MessagesState) -> Any:
+        await lookup.ainvoke({"name": "oslo"})
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    made = await attempt(graph_of(node), timeout=1.5)
+    assert isinstance(made.error, QuestionTimeoutError)
+    kept = dict(made.response)
+    assert kept["error"] == "QuestionTimeoutError: no answer within 1.5 s, the run's timeout"
+    assert len(kept["actual_steps"]) == 1
+    assert kept["elapsed_sec"] >= 1.4
+    assert cancelled.is_set()
+
+
+async def test_hanging_thread_is_left_behind() -> None:
+    use_daemon_threads(asyncio.get_running_loop())
+    release = threading.Event()
+    try:
+        made = await attempt(lambda question: release.wait(60), timeout=0.2)
+    finally:
+        release.set()
+    assert isinstance(made.error, QuestionTimeoutError)
+
+
+async def test_agent_that_refuses_to_be_cancelled_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_eval_lc.runner.attempts._CANCELLING_SEC", 0.05)
+    release = asyncio.Event()
+
+    async def stubborn(question: str) -> str:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    made = await attempt(stubborn, timeout=0.1)
+    release.set()
+    assert isinstance(made.error, QuestionTimeoutError)
+    assert dict(made.response)["status"] == "error"
+
+
+async def test_attempt_is_given_up_when_the_run_is() -> None:
+    abandoned = never()
+
+    async def agent(question: str) -> str:
+        await lookup.ainvoke({"name": "oslo"})
+        abandoned.set_result(None)
+        return await asyncio.Event().wait() or ""
+
+    made = await (await call_of(agent)).aattempt(QUESTION, "thread", abandoned)
+    assert isinstance(made.error, RunInterruptedError)
+    assert len(dict(made.response)["actual_steps"]) == 1
+
+
+async def test_cancelling_the_attempt_cancels_the_agent() -> None:
+    cancelled, started = asyncio.Event(), asyncio.Event()
+
+    async def agent(question: str) -> str:
+        started.set()
+        try:
+            return await asyncio.Event().wait() or ""
+        finally:
+            cancelled.set()
+
+    task = asyncio.create_task(attempt(agent))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(cancelled.wait(), 30)
+
+
+# --- agents without an asynchronous path -----------------------------------------------------------------------------
+
+
+class SyncSaver(InMemorySaver):
+    """A checkpointer as langgraph's SqliteSaver is: it has no asynchronous methods."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> Any:
+        await asyncio.sleep(0)
+        raise NotImplementedError("use the asynchronous saver")
+
+
+def answer_in_thread(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage(str(threading.current_thread() is threading.main_thread()))]}
+
+
+async def test_agent_with_a_synchronous_checkpointer_is_asked_in_threads() -> None:
+    call = await call_of(graph_of(answer_in_thread, checkpointer=SyncSaver()))
+    for number in range(2):
+        made = await call.aattempt(QUESTION, f"thread {number}", never())
+        assert made.error is None
+        assert dict(made.response)["actual_answer"] == "False"
+    assert call.use_threads
+
+
+async def test_questions_that_are_asked_before_that_is_known_are_asked_in_threads_too() -> None:
+    call = await call_of(graph_of(answer_in_thread, checkpointer=SyncSaver()))
+    attempts = await asyncio.gather(*(call.aattempt(QUESTION, f"thread {n}", never()) for n in range(4)))
+    assert [made.error for made in attempts] == [None] * 4
+
+
+async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_threads() -> None:
+    async def agent(question: str) -> str:
+        if question == "Where?":
+            raise NotImplementedError("no maps yet")
+        return "yes"
+
+    call = await call_of(agent)
+    made = await call.aattempt(QUESTION, "thread", never())
+    assert isinstance(made.error, NotImplementedError)
+    assert dict(made.response)["error"] == "NotImplementedError: no maps yet"
+    other: Any = {"id": "q2", "question_text": "Who?"}
+    assert dict((await call.aattempt(other, "thread", never())).response)["actual_answer"] == "yes"
+
+
+async def test_error_in_the_thread_is_the_one_that_counts() -> None:
+    def node(state: MessagesState) -> Any:
+        raise LookupError("the store is away")
+
+    made = await attempt(graph_of(node, checkpointer=SyncSaver()))
+    assert isinstance(made.error, LookupError)
+
+
+async def test_timeout_in_the_thread_is_one_of_the_question() -> None:
+    use_daemon_threads(asyncio.get_running_loop())
+    release = threading.Event()
+    try:
+        made = await attempt(graph_of(lambda state: release.wait(60), checkpointer=SyncSaver()), timeout=0.5)
+    finally:
+        release.set()
+    assert isinstance(made.error, QuestionTimeoutError)
+
+
+async def test_error_after_the_first_step_is_no_sign_that_threads_are_needed() -> None:
+    asked: list[str] = []
+
+    async def agent(question: str) -> str:
+        asked.append(question)
+        await lookup.ainvoke({"name": "oslo"})
+        raise NotImplementedError("later")
+
+    made = await attempt(agent)
+    assert isinstance(made.error, NotImplementedError)
+    assert len(asked) == 1

@@ -1,0 +1,224 @@
+import copy
+import string
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from graphrag_eval_lc.masking import masked_text, masked_values
+
+OPENAI_KEY = "sk-proj-" + "aB3" * 16
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"Incorrect API key provided: {OPENAI_KEY}.", "Incorrect API key provided: sk-***."),
+        ("sk-abcdef1234567890abcdef", "sk-***"),
+        ("sk-ant-api03-" + "a-B_" * 10, "sk-***"),
+        ("sk-lf-1234abcd-12ab-34cd-56ef-1234567890ab", "sk-***"),
+        ("gsk_" + "a1" * 26, "gsk_***"),
+        ("hf_" + "aB" * 17, "hf_***"),
+        ("ghp_" + "a1" * 18, "ghp_***"),
+        ("github_pat_" + "a1_" * 18, "github_pat_***"),
+        ("AIza" + "a1-_x" * 7, "AIza***"),
+        ("xoxb-123456789012-abcdef", "xoxb-***"),
+        ("AKIAIOSFODNN7EXAMPLE", "AKIA***"),
+        ("eyJhbGciOiJI.eyJzdWIi.c2ln-_x", "eyJ***"),
+        (r"'line\nsk-abcdef1234567890abcdef'", r"'line\nsk-***'"),
+    ],
+)
+def test_keys_of_providers_keep_only_their_beginning(text: str, masked: str) -> None:
+    assert masked_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Authorization: Bearer abc", "Authorization: Bearer ***"),
+        ("{'authorization': 'Bearer abc.def'}", "{'authorization': 'Bearer ***'}"),
+        ("sent Bearer abcdef123456, refused", "sent Bearer ***, refused"),
+        ("Basic dXNlcjpwYXNz", "Basic ***"),
+        ("proxy-authorization: Basic xyz", "proxy-authorization: Basic ***"),
+    ],
+)
+def test_authorization_keeps_its_scheme(text: str, masked: str) -> None:
+    assert masked_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("api_key=abc, model=x", "api_key=***, model=x"),
+        ("OPENAI_API_KEY=abc", "OPENAI_API_KEY=***"),
+        ("api-key: abc", "api-key: ***"),
+        ("x-api-key: abc\nhost: h", "x-api-key: ***\nhost: h"),
+        ('{"apiKey": "a b", "n": 1}', '{"apiKey": "***", "n": 1}'),
+        (r'"{\"client_secret\": \"abc\", \"n\": 1}"', r'"{\"client_secret\": \"***\", \"n\": 1}"'),
+        (r'"password": "a\"b"', '"password": "***"'),
+        ('password="it\'s" user=me', 'password="***" user=me'),
+        ("f(token='abc', n=1)", "f(token='***', n=1)"),
+        ("(secret=abc)", "(secret=***)"),
+        ("password=a,b", "password=***"),
+        ("{token=abc,user=me}", "{token=***,user=me}"),
+        ("token: abc123def456", "token: ***"),
+        ("https://h/x?api_key=abc&access_token=def&q=1", "https://h/x?api_key=***&access_token=***&q=1"),
+        ("next%3Ftoken%3Dabc", "next%3Ftoken%3D***"),
+    ],
+)
+def test_value_after_the_name_of_a_secret_is_masked(text: str, masked: str) -> None:
+    assert masked_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("http://kg:pa55@graph.example:7200/sparql", "http://kg:***@graph.example:7200/sparql"),
+        ("postgres://u:p@ss@host/db", "postgres://u:***@host/db"),
+        ("redis://:pa55@host", "redis://:***@host"),
+    ],
+)
+def test_password_in_a_url_is_masked_and_its_host_is_not(text: str, masked: str) -> None:
+    assert masked_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tokens=123, max_tokens: 4096, token_count=5, total_tokens=5, token=12",
+        "The token 'SELECT' is unexpected",
+        "Unexpected token: 'SELECT'; unexpected token: ex:hasName2",
+        "PREFIX token: <http://ex.org/token#> SELECT ?x { ?x token:hasPart ?y }",
+        "a task-force of sk-learn on disk-1, risk-based and ask-someone-to-be-sure-of-it",
+        "http://ex.org/id/sk-bratislava-region-2021-report http://ex.org/id/sk-Region-Bratislava-2021",
+        "http://ex.org/risk-based-approach-2021",
+        "http://host:8080/a@b",
+        "the bearer of bad news needs Basic authentication and a Basic GraphPattern",
+        "set the OPENAI_API_KEY environment variable or pass `api_key`",
+        "No API key: set one",
+        "primary key: id, keyword=x, tokenizer=bpe",
+        "api_key=None, password='', secret=null",
+        "password=getpass('Password')",
+        'api_key="${OPENAI_API_KEY}" password=${PW} Authorization: Bearer ${TOKEN} http://u:${PW}@host',
+    ],
+)
+def test_words_numbers_and_references_are_left_alone(text: str) -> None:
+    assert masked_text(text) == text
+
+
+@pytest.mark.parametrize("name", ["X_KEY", "APIKEY", "MY_TOKEN", "MY_SECRET", "DB_PASSWORD", "passwd", "A_CREDENTIALS"])
+def test_values_of_environment_variables_that_are_secrets_are_masked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "gr4ph(secret")
+    assert masked_text("refused: <gr4ph(secret>gr4ph(secret") == "refused: <***>***"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X_KEY", "short1"),
+        ("X_KEY", "modified"),
+        ("MY_TOKEN", "12345678"),
+        ("DB_PASSWORD", "password"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/keys/google.json"),
+        ("MY_KEYBOARD", "qwertz-123"),
+    ],
+)
+def test_common_values_of_the_environment_stay(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    assert masked_text(f"see {value} there") == f"see {value} there"
+
+
+def test_password_of_letters_alone_is_masked_as_a_whole_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "powergrid")
+    assert masked_text("powergrid, powergrids") == "***, powergrids"
+
+
+PIECES = [
+    *("sk-", OPENAI_KEY, "token", "api_key", "secret", "password", "apiKey", "authorization", "Bearer ", "Basic "),
+    *("dXNlcjpwYXNz", "eyJabcdefghij", "AKIAIOSFODNN7EXAMPLE", "://", "@", "u:p", "%3D", "${X}", "***", "abcdef123456"),
+    *"=: \"'\\,;)&?\n({$-_.1x",
+]
+texts = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+
+
+@given(texts)
+def test_masking_again_changes_nothing(text: str) -> None:
+    once = masked_text(text)
+    assert masked_text(once) == once
+
+
+@given(st.text(alphabet=string.digits + "XYZxyz \n\t.,;-_/|äßİ\ud800"))
+def test_text_without_a_trigger_is_unchanged(text: str) -> None:
+    assert masked_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["plain words of a long message ", "sk-", "token=", 'token="', "password=\\", "eyJaaaaaaaa.", "://a:", "Basic "],
+)
+def test_time_grows_with_the_length_alone(unit: str) -> None:
+    text = unit * (500_000 // len(unit))
+    started = time.process_time()
+    masked_text(text)
+    assert time.process_time() - started < 5  # what is quadratic takes minutes
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "api_key",
+        "apiKey",
+        "X-API-Key",
+        "Authorization",
+        "DB_PASSWORD",
+        "secret",
+        "token",
+        "accessToken",
+        "client_secret",
+    ],
+)
+def test_value_of_a_secret_key_is_masked(key: str) -> None:
+    assert masked_values({key: "abc", "other": [{key: "def"}]}) == {key: "***", "other": [{key: "***"}]}
+    assert masked_values({key: ["abc", "def"]}) == {key: "***"}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"max_tokens": 10, "total_tokens": 5, "tokenizer": "bpe", "keyword": "x", "key": "y", "eos_token": "</s>"},
+        {"api_key": "${OPENAI_API_KEY}", "password": None, "token": "", "secret": False, "price_per_token": 0.1},
+        {"authorization": "Bearer ${TOKEN}"},
+    ],
+)
+def test_values_that_are_no_secrets_stay(values: dict[str, Any]) -> None:
+    assert masked_values(values) == values
+
+
+def test_strings_and_secret_strings_at_any_depth_are_masked() -> None:
+    values = {"url": "http://u:p@h", "more": (SecretStr("abc"), [f"with {OPENAI_KEY}"])}
+    assert masked_values(values) == {"url": "http://u:***@h", "more": ("***", ["with sk-***"])}
+
+
+def test_value_inside_itself_is_named_and_not_followed() -> None:
+    values: dict[str, Any] = {}
+    values["me"] = values
+    assert masked_values(values) == {"me": "<dict inside itself>"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(PIECES) | st.text(), inner),
+)
+
+
+@given(json_values)
+def test_what_is_passed_in_stays_as_it_was(values: Any) -> None:
+    before = copy.deepcopy(values)
+    masked = masked_values(values)
+    assert values == before
+    assert masked_values(masked) == masked
