@@ -262,18 +262,22 @@ def test_a_keyboard_interrupt_ends_the_record(make_agent, ai, handler) -> None:
 
 
 async def test_what_comes_after_the_end_changes_nothing(make_agent, ai, handler) -> None:
-    go_on, over = threading.Event(), threading.Event()
+    started, go_on, over = threading.Event(), threading.Event(), threading.Event()
 
     @tool
     def slow() -> str:
         """Work on in a thread."""
+        started.set()
         go_on.wait(5)
         over.set()
         return "late"
 
     agent = make_agent([ai("", ("slow", {}, "call_1"))], [slow])
-    with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
+    run = asyncio.create_task(agent.ainvoke(HI, config={"callbacks": [handler]}))
+    assert await asyncio.to_thread(started.wait, 5)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
     before = handler.response()
     assert before["capture_warnings"] == ["had not ended when the run did, and were closed as errors: slow (call_1)"]
     go_on.set()

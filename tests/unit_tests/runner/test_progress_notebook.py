@@ -2,8 +2,11 @@
 
 from typing import Any
 
-import nbclient
-import nbformat
+import pytest
+
+# Not there with the lowest versions of what the package itself needs.
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
 
 CELL = """
 import threading
