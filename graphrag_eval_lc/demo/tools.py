@@ -138,7 +138,7 @@ def _retrieve_data_points(time_series: TimeSeriesIndex) -> BaseTool:
 
 
 def _now() -> BaseTool:
-    @tool(parse_docstring=True)
+    @tool  # older versions parse no docstring without arguments
     def now() -> str:
         """Get the present date and time, ISO 8601 in UTC."""
         return time_text(NOW)
