@@ -123,8 +123,7 @@ def _retrieve_data_points(time_series: TimeSeriesIndex) -> BaseTool:
 
         Args:
             external_id: The id of the time series, from retrieve_time_series.
-            start: For a period that ends now a relative time, such as "2h-ago" or "3d-ago"; for calendar days ISO 8601
-                in UTC, such as "2025-11-01T00:00:00Z".
+            start: A relative time such as "2h-ago" where the period ends now; else ISO 8601, "2025-11-01T00:00:00Z".
             end: As start; "now" for the present.
             aggregates: What to give for each step of time: average, max or min, one or several.
             granularity: How long a step of time is, such as "15m", "1h" or "1d"; only with aggregates.
