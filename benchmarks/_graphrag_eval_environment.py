@@ -8,22 +8,26 @@ from pathlib import Path
 
 GRAPHRAG_EVAL = "graphrag-eval==6.6.1"
 PACKAGES = (GRAPHRAG_EVAL, "pyyaml>=6.0.2,<7")  # it reads its config with PyYAML and does not say so
+# Its judges need more than its extra says; ragas comes along.
+LLM_PACKAGES = ("graphrag-eval[llm]==6.6.1", *PACKAGES[1:], "litellm>=1.80,<2", "langchain-community<0.4.2")
 
 
-def graphrag_eval_python(folder: Path, wanted: str | None) -> Path:
+def graphrag_eval_python(folder: Path, wanted: str | None, *, has_judges: bool = False) -> Path:
     """Give the interpreter of an environment with graphrag-eval; it is made if it is not there yet.
 
     Args:
         folder: Where the environment is or is to be.
         wanted: A Python 3.12; None looks for one on the PATH, then among pyenv's, and else asks uv for one.
+        has_judges: Whether it has what the judged metrics need, ragas included.
     """
     python = folder.absolute() / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     if not python.exists():
         _make_environment(folder, wanted)
-    installed = [str(python), "-c", "import graphrag_eval, yaml"]
+    packages, modules = (LLM_PACKAGES, ", litellm, ragas.metrics.collections") if has_judges else (PACKAGES, "")
+    installed = [str(python), "-c", f"import graphrag_eval, yaml{modules}"]
     if subprocess.run(installed, capture_output=True, check=False).returncode:
         print(f"Installing {GRAPHRAG_EVAL} ...", flush=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
     return python
 
 

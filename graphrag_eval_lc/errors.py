@@ -85,6 +85,10 @@ class CaptureError(GraphRAGEvalError):
     """A captured response does not exist or is not unique, or an option of the handler has a wrong value."""
 
 
+class JudgeError(GraphRAGEvalError):
+    """A judge's model gave no answer that can be used."""
+
+
 class MissingExtraError(GraphRAGEvalError):
     """A feature needs a package that an extra of this project installs.
 

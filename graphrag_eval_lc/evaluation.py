@@ -1,7 +1,8 @@
 """Scoring responses against the reference dataset, one question at a time."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -9,17 +10,34 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import checked_dataset, questions_of
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.judges.judged_keys import CORRECTNESS_KEYS, metric_keys
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
+from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.judges.judging import Judges
 
 Responses = Mapping[str, Response] | Iterable[Response]
 
 NO_RESPONSE = "there is no response to this question"
 
 _MEASURED = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec")
+# What an earlier evaluation found is no measurement of this one.
+_NOT_HANDED_THROUGH = frozenset(
+    {"id", "status", "error", "custom_metrics", *_MEASURED, *CORRECTNESS_KEYS, *metric_keys("answer_relevance")}
+)
 
 
-def run_evaluation(qa_dataset: Sequence[Template], responses: Responses, config: ConfigSource = None) -> list[Result]:
+def run_evaluation(
+    qa_dataset: Sequence[Template],
+    responses: Responses,
+    config: ConfigSource = None,
+    *,
+    evaluators: Sequence[Callable[..., Any]] = (),
+    llm: Any = None,
+    embeddings: Any = None,
+) -> list[Result]:
     """Score responses against a reference dataset.
 
     It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed.
@@ -27,7 +45,12 @@ def run_evaluation(qa_dataset: Sequence[Template], responses: Responses, config:
     Args:
         qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
         responses: The responses by question id, or a list of responses that carry their question ids.
-        config: A path, a dict or an EvaluationConfig; None for the defaults.
+        config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
+            retrieved contexts are judged by a language model.
+        evaluators: Functions of your own, async or not: ``(question, response) -> float | str | bool | dict``, or with
+            keywords ``(inputs, outputs, reference_outputs) -> {key, score, comment}``.
+        llm: A LangChain chat model or JudgeModel that judges, in place of that of the config.
+        embeddings: LangChain embeddings or an EmbeddingModel, likewise.
 
     Returns:
         One result for each question, in the dataset's order. A question without a response, or whose response
@@ -43,20 +66,73 @@ def run_evaluation(qa_dataset: Sequence[Template], responses: Responses, config:
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    return run_sync(lambda: arun_evaluation(qa_dataset, responses, config))
+    return run_sync(
+        lambda: arun_evaluation(qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings)
+    )
 
 
 async def arun_evaluation(
-    qa_dataset: Sequence[Template], responses: Responses, config: ConfigSource = None
+    qa_dataset: Sequence[Template],
+    responses: Responses,
+    config: ConfigSource = None,
+    *,
+    evaluators: Sequence[Callable[..., Any]] = (),
+    llm: Any = None,
+    embeddings: Any = None,
 ) -> list[Result]:
     """Score responses in an event loop; see ``run_evaluation``."""
-    settings = load_config(config)
+    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
     by_id = responses_by_id(responses)
-    return [
-        evaluate_question(template, question, by_id.get(str(question["id"])), settings)
-        for template, question in questions_of(templates)
+    pricing = Pricing(settings.prices)
+    judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
+    asked = [(question, _priced(by_id.get(str(question["id"])), pricing)) for _, question in questions_of(templates)]
+    results = [
+        evaluate_question(template, question, response, settings)
+        for (template, _), (question, response) in zip(questions_of(templates), asked, strict=True)
     ]
+    if judges is not None:
+        places = asyncio.Semaphore(settings.judges.max_concurrency)
+
+        async def judge(result: Result, question: Question, response: Response | None) -> None:
+            async with places:
+                await judges.ajudge(cast("dict[str, Any]", result), question, response or {})
+
+        try:
+            await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
+        finally:
+            await judges.aclose()
+    return results
+
+
+def _priced(response: Response | None, pricing: Pricing) -> Response | None:
+    return cast("Response", priced_response(response, pricing)) if isinstance(response, Mapping) else response
+
+
+def judges_of(
+    config: EvaluationConfig,
+    *,
+    evaluators: Sequence[Callable[..., Any]] = (),
+    llm: Any = None,
+    embeddings: Any = None,
+    cache: Any = None,
+    pricing: Pricing | None = None,
+) -> "Judges | None":
+    """Give the judges that a config and a caller ask for; None where nothing is judged.
+
+    Raises:
+        ConfigError: Something needs a model that is not there.
+        OptionError: A function cannot be an evaluator.
+        MissingExtraError: The package that a model needs is not installed.
+    """
+    if config.llm is None and llm is None and not evaluators:
+        return None
+    # Imported here, as a run without judges needs nothing of it.
+    from graphrag_eval_lc.judges.judging import Judges
+
+    return Judges.from_config(
+        config, llm=llm, embeddings=embeddings, functions=evaluators, cache=cache, pricing=pricing
+    )
 
 
 def responses_by_id(responses: Responses) -> dict[str, Response]:
@@ -198,5 +274,5 @@ def _hand_through(result: dict[str, Any], question: Question, response: Response
     """Add the further keys of the question, then of the response, where nothing stands yet."""
     for record in (question, response):
         for key, value in record.items():
-            if key not in {"id", "status", "error", *_MEASURED} and key not in result:
+            if key not in _NOT_HANDED_THROUGH and key not in result:
                 result[key] = value

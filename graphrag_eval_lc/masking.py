@@ -24,7 +24,25 @@ def masked_text(text: str) -> str:
         >>> masked_text("401 for https://kg:pa55@graph.example/sparql?api_key=5f2a99c1&limit=10")
         '401 for https://kg:***@graph.example/sparql?api_key=***&limit=10'
     """
-    return _masked(text, _secrets_of_environment())
+    return _masked(text, _known_secrets())
+
+
+def remember_secret(value: str | None) -> None:
+    """Mask a value from now on, whatever it looks like: a key that a config gave, which an endpoint may echo."""
+    if value is not None and len(value.strip()) >= _SHORTEST_REMEMBERED:
+        _remembered.add(value.strip())
+
+
+def without_masked(value: Any) -> Any:
+    """Give a copy of nested dicts and lists without the keys whose values were masked.
+
+    Example:
+        >>> without_masked({"model": "m", "api_key": "***"})
+        {'model': 'm'}
+    """
+    if isinstance(value, Mapping):
+        return {key: without_masked(item) for key, item in value.items() if item != MASK}
+    return [without_masked(item) for item in value] if isinstance(value, list) else value
 
 
 def masked_values(value: Any) -> Any:
@@ -38,7 +56,7 @@ def masked_values(value: Any) -> Any:
         >>> masked_values({"model": "gpt-4o-mini", "api_key": "abc", "max_tokens": 100})
         {'model': 'gpt-4o-mini', 'api_key': '***', 'max_tokens': 100}
     """
-    return _masked_value(value, _secrets_of_environment(), ())
+    return _masked_value(value, _known_secrets(), ())
 
 
 class _Rule(NamedTuple):
@@ -204,6 +222,8 @@ def _is_about_tokens(match: re.Match[str], value: str) -> bool:
 
 # --- environment -----------------------------------------------------------------------------------------------------
 
+_SHORTEST_REMEMBERED = 6
+_remembered: set[str] = set()
 _SECRET_VARIABLE = re.compile(r"(?:.*_)?(?:[A-Z]*KEY|[A-Z]*TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)", re.IGNORECASE)
 _PLACE = re.compile(r"(?:[/~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]|https?://[^@]*$)")
 _NUMBER = re.compile(r"[0-9.,:+\-eE]+")
@@ -218,13 +238,13 @@ def _pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def _secrets_of_environment() -> tuple[str, ...]:
-    """Give the values of the environment variables that are secrets by their names, the longest first."""
+def _known_secrets() -> tuple[str, ...]:
+    """Give what was remembered, and the environment variables that are secrets by their names, the longest first."""
     secrets = {
         value
         for name, value in os.environ.items()
         if _SECRET_VARIABLE.fullmatch(name) and _is_secret_value(name, value.strip())
-    }
+    } | _remembered
     return tuple(sorted((secret.strip() for secret in secrets), key=lambda secret: (-len(secret), secret)))
 
 

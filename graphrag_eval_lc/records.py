@@ -53,7 +53,7 @@ class ActualStep(TypedDict):
 class ModelCall(TypedDict):
     """One call of a chat model or LLM. What the provider did not report is absent, never 0.
 
-    ``cached_input_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``.
+    ``cached_input_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``. ``cost`` is in USD.
     """
 
     model: NotRequired[str]
@@ -63,6 +63,7 @@ class ModelCall(TypedDict):
     cached_input_tokens: NotRequired[int]
     reasoning_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
+    cost: NotRequired[float]
     error: NotRequired[str]
 
 
@@ -83,6 +84,7 @@ class Response(TypedDict):
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
+    agent_cost: NotRequired[float]
     llm_calls: NotRequired[list[ModelCall]]
     capture_warnings: NotRequired[list[str]]
 

@@ -1,6 +1,15 @@
 """Summing results up: per template, over all questions (micro), over the templates (macro), and over repeats."""
 
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
+from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
 from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, SPENT_METRICS, STEP_METRICS, is_error
 
-__all__ = ["SAMPLE_METRICS", "SPENT_METRICS", "STEP_METRICS", "Aggregator", "compute_aggregates", "is_error"]
+__all__ = [
+    "SAMPLE_METRICS",
+    "SPENT_METRICS",
+    "STEP_METRICS",
+    "Aggregator",
+    "JudgeCosts",
+    "compute_aggregates",
+    "is_error",
+]

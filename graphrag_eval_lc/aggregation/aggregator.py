@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.aggregation.figures import Figures, figures_of
-from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, STEP_METRICS, Sample, is_error
+from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
+from graphrag_eval_lc.aggregation.measurements import STEP_METRICS, Sample, is_error, metrics_of
 from graphrag_eval_lc.aggregation.repeats import repeats_summary
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.aggregation.step_counts import StepCounts
@@ -33,13 +34,15 @@ class Aggregator:
     """
 
     def __init__(self, config: ConfigSource = None, template_ids: Sequence[str] = ()) -> None:
-        settings = load_config(config)
+        # Nothing is asked here: a config that needs a model has it elsewhere.
+        settings = load_config(config, has_llm=True, has_embeddings=True)
         self._includes_errors = settings.aggregates.errors == "include"
         self._repeats = settings.repeats
         self._template_ids = tuple(map(str, template_ids))
-        self._samples = Samples()
+        self._metrics = metrics_of(settings)
+        self._samples = Samples(self._metrics)
         self._steps: defaultdict[str, StepCounts] = defaultdict(StepCounts)
-        self._totals = Totals()
+        self._totals = Totals(JudgeCosts(settings))
 
     def add(self, result: Sample) -> None:
         """Take up one result."""
@@ -66,7 +69,7 @@ class Aggregator:
             all_steps.update(steps)
         aggregates = {
             "per_template": {
-                name: _summary(
+                name: self._summary(
                     {key: numbers.get(name, 0) for key, numbers in counts.items()},
                     {
                         metric: known.per_template[name]
@@ -77,7 +80,7 @@ class Aggregator:
                 )
                 for name in self._template_order()
             },
-            "micro": _summary(
+            "micro": self._summary(
                 {key: sum(numbers.values()) for key, numbers in counts.items()},
                 {metric: known.micro for metric, known in figures.items()},
                 all_steps,
@@ -92,7 +95,7 @@ class Aggregator:
     def _figures(self) -> dict[str, Figures]:
         """Give the statistics of each metric that was measured."""
         figures = {}
-        for metric in (*SAMPLE_METRICS, *STEP_METRICS):
+        for metric in (*self._metrics.names(), *STEP_METRICS):
             values = self._samples.values_by_template(metric)
             if values:
                 figures[metric] = figures_of(values, with_error=self._samples.repeats > 1)
@@ -108,6 +111,17 @@ class Aggregator:
         if self._samples.repeats > 1:
             counts["number_of_questions"] = self._samples.question_counts()
         return counts
+
+    def _summary(
+        self, counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts
+    ) -> dict[str, Any]:
+        """Put the parts of a summary into graphrag-eval's order."""
+        summary: dict[str, Any] = dict(counts)
+        summary.update({metric: statistics[metric] for metric in self._metrics.names() if metric in statistics})
+        if steps_summary := steps.summary():
+            summary["steps"] = steps_summary
+        summary.update({metric: statistics[metric] for metric in STEP_METRICS if metric in statistics})
+        return summary
 
     def _template_order(self) -> Iterable[str]:
         seen = dict.fromkeys(self._samples.template_ids())
@@ -125,6 +139,8 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     numbers of samples and ``steps`` count every repeat. A question's mean is over its repeats that count; that of
     a ``retrieval_…`` figure over all retrieval steps of these.
 
+    The numbers and booleans that custom evaluations gave are metrics too; their texts are not. Costs are in USD.
+
     Args:
         results: The results of ``run_evaluation``; they may come one at a time.
         config: A path, a dict or an EvaluationConfig; None for the defaults.
@@ -133,7 +149,9 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         ``per_template`` (by template id, in the order of the results) and ``micro``: the two numbers of samples, each
         metric with ``sum``, ``mean``, ``median``, ``min`` and ``max``, and ``steps`` with ``total``,
         ``once_per_sample``, ``empty_results`` and ``errors`` by tool name. ``macro``: each metric's mean over the
-        templates' means. ``totals``: what all questions together spent, failed ones and failed attempts included.
+        templates' means. ``totals``: what all questions together spent, failed ones and failed attempts included:
+        tokens, seconds, ``agent_cost``, ``judges_cost`` and ``cost``, their sum. One that is not known of all
+        samples is absent, and ``unmeasured_samples`` says of how many.
         ``repeats``, only with repeats: ``count``, ``metric``, ``threshold``, ``number_of_questions``,
         ``number_of_unmeasured_questions``, ``pass@k`` and ``pass^k`` by k as a text ("1", "2", …), and ``metrics``
         with each metric's ``mean`` and its ``standard_error`` clustered by template.
@@ -146,15 +164,3 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     for result in results:
         aggregator.add(result)
     return aggregator.aggregates()
-
-
-def _summary(
-    counts: Mapping[str, int], statistics: Mapping[str, Mapping[str, float]], steps: StepCounts
-) -> dict[str, Any]:
-    """Put the parts of a summary into graphrag-eval's order."""
-    summary: dict[str, Any] = dict(counts)
-    summary.update({metric: statistics[metric] for metric in SAMPLE_METRICS if metric in statistics})
-    if steps_summary := steps.summary():
-        summary["steps"] = steps_summary
-    summary.update({metric: statistics[metric] for metric in STEP_METRICS if metric in statistics})
-    return summary

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from graphrag_eval_lc.aggregation.measurements import Sample, is_error, sample_numbers, step_numbers
+from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error
 from graphrag_eval_lc.aggregation.numbers import Numbers
 
 Question = tuple[str, Hashable]
@@ -33,12 +33,16 @@ class Column:
 class Samples:
     """The results of a run as far as statistics need them.
 
+    Args:
+        metrics: The figures that are taken up.
+
     Attributes:
         repeats: The highest ``repeat`` that a result carries; 1 where none does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Metrics) -> None:
         self.repeats = 1
+        self._metrics = metrics
         self._template_ids: list[str] = []
         self._question_ids: list[Hashable] = []
         self._failures = bytearray()
@@ -60,7 +64,7 @@ class Samples:
         if isinstance(repeat, int) and repeat > self.repeats:
             self.repeats = repeat
         if is_counted:
-            for numbers in (sample_numbers(sample), step_numbers(sample)):
+            for numbers in (self._metrics.sample_numbers(sample), self._metrics.step_numbers(sample)):
                 for metric, value in numbers:
                     column = self._columns.get(metric)
                     if column is None:

@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation.figures import exact_sum
-from graphrag_eval_lc.aggregation.measurements import SPENT_METRICS, Sample, number
+from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
+from graphrag_eval_lc.aggregation.measurements import Sample, number
 from graphrag_eval_lc.aggregation.numbers import Numbers
 
 _TOKEN_METRICS = ("input_tokens", "output_tokens", "total_tokens")
+# What the calls of the agent's models add up to; where no model was asked, that is nothing.
+_MODEL_METRICS = (*_TOKEN_METRICS, "agent_cost")
+_AGENT_METRICS = (*_TOKEN_METRICS, "elapsed_sec", "agent_cost")
+_METRICS = (*_AGENT_METRICS, "judges_cost")
 
 
 class Totals:
@@ -15,33 +20,41 @@ class Totals:
 
     A sample's figure is that of its response and of the failed attempts before it. Where nothing was asked of a
     model, no tokens were spent. A model call that failed without a figure is not counted, as in a response's own
-    sums. Any other call of which the tokens are unknown makes the sample unmeasured.
+    sums. Any other call of which the tokens or the cost are unknown makes the sample unmeasured. What judges cost
+    does not depend on the agent: a sample that no judge was asked about lacks nothing.
+
+    Args:
+        judge_costs: Finds what judges cost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, judge_costs: JudgeCosts) -> None:
+        self._judge_costs = judge_costs
         self._number_of_samples = 0
         self._number_of_failed_attempts = 0
-        self._spent = {metric: Numbers() for metric in SPENT_METRICS}
-        self._measured = dict.fromkeys(SPENT_METRICS, 0)
-        self._unmeasured = dict.fromkeys(SPENT_METRICS, 0)
+        self._spent = {metric: Numbers() for metric in _METRICS}
+        self._measured = dict.fromkeys(_METRICS, 0)
+        self._unmeasured = dict.fromkeys(_METRICS, 0)
 
     def add(self, sample: Sample) -> None:
         """Take up what a result spent."""
         attempts = _failed_attempts(sample)
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
-        for metric in SPENT_METRICS:
+        for metric in _AGENT_METRICS:
             self._add(metric, [sample, *attempts])
+        self._add_judges(sample)
 
     def summary(self) -> dict[str, Any]:
         """Give the sums; one is absent where a sample lacks the figure, and the summary says how many do."""
         summary: dict[str, Any] = {"number_of_samples": self._number_of_samples}
         if self._number_of_failed_attempts:
             summary["number_of_failed_attempts"] = self._number_of_failed_attempts
-        measured = [metric for metric in SPENT_METRICS if self._measured[metric]]
+        measured = [metric for metric in _METRICS if self._measured[metric]]
         summary.update(
             {metric: exact_sum(self._spent[metric].values()) for metric in measured if not self._unmeasured[metric]}
         )
+        if "agent_cost" in summary and "judges_cost" in summary:
+            summary["cost"] = summary["agent_cost"] + summary["judges_cost"]
         unmeasured = {metric: self._unmeasured[metric] for metric in measured if self._unmeasured[metric]}
         if unmeasured:
             summary["unmeasured_samples"] = unmeasured
@@ -55,9 +68,17 @@ class Totals:
             if value is not None:
                 self._measured[metric] += 1
                 self._spent[metric].append(value)
-            elif metric not in _TOKEN_METRICS or not _asked_no_model(record, is_attempt=index > 0):
+            elif metric not in _MODEL_METRICS or not _asked_no_model(record, is_attempt=index > 0):
                 is_unmeasured = True
         self._unmeasured[metric] += is_unmeasured
+
+    def _add_judges(self, sample: Sample) -> None:
+        costs = list(self._judge_costs.of(sample))
+        known = [cost for cost in costs if cost is not None]
+        self._measured["judges_cost"] += len(known)
+        self._unmeasured["judges_cost"] += len(known) < len(costs)
+        for cost in known:
+            self._spent["judges_cost"].append(cost)
 
 
 def _failed_attempts(sample: Sample) -> list[Mapping[str, Any]]:

@@ -42,15 +42,20 @@ def demo(
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
     from graphrag_eval_lc.cli.outcome import run_and_show
+    from graphrag_eval_lc.config import PriceConfig, load_config
     from graphrag_eval_lc.demo import DATASET_PATH
     from graphrag_eval_lc.demo.agent import create_demo_agent
 
+    settings = load_config(config)
+    if model is None:  # the planner costs nothing
+        prices = {"rule-based-planner": PriceConfig(input=0, output=0), **settings.prices}
+        settings = settings.model_copy(update={"prices": prices})
     run_and_show(
         partial(create_demo_agent, model),
         DATASET_PATH,
         worst=worst,
         output_dir=output,
-        config=config,
+        config=settings,
         max_concurrency=max_concurrency,
         repeats=repeats,
         label=f"demo, {model or 'rule-based planner'}",

@@ -9,8 +9,10 @@ import typer
 from rich.console import Console
 
 from graphrag_eval_lc import __version__
+from graphrag_eval_lc.cli.answer_correctness import answer_correctness
 from graphrag_eval_lc.cli.demo import demo
 from graphrag_eval_lc.cli.draft_dataset import draft_dataset
+from graphrag_eval_lc.cli.judge_agreement import judge_agreement
 from graphrag_eval_lc.cli.run import run
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.validate import validate
@@ -36,6 +38,8 @@ app.command()(run)
 app.command()(score)
 app.command()(validate)
 app.command(name="draft-dataset")(draft_dataset)
+app.command(name="answer-correctness")(answer_correctness)
+app.command(name="judge-agreement")(judge_agreement)
 
 
 def _print_version(wanted: bool) -> None:

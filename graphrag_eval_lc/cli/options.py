@@ -75,6 +75,21 @@ Seed = Annotated[
     int | None,
     typer.Option("--seed", help="Makes --sample choose the same questions each time.", rich_help_panel=SELECTION),
 ]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        min=0,
+        help="Spend no more than so many USD: the run ends before a question, of agent and judges, that would.",
+        rich_help_panel=ENDING,
+    ),
+]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache", help="Ask the judges again for what the folder has their answers to.", rich_help_panel=FOLDER
+    ),
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Show no progress, only the result and problems.", rich_help_panel=DISPLAY),

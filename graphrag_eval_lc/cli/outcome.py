@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.report.tables import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.runner.benchmark import run_benchmark
@@ -58,6 +59,8 @@ def show_run(run: BenchmarkRun, *, worst: int, is_quiet: bool = False, is_scored
     if run.output_dir:
         files = ", ".join((RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE))
         console.print(f"\nWritten to {run.output_dir}: {files}", markup=False, highlight=False, soft_wrap=True)
+    if "generation" not in (run.judges or {}):
+        console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
     for warning in run.warnings if is_quiet else ():
         _print_error(f"Warning: {warning}")
     if run.stopped is not None:
@@ -71,12 +74,13 @@ def show_run(run: BenchmarkRun, *, worst: int, is_quiet: bool = False, is_scored
 
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
-    asked = f"{left_out:,} {'was' if left_out == 1 else 'were'} not asked" if left_out else "all had been asked"
-    text = f"The run was stopped: {stopped['message']}; {asked}."
+    asked = f"; {left_out:,} {'was' if left_out == 1 else 'were'} not asked" if left_out else ""
+    text = f"The run was stopped: {stopped['message']}{asked}."
     if is_scored_again:
         _print_error(text)
         raise typer.Exit(EXIT_FINDINGS)
-    budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if stopped["reason"].startswith("max_") else ""
+    is_budget = stopped["reason"] in ("max_tokens", "max_cost")
+    budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
     _print_error(f"{text} To go on{budget}:\n  {_command()}")
     is_signal = stopped["reason"] == "interrupted"
     is_termination = stopped["message"] == "SIGTERM"
@@ -105,4 +109,4 @@ def _command() -> str:
 
 
 def _print_error(text: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(text)
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Href, Label, Overwrite, Tags, Worst
+from graphrag_eval_lc.cli.options import Config, Href, Label, NoCache, Overwrite, Tags, Worst
 from graphrag_eval_lc.errors import OptionError
 
 
@@ -34,6 +34,11 @@ def score(
     href: Href = None,
     tags: Tags = None,
     overwrite: Overwrite = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option("--max-cost", min=0, help="USD that the judges may cost; the rest is scored without them."),
+    ] = None,
+    no_cache: NoCache = False,
     worst: Worst = 5,
 ) -> None:
     """Score recorded responses; no agent is asked.
@@ -61,7 +66,7 @@ def score(
         _refuse_given(
             "with a run's folder, whose run.json stays", label=label, href=href, tag=tags, overwrite=overwrite
         )
-        again = score_run(dataset, dataset=reference, config=config)
+        again = score_run(dataset, dataset=reference, config=config, max_cost=max_cost, judge_cache=not no_cache)
         show_run(again, worst=worst, is_quiet=True, is_scored_again=True)
         return
     if output is None:
@@ -76,8 +81,10 @@ def score(
         href=href,
         tags=tags or (),
         overwrite=overwrite,
+        max_cost=max_cost,
+        judge_cache=not no_cache,
     )
-    show_run(scored, worst=worst, is_quiet=True)
+    show_run(scored, worst=worst, is_quiet=True, is_scored_again=True)
 
 
 def _refuse_given(where: str, **options: object) -> None:

@@ -9,9 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.aggregation import is_error
+from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS, is_error
+from graphrag_eval_lc.prices import dollars
 
 _SHOWN_TEXT = 90
+# The judged metrics that have a column; recall and precision are in their f1.
+_JUDGED = ("answer_f1", "answer_relevance", "retrieval_answer_f1", "retrieval_context_f1", "retrieval_utilization")
 
 
 def summary_tables(
@@ -25,8 +28,14 @@ def summary_tables(
         worst: How many of the worst questions are shown.
     """
     parts: list[RenderableType] = [_template_table(aggregates)]
+    judged = _judged_table(aggregates)
+    if judged is not None:
+        parts += [Text(), judged]
     if "repeats" in aggregates:
         parts.append(Text(_repeats_line(aggregates["repeats"])))
+    cost = _cost_line(aggregates.get("totals", {}))
+    if cost is not None:
+        parts.append(Text(cost))
     table = _worst_table(results, worst, has_repeats="repeats" in aggregates)
     if table is not None:
         parts += [Text(), table]
@@ -41,31 +50,67 @@ def print_summary(
 
 
 def _template_table(aggregates: Mapping[str, Any]) -> Table:
+    has_cost = "agent_cost" in aggregates["micro"]
     table = Table(title="Scores by template", title_justify="left", title_style="bold", show_edge=False)
     table.add_column("Template", overflow="fold")
-    for heading in ("Questions", "Errors", "steps_score", "Tokens", "Seconds", "Failed calls", "Empty results"):
-        table.add_column(heading, justify="right")
+    cost = ["Cost"] if has_cost else []
+    for heading in ("Questions", "Errors", "steps_score", "Tokens", "Seconds", *cost, "Failed calls", "Empty results"):
+        table.add_column(heading, justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
-        table.add_row(escape(template_id), *_cells(summary))
+        table.add_row(escape(template_id), *_cells(summary, has_cost=has_cost))
     table.add_section()
-    table.add_row("All questions (micro)", *_cells(aggregates["micro"]), style="bold")
-    macro = aggregates["macro"]
+    table.add_row("All questions (micro)", *_cells(aggregates["micro"], has_cost=has_cost), style="bold")
     table.add_row(
-        "Mean of templates (macro)",
-        "",
-        "",
-        _mean(macro, "steps_score", ".3f"),
-        _mean(macro, "total_tokens", ",.0f"),
-        _mean(macro, "elapsed_sec", ".2f"),
-        style="bold",
+        "Mean of templates (macro)", "", "", *_mean_cells(aggregates["macro"], has_cost=has_cost), style="bold"
     )
-    table.caption = (
-        "steps_score, tokens and seconds are means, without failed questions unless the config includes them"
-    )
+    spent = "tokens, seconds and the agent's cost" if has_cost else "tokens and seconds"
+    table.caption = f"steps_score, {spent} are means, without failed questions unless the config includes them"
     if "repeats" in aggregates:
         table.caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
     table.caption_justify = "left"
     return table
+
+
+def _judged_table(aggregates: Mapping[str, Any]) -> Table | None:
+    """Give the means of what judges and custom evaluations measured; None where that is nothing."""
+    micro = aggregates["micro"]
+    metrics = [*(metric for metric in _JUDGED if metric in micro), *_custom_metrics(micro)]
+    if not metrics:
+        return None
+    table = Table(title="Judged scores by template (means)", title_justify="left", title_style="bold", show_edge=False)
+    table.add_column("Template", overflow="fold")
+    for metric in metrics:
+        # A line break where a long name has room for one.
+        table.add_column(escape(metric.replace("retrieval_", "retrieval_\n")), justify="right", overflow="fold")
+    for template_id, summary in aggregates["per_template"].items():
+        table.add_row(escape(template_id), *(_mean(summary, metric, ".3f") for metric in metrics))
+    table.add_section()
+    for name, summary in (("All questions (micro)", micro), ("Mean of templates (macro)", aggregates["macro"])):
+        table.add_row(name, *(_mean(summary, metric, ".3f") for metric in metrics), style="bold")
+    return table
+
+
+def _custom_metrics(summary: Mapping[str, Any]) -> list[str]:
+    """Give the outputs of custom evaluations, which no list names; their costs are in the totals."""
+    known = {*SAMPLE_METRICS, *STEP_METRICS}
+    return [
+        metric
+        for metric, figures in summary.items()
+        if isinstance(figures, Mapping) and "mean" in figures and metric not in known and not metric.endswith("_cost")
+    ]
+
+
+def _cost_line(totals: Mapping[str, Any]) -> str | None:
+    """Say what agent and judges cost; None where nothing is known of either."""
+    unmeasured = totals.get("unmeasured_samples", {})
+    says = []
+    for metric, who in (("agent_cost", "agent"), ("judges_cost", "judges")):
+        if metric in totals:
+            says.append(f"{who} {dollars(totals[metric])}")
+        elif metric in unmeasured:
+            count = unmeasured[metric]
+            says.append(f"{who} not known ({count} {'sample has' if count == 1 else 'samples have'} no price)")
+    return f"Cost: {', '.join(says)}" if says else None
 
 
 def _repeats_line(repeats: Mapping[str, Any]) -> str:
@@ -87,17 +132,23 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
     return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"
 
 
-def _cells(summary: Mapping[str, Any]) -> Iterable[str]:
+def _cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
     errors = summary["number_of_error_samples"]
     steps = summary.get("steps", {})
     yield str(summary.get("number_of_questions", errors + summary["number_of_success_samples"]))
     yield str(errors) if errors else ""
-    yield _mean(summary, "steps_score", ".3f")
-    yield _mean(summary, "total_tokens", ",.0f")
-    yield _mean(summary, "elapsed_sec", ".2f")
+    yield from _mean_cells(summary, has_cost=has_cost)
     for part in ("errors", "empty_results"):
         count = sum(steps.get(part, {}).values())
         yield str(count) if count else ""
+
+
+def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
+    yield _mean(summary, "steps_score", ".3f")
+    yield _mean(summary, "total_tokens", ",.0f")
+    yield _mean(summary, "elapsed_sec", ".2f")
+    if has_cost:
+        yield dollars(summary["agent_cost"]["mean"]) if "agent_cost" in summary else "–"
 
 
 def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:

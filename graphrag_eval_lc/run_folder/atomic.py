@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.run_folder.file_problems import cannot_write
+from graphrag_eval_lc.file_problems import cannot_write
 from graphrag_eval_lc.run_folder.record_text import yaml_text
 
 # Such as a mounted bucket: it keeps what it keeps.

@@ -2,15 +2,17 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.file_problems import cannot_read, cannot_write
+from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.reading import json_value
 from graphrag_eval_lc.run_folder.atomic import replace_file, unfinished
-from graphrag_eval_lc.run_folder.file_problems import cannot_read, cannot_write
 from graphrag_eval_lc.run_folder.folder_lock import FolderLock
 from graphrag_eval_lc.run_folder.journal import Journal
 from graphrag_eval_lc.run_folder.journal_mending import torn_file
@@ -22,6 +24,7 @@ RUN_FILE = "run.json"
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
+JUDGE_CACHE_FILE = "judge_cache.jsonl"
 
 # run.json goes last, so that no moment leaves responses of which nothing says what they answer.
 _FILES = (RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, RUN_FILE)
@@ -108,6 +111,15 @@ class RunFolder:
     def results(self) -> ResultsFile:
         """Begin results.jsonl anew, to which results are added as they end."""
         return ResultsFile(self.path / RESULTS_FILE)
+
+    @contextmanager
+    def judge_cache(self) -> Iterator[JudgeCache]:
+        """Open what judges were answered, so that nothing is asked and paid for twice; ``clear`` leaves it."""
+        cache = JudgeCache(self.path / JUDGE_CACHE_FILE)
+        try:
+            yield cache
+        finally:
+            cache.close()
 
     def write_run(self, run: Mapping[str, Any]) -> None:
         """Write run.json: what ran, on what, and what it spent."""

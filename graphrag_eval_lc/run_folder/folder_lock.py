@@ -11,7 +11,7 @@ from types import TracebackType
 from weakref import WeakSet
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.run_folder.file_problems import cannot_write
+from graphrag_eval_lc.file_problems import cannot_write
 
 LOCK_FILE = ".lock"
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from graphrag_eval_lc.run_folder.file_problems import cannot_read
+from graphrag_eval_lc.file_problems import cannot_read
 
 Key = tuple[str, int]
 

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from graphrag_eval_lc.run_folder.append_file import AppendFile
+from graphrag_eval_lc.append_file import AppendFile
+from graphrag_eval_lc.file_problems import cannot_read, cannot_write
 from graphrag_eval_lc.run_folder.atomic import replace_file, sync
-from graphrag_eval_lc.run_folder.file_problems import cannot_read, cannot_write
 from graphrag_eval_lc.run_folder.journal_lines import JournalLine
 
 

@@ -16,8 +16,8 @@ from graphrag_eval_lc.capture.options import CaptureKeywords
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agents import Agent
-from graphrag_eval_lc.runner.retrying import error_text
 
 _CANCELLING_SEC = 2.0
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
@@ -79,7 +79,9 @@ class AgentCall:
         """
         in_thread = self.use_threads
         attempt = await self._aattempt(question, thread_id, abandoned, in_thread)
-        if in_thread or not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
+        if in_thread or self.agent.is_function:
+            return attempt
+        if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
             return attempt
         # A graph with a synchronous checkpointer refuses so; but so may an agent that cannot answer this question.
         another = await self._aattempt(question, thread_id, abandoned, in_thread=True)

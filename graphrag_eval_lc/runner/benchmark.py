@@ -7,7 +7,9 @@ from typing import Any, Unpack
 
 from graphrag_eval_lc.dataset import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.evaluation import judges_of
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
@@ -56,8 +58,11 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``limit``, ``template_ids``, ``question_ids``, ``sample`` with ``seed``: Only the first, only these, or
               only so many at random. Only what is selected is scored.
             - ``max_failures``: End the run when more than so many (20) or such a share ("5%") of all failed.
-            - ``max_tokens``, ``max_time`` (seconds or a timedelta): End the run before a question that would exceed
-              it, taken to be as dear as the dearest so far.
+            - ``max_tokens``, ``max_time`` (seconds or a timedelta), ``max_cost`` (USD, agent and judges): End the run
+              before a question that would exceed it, taken to be as dear as the dearest so far.
+            - ``evaluators``: Functions of your own that score each response, ``(question, response)``; see
+              ``run_evaluation``. ``llm``, ``embeddings``: models that judge in place of those of the config.
+              ``judge_cache`` (True): whether the judges' answers are kept in the folder and not asked for again.
             - ``grace`` (30): Seconds that questions in flight have to end, once the run is interrupted.
             - ``retry_errors``: Ask failed questions of the folder's run again.
             - ``force``: Go on with the folder's run although its questions or its agent changed.
@@ -116,18 +121,36 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
             lock = stack.enter_context(folder.lock())
             warnings += [lock.warning] if lock.warning else []
         log = stack.enter_context(EventLog(options.log_file)) if options.log_file is not None else None
+        pricing = Pricing(options.config.prices)
+        judges = judges_of(
+            options.config,
+            evaluators=options.evaluators,
+            llm=options.llm,
+            embeddings=options.embeddings,
+            cache=_judge_cache(folder, options, stack),
+            pricing=pricing,
+        )
         if folder is not None:
-            if options.overwrite:
+            if options.overwrite:  # which nothing above forbids
                 folder.clear()
             options = replace(options, selection=options.selection_in(folder.earlier))
             questions = options.selection.apply(templates)
         display = stack.enter_context(progress_display(options.progress))
         observers = [observer for observer in (display, log, options.on_event) if observer is not None]
-        record = begun_record(agent, dataset, templates, questions, options)
-        session = RunSession(options, questions, folder, observers, record, stop)
+        described = None if judges is None else judges.describe()
+        record = begun_record(agent, dataset, templates, questions, options, described)
+        session = RunSession(options, questions, folder, observers, record, stop, pricing, judges)
         session.warn(*warnings)
         try:
             return await session.arun(loaded, [str(template["template_id"]) for template in templates])
         finally:
             if log is not None and log.problem is not None:
                 session.warn(log.problem)
+
+
+def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: contextlib.ExitStack) -> Any:
+    """Give where the judges' answers are kept; None where nothing is judged, or not kept."""
+    is_judged = options.config.llm is not None or options.llm is not None
+    if folder is None or not is_judged or not options.judge_cache:
+        return None
+    return stack.enter_context(folder.judge_cache())

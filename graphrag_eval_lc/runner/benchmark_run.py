@@ -22,13 +22,15 @@ class BenchmarkRun:
         results: Its results.
         stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
         warnings: What is to be known of the run.
+        judges: The judges of the run.
 
     Attributes:
         aggregates: The sums over the results.
         output_dir: The run's folder, or None.
-        stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens or max_time;
-            ``message``) and how many samples it left out (``left_out``); None where it asked all.
+        stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
+            max_cost; ``message``) and how many samples it left out (``left_out``); None where it asked all.
         warnings: What is to be known of the run, such as lines of the journal that were set aside.
+        judges: The judges' models, metrics and prompts; None where nothing was judged.
     """
 
     def __init__(
@@ -40,11 +42,13 @@ class BenchmarkRun:
         results: list[Result] | None = None,
         stopped: Mapping[str, Any] | None = None,
         warnings: Sequence[str] = (),
+        judges: Mapping[str, Any] | None = None,
     ) -> None:
         self.aggregates = aggregates
         self.output_dir = output_dir
         self.stopped = stopped
         self.warnings = warnings
+        self.judges = judges
         self._responses = responses
         self._results = results
 

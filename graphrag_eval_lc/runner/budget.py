@@ -1,9 +1,10 @@
 """What a run may spend, and whether the next question still fits in."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 
+from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.runner.stopping import StopReason
 
 
@@ -16,7 +17,7 @@ class Verdict(Enum):
 
 
 class Budget:
-    """The tokens and the time of a run.
+    """The tokens, the time and the money of a run.
 
     The next question is taken to cost as much as the dearest so far, and those in flight too. While nothing is known
     one question goes alone.
@@ -24,20 +25,30 @@ class Budget:
     Args:
         max_tokens: Tokens for all attempts of the run, earlier sessions included; None for no limit.
         max_time: Seconds for this session; None for no limit.
+        max_cost: USD for agent and judges, earlier sessions included; None for no limit.
+        unpriced: The models without a price, for the message; those that are added later are seen.
+        has_judges: Whether judges spend money on top of what a question does.
         clock: Seconds, for tests.
     """
 
     def __init__(
-        self, max_tokens: int | None, max_time: float | None, clock: Callable[[], float] = time.monotonic
+        self,
+        max_tokens: int | None,
+        max_time: float | None,
+        max_cost: float | None = None,
+        *,
+        unpriced: Collection[str] = (),
+        has_judges: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._max_tokens = max_tokens
         self._max_time = max_time
+        self._tokens = _Limit(max_tokens)
+        self._cost = _Limit(max_cost, most_more=None if has_judges else 0)
+        self._unpriced = unpriced
+        self._judging = 0
         self._clock = clock
         self._started = clock()
-        self._tokens = 0
-        self._dearest: int | None = None
         self._longest: float | None = None
-        self._is_unknown = False
         self.reason: StopReason | None = None
         self.message = ""
 
@@ -46,24 +57,31 @@ class Budget:
         """Seconds until the time is over; None for no limit."""
         return None if self._max_time is None else max(0.0, self._started + self._max_time - self._clock())
 
-    def spend(self, tokens: int | None, elapsed_sec: float | None) -> None:
+    def spend(self, tokens: int | None, elapsed_sec: float | None, cost: float | None = None) -> None:
         """Take up what one question cost.
 
         Args:
             tokens: Those of all its attempts; None where they are not known.
             elapsed_sec: Seconds of all its attempts; None for one of an earlier session.
+            cost: USD of all its attempts; None where it is not known.
         """
-        if tokens is None:
-            self._is_unknown = True
-        else:
-            self._tokens += tokens
-            self._dearest = max(tokens, self._dearest or 0)
+        self._tokens.spend(tokens)
+        self._cost.spend(cost)
         if elapsed_sec is not None:
             self._longest = max(elapsed_sec, self._longest or 0.0)
 
+    def await_judges(self) -> None:
+        """Note that the judges of one question are still to cost something, which ``spend_on_judges`` is told."""
+        self._judging += 1
+
+    def spend_on_judges(self, cost: float | None) -> None:
+        """Take up the USD that the judges of one question cost, beside what the question did; None: not known."""
+        self._judging -= 1
+        self._cost.spend_more(cost)
+
     def verdict(self, in_flight: int) -> Verdict:
         """Tell whether one more question fits; after END ``reason`` and ``message`` say which limit it is."""
-        verdicts = [self._time_verdict(), self._token_verdict(in_flight)]
+        verdicts = [self._time_verdict(), self._token_verdict(in_flight), self._cost_verdict(in_flight)]
         return next((each for each in (Verdict.END, Verdict.WAIT) if each in verdicts), Verdict.GO)
 
     def _time_verdict(self) -> Verdict:
@@ -75,25 +93,95 @@ class Budget:
         )
 
     def _token_verdict(self, in_flight: int) -> Verdict:
-        if self._max_tokens is None:
-            return Verdict.GO
-        if self._is_unknown:
+        limit = self._tokens
+        verdict = limit.verdict(in_flight)
+        if verdict is not Verdict.END:
+            return verdict
+        if limit.is_unknown:
             return self._end(
                 "max_tokens",
                 "the agent's model does not report all its tokens, so that a budget of tokens cannot be kept",
             )
-        if self._dearest is None:
-            return Verdict.WAIT if in_flight else Verdict.GO
-        if self._tokens + (in_flight + 1) * self._dearest <= self._max_tokens:
-            return Verdict.GO
-        if in_flight:
-            return Verdict.WAIT
         return self._end(
             "max_tokens",
-            f"another question may pass the budget of {self._max_tokens:,} tokens: {self._tokens:,} are spent, and the "
-            f"dearest took {self._dearest:,}",
+            f"another question may pass the budget of {limit.most:,} tokens: {limit.spent:,} are spent, and the "
+            f"dearest took {limit.dearest:,}",
+        )
+
+    def _cost_verdict(self, in_flight: int) -> Verdict:
+        limit = self._cost
+        verdict = limit.verdict(in_flight, self._judging)
+        if verdict is not Verdict.END:
+            return verdict
+        if limit.is_unknown:
+            why = "the cost of some model calls is not known"
+            if self._unpriced:
+                why = f"no price is known for {', '.join(sorted(self._unpriced))} (prices in the config can give it)"
+            return self._end("max_cost", f"a budget of money cannot be kept: {why}")
+        return self._end(
+            "max_cost",
+            f"another question may pass the budget of {dollars(limit.most or 0.0)}: {dollars(limit.spent)} are spent, "
+            f"and the dearest took {dollars(limit.dearest or 0.0)}",
         )
 
     def _end(self, reason: StopReason, message: str) -> Verdict:
         self.reason, self.message = reason, message
         return Verdict.END
+
+
+class _Limit:
+    """The most of something that may be spent, and what is.
+
+    Args:
+        most: None for no limit.
+        most_more: The most that comes on top for one question; None while it is not known.
+    """
+
+    def __init__(self, most: float | None, most_more: float | None = 0) -> None:
+        self.most = most
+        self.spent: float = 0
+        self.is_unknown = False
+        self._dearest: float | None = None
+        self._most_more = most_more
+
+    @property
+    def dearest(self) -> float | None:
+        """What a question may take; None while nothing is known."""
+        if self._most_more is None or (self._dearest is None and not self._most_more):
+            return None
+        return (self._dearest or 0) + self._most_more
+
+    def spend(self, amount: float | None) -> None:
+        """Take up what one question took; None where it is not known."""
+        if amount is None:
+            self.is_unknown = True
+        else:
+            self.spent += amount
+            if amount:  # one that cost nothing, such as an early failure, says nothing of others
+                self._dearest = max(amount, self._dearest or 0)
+
+    def spend_more(self, amount: float | None) -> None:
+        """Take up what came on top for one question; None where it is not known. Nothing says nothing of others."""
+        if amount is None:
+            self.is_unknown = True
+        elif amount:
+            self.spent += amount
+            self._most_more = max(amount, self._most_more or 0)
+
+    def verdict(self, in_flight: int, unfinished: int = 0) -> Verdict:
+        """Tell whether one more question fits.
+
+        Args:
+            in_flight: The questions that are being asked.
+            unfinished: Those of which only what comes on top is still to be told.
+        """
+        if self.most is None:
+            return Verdict.GO
+        if self.is_unknown:
+            return Verdict.END
+        is_open = in_flight + unfinished > 0
+        if self.dearest is None:
+            return Verdict.WAIT if is_open else Verdict.GO
+        if self.spent + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
+            return Verdict.GO
+        return Verdict.WAIT if is_open else Verdict.END

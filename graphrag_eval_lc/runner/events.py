@@ -35,7 +35,8 @@ class RunEvent:
       `elapsed_sec`, `total_tokens` (failed attempts included; None: unknown), `steps` (their number).
     - `result_scored`: `question_id`, `repeat`, `steps_score` (0 to 1, or None). It comes from the scoring thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
-    - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens" or "max_time"), `message`, `in_flight`.
+    - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
+      `in_flight`.
     - `run_ended`: `total`, `done`, `errors`, `elapsed_sec`, `left_out` (samples that were not asked).
     - `warning`: `message`.
 

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_KEPT = ("error", "elapsed_sec", "input_tokens", "output_tokens", "total_tokens", "actual_steps", "llm_calls")
+from graphrag_eval_lc.run_folder import Key
+
+_TOKEN_KEYS = ("input_tokens", "output_tokens", "total_tokens")
+_KEPT = ("error", "elapsed_sec", *_TOKEN_KEYS, "agent_cost", "actual_steps", "llm_calls")
 
 
 def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
@@ -11,8 +14,18 @@ def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
     return {key: response[key] for key in _KEPT if key in response}
 
 
+def superseded(key: Key) -> dict[str, Any]:
+    """Give the record that takes the place of a response to another text of its question, which is asked again."""
+    question_id, repeat = key
+    record = {"question_id": question_id} | ({"repeat": repeat} if repeat > 1 else {})
+    error = "answered with another text of the question"
+    return {**record, "status": "error", "error": error, "interrupted": True, "superseded": True}
+
+
 def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Give the attempts that an earlier response stands for, itself the last, to be kept on the one that follows."""
+    if response.get("superseded"):
+        return []
     return [*response.get("failed_attempts", ()), failed_attempt(response)]
 
 
@@ -35,7 +48,32 @@ def tokens_spent(response: Mapping[str, Any]) -> int | None:
     return spent
 
 
+def cost_spent(response: Mapping[str, Any]) -> float | None:
+    """Give the USD that a response cost the agent with all its attempts; None where some are not known.
+
+    An attempt that spent no tokens cost nothing.
+
+    Example:
+        >>> cost_spent({"agent_cost": 0.5, "failed_attempts": [{"agent_cost": 0.25}, {"llm_calls": []}]})
+        0.75
+    """
+    attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
+    spent = 0.0
+    for attempt in attempts:
+        if attempt.get("agent_cost") is not None:
+            spent += attempt["agent_cost"]
+        elif _spent_tokens(attempt) or any(
+            "error" not in call or _spent_tokens(call) for call in attempt.get("llm_calls") or ()
+        ):
+            return None
+    return spent
+
+
 def seconds_spent(response: Mapping[str, Any]) -> float:
     """Give the seconds that a response took with all its attempts, without the waits between them."""
     attempts = [response, *response.get("failed_attempts", ())]
     return sum(attempt.get("elapsed_sec") or 0.0 for attempt in attempts)
+
+
+def _spent_tokens(record: Mapping[str, Any]) -> bool:
+    return any(record.get(key) for key in _TOKEN_KEYS)

@@ -2,18 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any, cast
 
 from graphrag_eval_lc.records import Response
+from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
 from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, RunInterruptedError
 from graphrag_eval_lc.runner.budget import Budget, Verdict
 from graphrag_eval_lc.runner.concurrency import ConcurrencyLimit
 from graphrag_eval_lc.runner.events import EventKind, Observer, RunEvent
-from graphrag_eval_lc.runner.failed_attempts import failed_attempt, seconds_spent, tokens_spent
+from graphrag_eval_lc.runner.failed_attempts import cost_spent, failed_attempt, seconds_spent, tokens_spent
 from graphrag_eval_lc.runner.options import BenchmarkOptions
-from graphrag_eval_lc.runner.retrying import is_rate_limit, retry_after_of
 from graphrag_eval_lc.runner.samples import Sample
 from graphrag_eval_lc.runner.stopping import StopSignal
 
@@ -30,7 +30,9 @@ class Harness:
         budget: What the run may spend.
         tell: Told what happens.
         earlier_attempts: Gives the attempts of earlier sessions for a sample, which its response keeps.
-        take: Given each response as it ends; it may wait.
+        keep: Keeps each response, as soon as it ends.
+        take: Given each response when it is kept; it may wait.
+        priced: Gives a response with what its model calls cost.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class Harness:
         budget: Budget,
         tell: Observer,
         earlier_attempts: Callable[[Sample], list[dict[str, Any]]],
-        take: Callable[[Sample, Response], Any],
+        keep: Callable[[Sample, Response], None],
+        take: Callable[[Sample, Response], Awaitable[None]],
+        priced: Callable[[Response], Response],
     ) -> None:
         self._call = call
         self._options = options
@@ -54,7 +58,9 @@ class Harness:
         self._budget = budget
         self._tell = tell
         self._earlier_attempts = earlier_attempts
+        self._keep = keep
         self._take = take
+        self._priced = priced
         self._waiting: deque[Sample] = deque()
         self._asking = 0
         self._errors = 0
@@ -80,6 +86,15 @@ class Harness:
             for timer in timers:
                 timer.cancel()
         return len(self._waiting)
+
+    @property
+    def left_out(self) -> Sequence[Sample]:
+        """The samples that were not asked since the run was stopped."""
+        return list(self._waiting)
+
+    def look_again(self) -> None:
+        """Ask the budget again whether the next question fits."""
+        self._some_end.set()
 
     async def _work(self) -> None:
         while await self._may_start():  # before a place is taken, which a retry may need meanwhile
@@ -169,13 +184,14 @@ class Harness:
             complete |= {"status": "error", "interrupted": True}
         if earlier:
             complete["failed_attempts"] = earlier
-        return cast("Response", complete)
+        return self._priced(cast("Response", complete))
 
     async def _ended(self, sample: Sample, response: Response, earlier: int) -> None:
         """Tell and hand on a response, of whose failed attempts so many are of earlier sessions."""
         attempts = cast("dict[str, Any]", response).get("failed_attempts", [])
         own = {**response, "failed_attempts": attempts[earlier:]}
-        self._budget.spend(tokens_spent(own), seconds_spent(own))
+        self._keep(sample, response)  # before anything that may fail
+        self._budget.spend(tokens_spent(own), seconds_spent(own), cost_spent(own))
         is_error = response.get("status") == "error"
         self._event_of(
             "response_ended",
@@ -184,17 +200,15 @@ class Harness:
             error=response.get("error"),
             attempts=1 + len(attempts),
             elapsed_sec=seconds_spent(response),
-            total_tokens=tokens_spent(response),
+            total_tokens=tokens_spent(own),
             steps=len(response.get("actual_steps") or ()),
         )
-        waiting = self._take(sample, response)
-        if waiting is not None:
-            await waiting
+        await self._take(sample, response)
         if is_error and not cast("dict[str, Any]", response).get("interrupted"):
             self._errors += 1
             limit = self._options.failure_limit
             if limit is not None and limit.is_passed(errors=self._errors, total=self._total):
-                failed = f"{self._errors} {'question' if self._errors == 1 else 'questions'} failed"
+                failed = f"{self._errors} {'question' if self._errors == 1 else 'questions'} failed in this session"
                 self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
 
     def _stopping(self) -> None:

@@ -12,11 +12,11 @@ from graphrag_eval_lc.capture.options import CaptureKeywords
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 from graphrag_eval_lc.runner.agent_specs import named_by
 from graphrag_eval_lc.runner.events import Observer
 from graphrag_eval_lc.runner.failure_limit import FailureLimit
 from graphrag_eval_lc.runner.progress_display import ProgressMode
-from graphrag_eval_lc.runner.retrying import RetryOn, RetryPolicy
 from graphrag_eval_lc.runner.selection import Selection
 
 DEFAULT_TIMEOUT_SEC = 600.0
@@ -49,6 +49,11 @@ class BenchmarkKeywords(TypedDict, total=False):
     max_failures: int | str | None
     max_tokens: int | None
     max_time: float | timedelta | None
+    max_cost: float | None
+    evaluators: Sequence[Callable[..., Any]]
+    llm: Any
+    embeddings: Any
+    judge_cache: bool
     grace: float
     retry_errors: bool
     force: bool
@@ -82,6 +87,11 @@ class BenchmarkOptions:
     failure_limit: FailureLimit | None = None
     max_tokens: int | None = None
     max_time: float | None = None
+    max_cost: float | None = None
+    evaluators: tuple[Callable[..., Any], ...] = ()
+    llm: Any = None
+    embeddings: Any = None
+    judge_cache: bool = True
     grace: float = DEFAULT_GRACE_SEC
     retry_errors: bool = False
     force: bool = False
@@ -113,7 +123,11 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
     max_failures, max_time = given.get("max_failures"), given.get("max_time")
     return BenchmarkOptions(
         output_dir=_path("output_dir", given.get("output_dir")),
-        config=load_config(given.get("config")),
+        config=load_config(
+            given.get("config"),
+            has_llm=given.get("llm") is not None,
+            has_embeddings=given.get("embeddings") is not None,
+        ),
         label=given.get("label"),
         href=given.get("href"),
         tags=_texts("tags", given.get("tags", ())),
@@ -139,6 +153,11 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
         failure_limit=None if max_failures is None else FailureLimit.read(max_failures),
         max_tokens=_optional_whole("max_tokens", given.get("max_tokens")),
         max_time=_positive("max_time", max_time.total_seconds() if isinstance(max_time, timedelta) else max_time),
+        max_cost=_positive("max_cost", given.get("max_cost")),
+        evaluators=_functions("evaluators", given.get("evaluators")),
+        llm=given.get("llm"),
+        embeddings=given.get("embeddings"),
+        judge_cache=given.get("judge_cache", True),
         grace=_seconds("grace", given.get("grace", DEFAULT_GRACE_SEC)),
         retry_errors=given.get("retry_errors", False),
         force=given.get("force", False),
@@ -227,6 +246,14 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a dict as LangChain takes it as config.")
+
+
+def _functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
+    if value is None:
+        return ()
+    if isinstance(value, Collection) and all(map(callable, value)):
+        return tuple(value)
+    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a list of functions.")
 
 
 def _function(name: str, value: Any) -> Any:

@@ -16,7 +16,7 @@ def changed_questions(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> fro
         earlier: The run.json of the run.
         now: The same as this session would write it.
     """
-    before, after = _questions(earlier), _questions(now)
+    before, after = {**_questions(earlier, "earlier_questions"), **_questions(earlier)}, _questions(now)
     return frozenset(key for key in after.keys() & before.keys() if after[key] != before[key])
 
 
@@ -65,6 +65,6 @@ def _question_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Ite
             yield f"{len(ids):,} {plural} {kind}: " + (f"{', '.join(ids[:_MOST_NAMED])}{more}")
 
 
-def _questions(run: Mapping[str, Any]) -> Mapping[str, Any]:
-    questions = run.get("questions")
+def _questions(run: Mapping[str, Any], key: str = "questions") -> Mapping[str, Any]:
+    questions = run.get(key)
     return questions if isinstance(questions, Mapping) else {}

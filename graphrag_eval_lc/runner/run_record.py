@@ -6,7 +6,7 @@ import platform
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -64,6 +64,7 @@ class RunRecord:
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
+        earlier_questions: Digests of questions that they asked and that are no longer selected.
         totals: What it spent; None before it is scored.
     """
 
@@ -72,6 +73,7 @@ class RunRecord:
     questions: Mapping[str, str]
     session: Session
     earlier_sessions: Sequence[Mapping[str, Any]] = ()
+    earlier_questions: Mapping[str, str] = field(default_factory=dict)
     totals: Mapping[str, Any] | None = None
 
     @classmethod
@@ -102,7 +104,7 @@ class RunRecord:
                 "dataset": _dataset_record(source, templates),
                 **known,
                 "versions": _versions(),
-                "config": masked_values(config.model_dump()),
+                "config": config_record(config),
             },
             questions={str(question["id"]): _text_digest(question["question_text"]) for question in questions},
             session=Session(started_at=now),
@@ -117,6 +119,12 @@ class RunRecord:
             run_id=str(earlier.get("run_id") or self.run_id),
             described={**kept, **self.described},
             earlier_sessions=tuple((earlier.get("times") or {}).get("sessions") or ()),
+            earlier_questions={
+                key: digest
+                for digests in (earlier.get("earlier_questions") or {}, earlier.get("questions") or {})
+                for key, digest in digests.items()
+                if key not in self.questions
+            },
         )
 
     def end(self, totals: Mapping[str, Any], stopped: Mapping[str, Any] | None = None) -> "RunRecord":
@@ -132,6 +140,8 @@ class RunRecord:
         if self.totals is not None:
             record["totals"] = dict(self.totals)
         record["questions"] = dict(self.questions)
+        if self.earlier_questions:
+            record["earlier_questions"] = dict(self.earlier_questions)
         return record
 
     def _times(self) -> dict[str, Any]:
@@ -150,6 +160,7 @@ def begun_record(
     templates: Sequence[Template],
     questions: Sequence[tuple[Template, Question]],
     options: "BenchmarkOptions",
+    judges: Mapping[str, Any] | None = None,
 ) -> RunRecord:
     """Give the record of a run of an agent that begins now.
 
@@ -159,6 +170,7 @@ def begun_record(
         templates: The dataset.
         questions: Those that are selected.
         options: The options of the run.
+        judges: What is to be told of the judges.
     """
     return RunRecord.begin(
         source,
@@ -172,6 +184,7 @@ def begun_record(
         repeats=options.repeats if options.repeats > 1 else None,
         agent=agent_name(agent),
         agent_config=_plain(options.agent_config),
+        judges=judges,
         limits={
             "max_concurrency": options.max_concurrency,
             "requests_per_minute": options.requests_per_minute,
@@ -180,8 +193,15 @@ def begun_record(
             "max_failures": None if options.failure_limit is None else str(options.failure_limit),
             "max_tokens": options.max_tokens,
             "max_time": options.max_time,
+            "max_cost": options.max_cost,
         },
     )
+
+
+def config_record(config: EvaluationConfig) -> dict[str, Any]:
+    """Give a configuration as run.json has it: complete, with the secrets of its models masked."""
+    record = config.model_dump()
+    return {**record, "llm": masked_values(record["llm"])}
 
 
 def _plain(config: Mapping[str, Any]) -> Any:

@@ -1,26 +1,34 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import DatasetSource, load_response_records, templates_of
-from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.evaluation import Responses, response_records
-from graphrag_eval_lc.masking import masked_values
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.evaluation import Responses, judges_of, response_records
+from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.masking import without_masked
+from graphrag_eval_lc.prices import Pricing, lacks_costs, unpriced_warning
 from graphrag_eval_lc.records import Question, Response, Template
-from graphrag_eval_lc.run_folder import Key, RunFolder
+from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.runner.budget import Budget
 from graphrag_eval_lc.runner.events import RunEvent
+from graphrag_eval_lc.runner.judging import ajudge_all
 from graphrag_eval_lc.runner.resuming import changed_questions
-from graphrag_eval_lc.runner.run_record import RunRecord
+from graphrag_eval_lc.runner.run_record import RunRecord, config_record
 from graphrag_eval_lc.runner.samples import Sample
 from graphrag_eval_lc.runner.scores import Scores
 from graphrag_eval_lc.runner.selection import Selection
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.judges.judging import Judges
 
 
 def score_responses(
@@ -33,6 +41,11 @@ def score_responses(
     href: str | None = None,
     tags: Sequence[str] = (),
     overwrite: bool = False,
+    max_cost: float | None = None,
+    evaluators: Sequence[Callable[..., Any]] = (),
+    llm: Any = None,
+    embeddings: Any = None,
+    judge_cache: bool = True,
 ) -> BenchmarkRun:
     """Score responses that were recorded elsewhere, and write the same folder as a run does.
 
@@ -46,6 +59,12 @@ def score_responses(
         href: A link to what is known of it elsewhere.
         tags: Marks for it.
         overwrite: Whether an earlier run in the folder is replaced.
+        max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
+            folder has cost nothing.
+        evaluators: Functions of your own; see ``run_evaluation``.
+        llm: A model that judges, in place of that of the config.
+        embeddings: A model for embeddings, likewise.
+        judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
@@ -53,8 +72,10 @@ def score_responses(
             question ids.
         ConfigError: The config has a key or value that does not exist.
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
+        OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
-    settings = load_config(config)
+    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
+    judging = _Judging(evaluators, llm, embeddings, judge_cache, max_cost)
     templates = templates_of(dataset)
     questions = Selection().apply(templates)
     _refuse_own_folder(responses, output_dir)
@@ -66,21 +87,30 @@ def score_responses(
         dataset, templates, [question for _, question in questions], settings, label=label, href=href, tags=list(tags)
     )
     if output_dir is None:
-        return _scored(samples, by_key.get, templates, settings)
+        return _scored(samples, by_key.get, templates, settings, judging)
     folder = RunFolder(output_dir)
     with folder.lock():
+        judging.check(settings)  # before an earlier run is replaced
         if overwrite:
             folder.clear()
         folder.refuse_earlier()
         folder.write_run(record.as_dict())
         folder.write_responses(by_key.values())
-        run = _scored(samples, by_key.get, templates, settings, folder)
-        folder.write_run(record.end(run.aggregates["totals"]).as_dict())
+        run = _scored(samples, by_key.get, templates, settings, judging, folder)
+        folder.write_run({**record.end(run.aggregates["totals"]).as_dict(), **_told(run)})
     return run
 
 
 def score_run(
-    run_dir: str | PathLike[str], *, dataset: DatasetSource | None = None, config: ConfigSource = None
+    run_dir: str | PathLike[str],
+    *,
+    dataset: DatasetSource | None = None,
+    config: ConfigSource = None,
+    max_cost: float | None = None,
+    evaluators: Sequence[Callable[..., Any]] = (),
+    llm: Any = None,
+    embeddings: Any = None,
+    judge_cache: bool = True,
 ) -> BenchmarkRun:
     """Score the responses of a run's folder again, in place; no agent is asked.
 
@@ -88,12 +118,19 @@ def score_run(
         run_dir: The folder. Its results, aggregates and totals are replaced; its responses stay.
         dataset: A path, or the templates; None for the path that stands in run.json.
         config: A path, a dict or an EvaluationConfig; None for what stands in run.json.
+        max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
+            folder has cost nothing.
+        evaluators: Functions of your own; see ``run_evaluation``.
+        llm: A model that judges, in place of that of the config.
+        embeddings: A model for embeddings, likewise.
+        judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
 
     Returns:
         The run. Questions that were selected and not asked stay left out.
 
     Raises:
         RunFolderError: The folder holds no run, cannot be written, or is in use.
+        OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
         DatasetError: The dataset cannot be read, or breaks the format.
         ConfigError: The config has a key or value that does not exist.
     """
@@ -105,7 +142,12 @@ def score_run(
         earlier = folder.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, mend="Give the folder of a run.")
-        settings = load_config(earlier.get("config") if config is None else config)
+        settings = load_config(
+            _config_again(earlier) if config is None else config,
+            has_llm=llm is not None,
+            has_embeddings=embeddings is not None,
+        )
+        judging = _Judging(evaluators, llm, embeddings, judge_cache, max_cost)
         source = _dataset_of(earlier, folder) if dataset is None else dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
@@ -114,22 +156,59 @@ def score_run(
         selected = earlier.get("questions") or {}
         if not is_recorded:
             questions = [each for each in questions if str(each[1]["id"]) in selected]
-        samples = _samples(questions, journal.keys(), only_answered=not is_recorded)
-        run = _scored(samples, lambda key: cast("Response | None", journal.read(key)), templates, settings, folder)
+        samples = _samples(questions, _answered(journal), only_answered=not is_recorded)
+        unasked = 0 if is_recorded else len(questions) * (earlier.get("repeats") or 1) - len(samples)
+        run = _scored(
+            samples, lambda key: cast("Response | None", journal.read(key)), templates, settings, judging, folder
+        )
         now = RunRecord.begin(source, templates, [question for _, question in questions], settings)
         missing = [key for key in selected if key not in now.questions]
-        run.warnings = [*journal.set_aside, *_warnings(changed_questions(earlier, now.as_dict()), missing)]
+        run.warnings = [
+            *journal.set_aside,
+            *run.warnings,
+            *_warnings(changed_questions(earlier, now.as_dict()), missing),
+        ]
+        if unasked > 0 and "stopped" not in earlier:  # it was killed, and could not say so
+            text = f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted"
+            run.warnings = [*run.warnings, text]
         folder.write_run(
             {
-                **earlier,
+                **{key: value for key, value in earlier.items() if key != "judges"},
                 "dataset": now.described["dataset"],
-                "config": masked_values(settings.model_dump()),
+                "config": config_record(settings),
                 "scored": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "totals": run.aggregates["totals"],
+                **_told(run),
             }
         )
-    run.stopped = earlier.get("stopped")
+    run.stopped = run.stopped or earlier.get("stopped")
     return run
+
+
+def _answered(journal: Journal) -> Iterator[Key]:
+    """Give the keys of a journal without those whose response gave way to another text of the question."""
+    known = journal.keys()
+    for key in known:
+        summary = journal.summary(key)
+        is_cut_off = summary is not None and summary.is_interrupted
+        if not is_cut_off or not (journal.read(key) or {}).get("superseded"):
+            yield key
+
+
+def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Give the config of a run.json; a masked key is left out only where OPENAI_API_KEY would reach OpenAI itself.
+
+    With any other endpoint it stays masked, and whoever asks a model is told to give the config.
+    """
+    config = earlier.get("config")
+    sections = (config or {}).get("llm") or {}
+    kept = {
+        name: without_masked(section)
+        if isinstance(section, Mapping) and section.get("provider") == "openai" and not section.get("base_url")
+        else section
+        for name, section in sections.items()
+    }
+    return {**config, "llm": kept} if config and sections else config
 
 
 def _dataset_of(earlier: Mapping[str, Any], folder: RunFolder) -> str:
@@ -175,30 +254,107 @@ def _samples(
     return samples
 
 
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """Who judges, and what that may cost."""
+
+    evaluators: Sequence[Callable[..., Any]]
+    llm: Any
+    embeddings: Any
+    is_cached: bool
+    max_cost: float | None
+
+    def __post_init__(self) -> None:
+        cost = self.max_cost
+        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
+            raise OptionError(
+                f"max_cost cannot be {cost!r}", key="max_cost", mend="Give a number greater than 0, or None."
+            )
+
+    def check(self, config: EvaluationConfig) -> None:
+        """Raise what would keep the judges from being made."""
+        with ExitStack() as stack:
+            self.judges(config, Pricing(), None, stack)
+
+    def judges(
+        self, config: EvaluationConfig, pricing: Pricing, folder: RunFolder | None, stack: ExitStack
+    ) -> "Judges | None":
+        is_asked = config.llm is not None or self.llm is not None
+        cache = stack.enter_context(folder.judge_cache()) if folder and is_asked and self.is_cached else None
+        return judges_of(
+            config,
+            evaluators=self.evaluators,
+            llm=self.llm,
+            embeddings=self.embeddings,
+            cache=cache,
+            pricing=pricing,
+        )
+
+
 def _scored(
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
     templates: Sequence[Template],
     config: EvaluationConfig,
+    judging: _Judging,
     folder: RunFolder | None = None,
 ) -> BenchmarkRun:
-    """Score samples one by one, and write what is new into the folder."""
-    template_ids = [str(template["template_id"]) for template in templates]
-    repeats = max((sample.repeat for sample in samples), default=1)
+    """Score samples, and write what is new into the folder."""
+    pricing = Pricing(config.prices)
+    budget = Budget(None, None, judging.max_cost, unpriced=pricing.unpriced)
     kept: list[Response] = []
+
+    def response_of(sample: Sample) -> Response | None:
+        response = response_to(sample.key)
+        if folder is None and response is not None:
+            kept.append(response)
+        return response
+
     with ExitStack() as stack:
-        file = None if folder is None else stack.enter_context(folder.results())
-        scores = Scores(config, template_ids, repeats=repeats, file=file, tell=_tell_nobody)
-        for sample in samples:
-            response = response_to(sample.key)
-            scores.score(sample, response)
-            if folder is None and response is not None:
-                kept.append(response)
+        judges = judging.judges(config, pricing, folder, stack)
+        scores = Scores(
+            config,
+            [str(template["template_id"]) for template in templates],
+            repeats=max((sample.repeat for sample in samples), default=1),
+            file=None if folder is None else stack.enter_context(folder.results()),
+            tell=_tell_nobody,
+            pricing=pricing,
+            judges=judges,
+            on_judged=lambda cost: budget.spend(0, None, cost.now) if cost.now != 0 else None,
+        )
+        unjudged = 0
+        if judges is None:
+            for sample in samples:
+                scores.score(sample, response_of(sample))
+        else:
+            unjudged = run_sync(lambda: ajudge_all(scores, samples, response_of, budget))
         aggregates = scores.finish()
-    if folder is None:
-        return BenchmarkRun(aggregates, responses=kept, results=scores.kept())
-    folder.write_aggregates(aggregates)
-    return BenchmarkRun(aggregates, output_dir=folder.path)
+    stopped = None
+    if unjudged:
+        message = f"{budget.message}; {unjudged:,} {'sample was' if unjudged == 1 else 'samples were'} not judged"
+        stopped = {"reason": "max_cost", "message": message, "left_out": 0}
+    has_judges = judges is not None and judges.asks_models
+    wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)
+    is_unpriced = wants_costs and pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=has_judges)
+    unjudged_warning = scores.judge_failures.warning()
+    warnings = [] if unjudged_warning is None else [unjudged_warning]
+    warnings += [unpriced_warning(pricing.unpriced)] if is_unpriced else []
+    if folder is not None:
+        folder.write_aggregates(aggregates)
+    return BenchmarkRun(
+        aggregates,
+        output_dir=None if folder is None else folder.path,
+        responses=kept if folder is None else None,
+        results=scores.kept() if folder is None else None,
+        stopped=stopped,
+        warnings=warnings,
+        judges=None if judges is None else judges.describe(),
+    )
+
+
+def _told(run: BenchmarkRun) -> dict[str, Any]:
+    """Give what run.json says of the judges."""
+    return {} if run.judges is None else {"judges": dict(run.judges)}
 
 
 def _tell_nobody(_: RunEvent) -> None: ...

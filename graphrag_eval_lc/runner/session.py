@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
+from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import Journal, RunFolder
 from graphrag_eval_lc.runner.agents import Agent
@@ -12,7 +13,7 @@ from graphrag_eval_lc.runner.attempts import AgentCall
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.runner.budget import Budget
 from graphrag_eval_lc.runner.events import EventKind, Observer, RunEvent
-from graphrag_eval_lc.runner.failed_attempts import attempts_in, tokens_spent
+from graphrag_eval_lc.runner.failed_attempts import attempts_in, cost_spent, superseded, tokens_spent
 from graphrag_eval_lc.runner.harness import Harness
 from graphrag_eval_lc.runner.options import BenchmarkOptions
 from graphrag_eval_lc.runner.resuming import changed_questions, refuse_changes
@@ -21,8 +22,12 @@ from graphrag_eval_lc.runner.samples import RunPlan, Sample, planned, samples_of
 from graphrag_eval_lc.runner.scores import Scores, ScoringThread
 from graphrag_eval_lc.runner.stopping import StopSignal
 
+if TYPE_CHECKING:
+    from graphrag_eval_lc.judges.judging import Judges
+
 # Responses that wait for their scores, for each place: enough that the agents never wait for a single large one.
 _ROOM_PER_PLACE = 4
+_UNSEEN_CALLS = "no model call of the agent was seen, so that the budget counts nothing for it"
 
 
 class RunSession:
@@ -35,6 +40,8 @@ class RunSession:
         observers: Who is told what happens.
         record: What run.json is to say.
         stop: Ends the session before its time.
+        pricing: The prices of model calls.
+        judges: Who judges the results; None: nobody.
     """
 
     def __init__(
@@ -45,6 +52,8 @@ class RunSession:
         observers: Sequence[Observer],
         record: RunRecord,
         stop: StopSignal,
+        pricing: Pricing,
+        judges: "Judges | None",
     ) -> None:
         self._options = options
         self._questions = questions
@@ -54,9 +63,18 @@ class RunSession:
         self._stop = stop
         self._warnings: list[str] = []
         self._journal: Journal | None = None
-        self._changed: frozenset[str] = frozenset()
         self._kept: dict[int, Response] = {}
-        self._budget = Budget(options.max_tokens, options.max_time)
+        self._harness: Harness | None = None
+        self._pricing = pricing
+        self._judges = judges
+        self._is_judge_paid = judges is not None and judges.asks_models
+        self._budget = Budget(
+            options.max_tokens,
+            options.max_time,
+            options.max_cost,
+            unpriced=pricing.unpriced,
+            has_judges=self._is_judge_paid,
+        )
 
     def warn(self, *messages: str) -> None:
         """Note what is to be known of the run, and tell it at once."""
@@ -74,11 +92,18 @@ class RunSession:
         with contextlib.ExitStack() as stack:
             plan = self._begin(stack)
             file = None if self._folder is None else stack.enter_context(self._folder.results())
+            loop = asyncio.get_running_loop()
             scores = Scores(
-                self._options.config, template_ids, repeats=self._options.repeats, file=file, tell=self._tell
+                self._options.config,
+                template_ids,
+                repeats=self._options.repeats,
+                file=file,
+                tell=self._tell,
+                pricing=self._pricing,
+                judges=self._judges,
+                on_judged=lambda cost: _tell_loop(loop, self._judged, cost.total),
             )
             left_out = await self._ask(plan, agent, scores)
-            loop = asyncio.get_running_loop()
             aggregates = await loop.run_in_executor(None, scores.finish)
         stopped = None
         if self._stop.reason is not None:
@@ -89,16 +114,22 @@ class RunSession:
         """Open the folder's run, or begin it, and give what is to be asked."""
         if self._folder is not None:
             earlier = self._folder.earlier
+            changed: frozenset[str] = frozenset()
             if earlier is not None:
-                self._changed = changed_questions(earlier, self._record.as_dict())
+                changed = changed_questions(earlier, self._record.as_dict())
                 if not self._options.force:
                     refuse_changes(earlier, self._record.as_dict(), self._folder.path)
                 self._record = self._record.resuming(earlier)
-            self._folder.write_run(self._record.as_dict())
+            else:  # responses without a record of what they answer would be of no use
+                self._folder.write_run(self._record.as_dict())
             self._journal = stack.enter_context(self._folder.journal())
             self.warn(*self._journal.set_aside)
+            outdated = [key for key in self._journal.keys() if key[0] in changed]  # noqa: SIM118  # no dict
+            for key in outdated:
+                self._journal.add(superseded(key))
+            self._folder.write_run(self._record.as_dict())
         samples = samples_of(self._questions, self._options.repeats)
-        plan = planned(samples, self._journal, retry_errors=self._options.retry_errors, changed=self._changed)
+        plan = planned(samples, self._journal, retry_errors=self._options.retry_errors)
         self._event(
             "run_started",
             total=plan.total,
@@ -116,19 +147,22 @@ class RunSession:
         scoring = ScoringThread(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
         options = self._options
 
-        async def take(sample: Sample, response: Response) -> None:
+        def keep(sample: Sample, response: Response) -> None:
             if self._journal is None:
                 self._kept[sample.position] = response
             else:
                 self._journal.add(response)
+
+        async def take(sample: Sample, response: Response) -> None:
+            self._warn_of_tokens(response)
             if options.on_response is not None:
                 options.on_response(response)
-            await scoring.aadd(sample, response)
+            await self._score(sample, response, scoring)
 
         call = AgentCall(
             agent, options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout
         )
-        harness = Harness(
+        self._harness = harness = Harness(
             call,
             options,
             thread_prefix=f"{self._record.run_id}/{len(self._record.earlier_sessions) + 1}",
@@ -137,16 +171,19 @@ class RunSession:
             budget=self._budget,
             tell=self._tell,
             earlier_attempts=self._earlier_attempts,
+            keep=keep,
             take=take,
+            priced=lambda response: cast("Response", priced_response(response, self._pricing)),
         )
         rescoring = asyncio.create_task(self._score_done(plan.done, scoring))
         try:
-            if options.max_tokens is not None:  # what was spent already counts
+            if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
                 await rescoring
                 for sample in plan.to_ask:
                     self._spend_earlier(sample)
             left_out = await harness.arun(plan.to_ask)
             await rescoring
+            await self._score_done(harness.left_out, scoring)  # a failed answer of before stays what it was
         finally:
             rescoring.cancel()
             await asyncio.get_running_loop().run_in_executor(None, scoring.close)
@@ -156,27 +193,57 @@ class RunSession:
         """Score what earlier sessions answered: references and the configuration may have changed."""
         for sample in done:
             response = None if self._journal is None else self._journal.read(sample.key)
-            if response is not None:
-                self._budget.spend(tokens_spent(response), None)
-                await scoring.aadd(sample, cast("Response", response))
+            if response is not None and not response.get("superseded"):
+                self._spend(response)
+                await self._score(sample, cast("Response", response), scoring)
                 await asyncio.sleep(0)
 
+    async def _score(self, sample: Sample, response: Response, scoring: ScoringThread) -> None:
+        if self._is_judge_paid:
+            self._budget.await_judges()
+        await scoring.aadd(sample, response)
+
+    def _judged(self, cost: float | None) -> None:
+        """Count what the judges of one result cost; questions may have waited for it."""
+        if self._is_judge_paid:
+            self._budget.spend_on_judges(cost)
+            if self._harness is not None:
+                self._harness.look_again()
+
     def _earlier_attempts(self, sample: Sample) -> list[dict[str, Any]]:
-        if self._journal is None or sample.key[0] in self._changed:  # the answer to another text is no attempt
-            return []
-        response = self._journal.read(sample.key)
+        response = None if self._journal is None else self._journal.read(sample.key)
         return [] if response is None else attempts_in(response)
+
+    def _warn_of_tokens(self, response: Response) -> None:
+        """Warn once where a budget cannot be kept, as the agent asks its models where nobody sees it."""
+        is_limited = self._options.max_tokens is not None or self._options.max_cost is not None
+        is_unseen = response.get("status") == "success" and not response.get("llm_calls")
+        if is_limited and is_unseen and _UNSEEN_CALLS not in self._warnings:
+            self.warn(_UNSEEN_CALLS)
 
     def _spend_earlier(self, sample: Sample) -> None:
         response = None if self._journal is None else self._journal.read(sample.key)
         if response is not None:
-            self._budget.spend(tokens_spent(response), None)
+            self._spend(response)
+
+    def _spend(self, response: Mapping[str, Any]) -> None:
+        """Count what a response of an earlier session spent."""
+        priced = priced_response(response, self._pricing)
+        self._budget.spend(tokens_spent(priced), None, cost_spent(priced))
 
     def _end(self, scores: Scores, aggregates: dict[str, Any], stopped: dict[str, Any] | None) -> BenchmarkRun:
         record = self._record.end(aggregates["totals"], stopped)
         if self._folder is not None:
             self._folder.write_aggregates(aggregates)
             self._folder.write_run(record.as_dict())
+        unjudged = scores.judge_failures.warning()
+        if unjudged is not None:
+            self.warn(unjudged)
+        options = self._options
+        wants_costs = self._is_judge_paid or options.max_cost is not None or bool(options.config.prices)
+        is_unpriced = self._pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=self._is_judge_paid)
+        if wants_costs and is_unpriced:
+            self.warn(unpriced_warning(self._pricing.unpriced))
         micro = aggregates["micro"]
         errors = micro["number_of_error_samples"]
         self._event(
@@ -194,6 +261,7 @@ class RunSession:
             results=None if self._folder else scores.kept(),
             stopped=stopped,
             warnings=self._warnings,
+            judges=None if self._judges is None else self._judges.describe(),
         )
 
     def _event(self, kind: EventKind, **fields: Any) -> None:
@@ -202,3 +270,9 @@ class RunSession:
     def _tell(self, event: RunEvent) -> None:
         for observer in self._observers:
             observer(event)
+
+
+def _tell_loop(loop: asyncio.AbstractEventLoop, function: Callable[[float | None], None], value: float | None) -> None:
+    """Call a function in the event loop from the scoring thread; not where the loop has ended."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, value)

@@ -1,4 +1,7 @@
-"""Runs as processes of their own, which can be killed: their command line, what they asked and what they wrote."""
+"""Runs as processes of their own, which can be killed: their command line, what they asked and what they wrote.
+
+Beside them, the environment with ragas.
+"""
 
 import json
 import os
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ragas_environment
 import yaml
 
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
@@ -192,3 +196,8 @@ def run_on_disk(tmp_path: Path) -> Iterator[Callable[..., RunOnDisk]]:
     yield make
     for run in made:
         run.close()
+
+
+@pytest.fixture(scope="session")
+def ragas_python() -> Path:
+    return ragas_environment.ragas_python()

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 import yaml
+from judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
+from langchain_core.language_models import FakeListChatModel
+from openai_stub import OpenAIStub
 
 from graphrag_eval_lc import arun_evaluation, run_evaluation
-from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError
+from graphrag_eval_lc.errors import ConfigError, DatasetError, OptionError, ResponsesError
 from graphrag_eval_lc.evaluation import NO_RESPONSE
 
 QUESTION: dict[str, Any] = {
@@ -202,3 +205,92 @@ async def test_async_twin_and_sync_inside_a_running_loop_agree() -> None:
 def test_wrong_arguments_are_errors(dataset: Any, responses: Any, config: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         run_evaluation(dataset, responses, config)
+
+
+# --- judges ----------------------------------------------------------------------------------------------------------
+
+
+def check_judged(results: list[Any]) -> None:
+    for result in results:
+        assert result["answer_f1"] == pytest.approx(2 / 3)
+        assert result["answer_relevance"] > 0
+        (step,) = result["actual_steps"]
+        assert step["retrieval_context_f1"] == pytest.approx(2 / 3)
+        assert step["retrieval_utilization"] == 1.0
+
+
+def test_answers_and_contexts_are_judged(judge: OpenAIStub) -> None:
+    dataset, responses = judged_dataset(3), judged_responses(3)
+    before = copy.deepcopy((dataset, responses))
+    check_judged(run_evaluation(dataset, responses, config_of(judge)))
+    assert len(judge.requests) == 3 * REQUESTS
+    assert (dataset, responses) == before
+
+
+async def test_answers_are_judged_inside_a_running_loop(judge: OpenAIStub) -> None:
+    check_judged(run_evaluation(judged_dataset(), judged_responses(), config_of(judge)))
+    check_judged(await arun_evaluation(judged_dataset(), judged_responses(), config_of(judge)))
+
+
+def test_question_without_an_answer_is_judged_by_nobody(judge: OpenAIStub) -> None:
+    broken: Any = {"q0": {"actual_answer": "x", "actual_steps": 3}, "q1": {"status": "error", "error": "no"}}
+    results = run_evaluation(judged_dataset(3), broken, config_of(judge))
+    assert [result["status"] for result in results] == ["error"] * 3
+    assert judge.requests == []
+
+
+def answer_length(question: dict[str, Any], response: dict[str, Any]) -> int:
+    return len(response["actual_answer"])
+
+
+async def names_the_tower(question: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    return {"named": question["question_text"].split()[-1].strip("?") in response["actual_answer"], "why": "so"}
+
+
+def has_messages(*, inputs: Any, outputs: Any, reference_outputs: Any) -> dict[str, Any]:
+    return {"key": "messages", "score": len(outputs["messages"]) + len(reference_outputs["messages"])}
+
+
+def raises(question: dict[str, Any], response: dict[str, Any]) -> float:
+    raise KeyError("absent")
+
+
+def test_functions_score_each_response() -> None:
+    functions = [answer_length, names_the_tower, has_messages, raises]
+    for result in map(dict, run_evaluation(judged_dataset(), judged_responses(), evaluators=functions)):
+        assert (result["answer_length"], result["named"], result["why"], result["messages"]) == (15, True, "so", 8)
+        assert result["raises_error"].startswith("KeyError")
+        assert "raises" not in result
+
+
+async def test_functions_score_inside_a_running_loop() -> None:
+    results = run_evaluation(judged_dataset(), judged_responses(), evaluators=[names_the_tower])
+    assert [dict(result)["named"] for result in results] == [True, True]
+
+
+def test_functions_are_not_called_where_there_is_no_response() -> None:
+    (result,) = run_evaluation(judged_dataset(1), [], evaluators=[raises])
+    assert "raises_error" not in result
+
+
+def test_model_of_langchain_judges_without_an_llm_section() -> None:
+    answer = '{"reason": "so", "true_positives": ["a"], "false_positives": ["b"], "false_negatives": []}'
+    chat = FakeListChatModel(responses=[answer])
+    config = {"judges": {"metrics": ["answer_correctness"]}}
+    for result in map(dict, run_evaluation(judged_dataset(), judged_responses(), config, llm=chat)):
+        assert result["answer_f1"] == pytest.approx(2 / 3)
+        assert "answer_correctness_cost" not in result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"evaluators": answer_length}, "Give a list of functions"),
+        ({"evaluators": [lambda question, response: 1]}, "a lambda has no name"),
+        ({"llm": 3}, "int is no model that can judge"),
+        ({"config": {"answer_correctness": {"enabled": True}}}, "llm"),
+    ],
+)
+def test_what_judges_cannot_be_made_of_is_told(arguments: dict[str, Any], complaint: str) -> None:
+    with pytest.raises((ConfigError, OptionError), match=complaint):
+        run_evaluation(judged_dataset(), judged_responses(), **arguments)

@@ -34,3 +34,40 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'run_evaluations'"):
         graphrag_eval_lc.run_evaluations  # noqa: B018
+
+
+# Each line runs in an interpreter of its own, as a user without judges would.
+WITHOUT_JUDGES = {
+    "run_evaluation": 'run_evaluation(DATASET, {"q": {"actual_answer": "2"}})',
+    "score_responses": 'score_responses(DATASET, {"q": {"actual_answer": "2"}})',
+    "compute_aggregates": 'compute_aggregates([{"template_id": "t", "question_id": "q", "status": "success"}])',
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_JUDGES)
+def test_scoring_without_judges_loads_nothing_of_them(name: str) -> None:
+    code = f"""
+from graphrag_eval_lc import {name}
+DATASET = [{{"template_id": "t", "questions": [{{"id": "q", "question_text": "1 + 1?", "reference_answer": "2"}}]}}]
+{WITHOUT_JUDGES[name]}
+import sys
+print(*sorted(sys.modules))
+"""
+    command = [sys.executable, "-c", code]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    packages = {module.partition(".")[0] for module in loaded}
+    assert packages.isdisjoint({"openai", "ragas", "genai_prices", "langchain_core", "langchain_openai", "httpx"})
+    assert "graphrag_eval_lc.judges.judging" not in loaded
+
+
+def test_run_without_judges_loads_nothing_of_them() -> None:
+    code = """
+from graphrag_eval_lc import run_benchmark
+dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?", "reference_answer": "2"}]}]
+run_benchmark(lambda question: "2", dataset, progress="off")
+import sys
+print(*sorted(sys.modules))
+"""
+    command = [sys.executable, "-c", code]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert loaded.isdisjoint({"openai", "ragas", "genai_prices", "langchain_openai", "graphrag_eval_lc.judges.judging"})

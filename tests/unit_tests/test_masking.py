@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from graphrag_eval_lc.masking import masked_text, masked_values
+from graphrag_eval_lc.masking import masked_text, masked_values, remember_secret, without_masked
 
 OPENAI_KEY = "sk-proj-" + "aB3" * 16
 
@@ -222,3 +222,26 @@ def test_what_is_passed_in_stays_as_it_was(values: Any) -> None:
     masked = masked_values(values)
     assert values == before
     assert masked_values(masked) == masked
+
+
+# --- without what was masked -----------------------------------------------------------------------------------------
+
+
+def test_what_was_masked_can_be_left_out() -> None:
+    masked = masked_values({"llm": {"generation": {"model": "m", "api_key": "abc"}, "more": [{"password": "x"}, 1]}})
+    assert without_masked(masked) == {"llm": {"generation": {"model": "m"}, "more": [{}, 1]}}
+    assert without_masked({"api_key": "${OPENAI_API_KEY}", "none": None}) == {
+        "api_key": "${OPENAI_API_KEY}",
+        "none": None,
+    }
+
+
+def test_remembered_value_is_masked_whatever_it_looks_like() -> None:
+    assert masked_text("wrong key verysecret-abc-123") == "wrong key verysecret-abc-123"
+    remember_secret("verysecret-abc-123")
+    assert masked_text("wrong key verysecret-abc-123") == "wrong key ***"
+
+
+def test_short_value_is_not_remembered_as_it_may_stand_in_any_word() -> None:
+    remember_secret("none")
+    assert masked_text("none of these") == "none of these"

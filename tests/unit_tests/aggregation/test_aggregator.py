@@ -171,3 +171,40 @@ def test_order_of_the_results_does_not_matter(samples: list[Any], random: Any, e
     before = text()
     random.shuffle(samples)
     assert text() == before
+
+
+# --- judges ----------------------------------------------------------------------------------------------------------
+
+CUSTOM: dict[str, Any] = {
+    "custom_evaluations": [
+        {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "", "why": ""}},
+        {"name": "size", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"words": ""}},
+    ]
+}
+
+
+def test_numbers_and_booleans_of_custom_evaluations_are_metrics_and_texts_are_not() -> None:
+    samples = [sample(polite=True, why="a please", words=7, tone_cost=0.5), sample(polite=False, why=None, words=None)]
+    aggregates = compute_aggregates(samples, CUSTOM)
+    assert aggregates["macro"] == {"polite": {"mean": 0.5}, "words": {"mean": 7}, "tone_cost": {"mean": 0.5}}
+    assert list(aggregates["per_template"]["t"])[2:] == ["polite", "words", "tone_cost"]
+    assert compute_aggregates(samples)["macro"] == {}
+
+
+def test_failed_samples_keep_what_their_custom_evaluations_cost() -> None:
+    config = {**CUSTOM, "aggregates": {"errors": "include"}}
+    micro = compute_aggregates([sample(words=7, size_cost=0.5, agent_cost=0.25, **FAILED)], config)["micro"]
+    assert [micro[metric]["sum"] for metric in ("words", "size_cost", "agent_cost")] == [0.0, 0.5, 0.25]
+
+
+def test_costs_of_retrieval_judges_are_metrics_of_their_steps() -> None:
+    steps = [{"name": "retrieval", "retrieval_utilization": 1.0, "retrieval_utilization_cost": cost} for cost in (1, 3)]
+    macro = compute_aggregates([sample(actual_steps=steps)])["macro"]
+    assert macro == {"retrieval_utilization": {"mean": 1.0}, "retrieval_utilization_cost": {"mean": 2}}
+
+
+def test_retrieval_steps_may_be_called_otherwise() -> None:
+    samples = [sample(actual_steps=[{"name": "search_docs", "retrieval_answer_f1": 0.5}])]
+    names = {"steps": {"names": {"search_docs": "retrieval"}}}
+    assert compute_aggregates(samples, names)["macro"] == {"retrieval_answer_f1": {"mean": 0.5}}
+    assert compute_aggregates(samples)["macro"] == {}

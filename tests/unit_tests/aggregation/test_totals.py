@@ -72,3 +72,45 @@ def test_failed_attempts_that_are_no_list_of_records_are_passed_over() -> None:
         "number_of_samples": 2,
         "total_tokens": 3,
     }
+
+
+# --- costs -----------------------------------------------------------------------------------------------------------
+
+
+def test_cost_is_that_of_the_agent_with_its_failed_attempts_and_of_the_judges() -> None:
+    step = {"name": "retrieval", "retrieval_answer_recall_cost": 0.25, "retrieval_answer_f1_cost": 0.25}
+    judged = sample(
+        agent_cost=1.0,
+        failed_attempts=[{"agent_cost": 2.0, "elapsed_sec": 1.0}],
+        answer_correctness_cost=0.5,
+        actual_steps=[step],
+    )
+    found = totals(judged, sample(agent_cost=4.0, **FAILED))
+    assert (found["agent_cost"], found["judges_cost"], found["cost"]) == (7.0, 0.75, 7.75)
+
+
+def test_agents_cost_that_is_not_known_of_all_samples_is_absent() -> None:
+    unpriced = sample(total_tokens=5, llm_calls=[{"model": "mine", "total_tokens": 5}], answer_correctness_cost=0.5)
+    assert totals(sample(agent_cost=1.0, total_tokens=5), unpriced) == {
+        "number_of_samples": 2,
+        "total_tokens": 10,
+        "judges_cost": 0.5,
+        "unmeasured_samples": {"agent_cost": 1},
+    }
+
+
+def test_question_that_no_model_answered_cost_nothing() -> None:
+    assert totals(sample(agent_cost=1.0), sample(llm_calls=[FAILED_CALL], **FAILED))["agent_cost"] == 1.0
+
+
+def test_judges_cost_that_is_not_known_of_all_samples_is_absent() -> None:
+    found = totals(sample(answer_relevance=1.0, answer_relevance_cost=0.5), sample(answer_f1=1.0, answer_relevance=1.0))
+    assert found == {"number_of_samples": 2, "unmeasured_samples": {"judges_cost": 1}}
+
+
+def test_sample_that_no_judge_was_asked_about_leaves_the_judges_cost() -> None:
+    assert totals(sample(answer_relevance_cost=0.5), sample(**FAILED))["judges_cost"] == 0.5
+
+
+def test_run_without_costs_has_none() -> None:
+    assert totals(sample(elapsed_sec=1.0)) == {"number_of_samples": 1, "elapsed_sec": 1.0}

@@ -70,6 +70,8 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "max_failures": (["--max-failures", "5%"], "5%"),
     "max_tokens": (["--max-tokens", "1000"], 1000),
     "max_time": (["--max-time", "60"], 60.0),
+    "max_cost": (["--max-cost", "0.5"], 0.5),
+    "judge_cache": (["--no-cache"], False),
     "grace": (["--grace", "1"], 1.0),
     "retry_errors": (["--retry-errors"], True),
     "force": (["--force"], True),
@@ -96,7 +98,7 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
     assert exit_code(*RUN, "agent.py:graph", *arguments) == 130
     expected = {name: value for name, (_, value) in OPTIONS.items()}
     assert given == {**expected, "agent": "agent.py:graph", "dataset": Path("qa.yaml"), "output_dir": Path("run")}
-    only_in_python = {"capture", "retry_on", "on_response", "on_event"}
+    only_in_python = {"capture", "retry_on", "on_response", "on_event", "evaluators", "llm", "embeddings"}
     assert BenchmarkKeywords.__annotations__.keys() - given.keys() == only_in_python
 
 
@@ -128,6 +130,7 @@ def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command
         (["--agent-config", "[]"], "--agent-config is no JSON object. Write it as"),
         (["--max-failures", "many"], "max_failures cannot be 'many'"),
         (["--max-time", "0"], "max_time cannot be 0.0"),
+        (["--max-cost", "0"], "max_cost cannot be 0.0"),
         (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
         (["--seed", "3"], "a seed selects nothing by itself"),
         (["--question", "q9"], "there is no question q9. Did you mean"),
@@ -227,8 +230,8 @@ def test_run_that_ended_on_purpose_is_a_finding_and_says_how_to_go_on(
     arguments = (*RUN, "agent.py:make_failing", "--max-failures", "0", "-j", "1", "--overwrite", "--label", "a b")
     assert exit_code(*arguments) == 1
     error = capsys.readouterr().err
-    assert "The run was stopped: 1 question failed, and no more than 0 may; 2 were not asked." in error
-    assert "To go on, with a larger --max-failures:\n" in error
+    assert "The run was stopped: 1 question failed in this session, and no more than 0 may; 2 were not asked." in error
+    assert "To go on:\n" in error
     assert error.endswith(
         "  graphrag-eval-lc run qa.yaml --output run --agent agent.py:make_failing --max-failures 0 -j 1 "
         "--label 'a b'\n"

@@ -104,3 +104,45 @@ def test_equally_bad_questions_stay_in_their_order() -> None:
     text = " ".join(printed_results(results, worst=3).split())
     assert [name for name in (f"q{number}" for number in range(9)) if name in text] == ["q0", "q1", "q2"]
     assert "(3 of 9 that did not score in full)" in text
+
+
+def judged(**values: Any) -> dict[str, Any]:
+    base = {"template_id": "t", "question_id": "q", "question_text": "?", "status": "success", "steps_score": 1.0}
+    return {**base, **values}
+
+
+def test_judged_scores_and_costs_have_columns_where_they_are_known() -> None:
+    step = {"name": "retrieval", "retrieval_utilization": 0.25, "retrieval_utilization_cost": 0.01}
+    text = printed_results(
+        [judged(answer_f1=0.5, answer_recall=0.4, answer_correctness_cost=0.02, agent_cost=0.12, actual_steps=[step])]
+    )
+    assert "answer_recall" not in text
+    scores, judged_scores = (
+        line.replace("│", " ").split() for line in text.splitlines() if line.strip().startswith("t ")
+    )
+    assert scores == ["t", "1", "1.000", "–", "–", "$0.12"]
+    assert judged_scores == ["t", "0.500", "0.250"]
+    assert "Cost: agent $0.12, judges $0.030\n" in text
+    assert "steps_score, tokens, seconds and the agent's cost are means" in text
+
+
+def test_outputs_of_custom_evaluations_have_columns() -> None:
+    samples = [judged(polite=True, tone_cost=0.01)]
+    custom = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
+    console = Console(file=io.StringIO(), width=140)
+    print_summary(console, samples, compute_aggregates(samples, {"custom_evaluations": [custom]}))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "polite" in text
+    assert "tone_cost" not in text
+    assert "Cost: judges $0.010" in text
+
+
+def test_costs_that_are_not_known_of_all_samples_are_told() -> None:
+    unpriced = judged(llm_calls=[{"model": "mine"}])
+    text = printed_results([judged(agent_cost=0.12), unpriced, judged(agent_cost=0.0)])
+    assert "Cost: agent not known (1 sample has no price)\n" in text
+
+
+def test_run_without_costs_and_judges_has_neither() -> None:
+    assert "Cost" not in printed()
+    assert "Judged" not in printed()

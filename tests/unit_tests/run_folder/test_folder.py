@@ -135,3 +135,14 @@ def test_read_only_folder_is_one_sentence(read_only_folder: Path) -> None:
             RunFolderError, match=r"cannot be written \(Permission denied\)\. Give a folder that you may"
         ):
             RunFolder(path)
+
+
+def test_answers_of_judges_stay_where_a_run_is_cleared(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with folder.judge_cache() as cache:
+        assert not (tmp_path / "judge_cache.jsonl").exists()
+        cache.put("d", {"answers": ["yes"]})
+    folder.clear()
+    folder.refuse_earlier()
+    with RunFolder(tmp_path).judge_cache() as cache:
+        assert cache.get("d") == {"answers": ["yes"]}

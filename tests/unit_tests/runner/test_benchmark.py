@@ -254,7 +254,7 @@ def test_run_that_ended_early_goes_on(agent: Agent, tmp_path: Path) -> None:
     first = run_benchmark(agent, dataset, output_dir=tmp_path, max_failures=0, max_concurrency=1)
     assert first.stopped == {
         "reason": "max_failures",
-        "message": "1 question failed, and no more than 0 may",
+        "message": "1 question failed in this session, and no more than 0 may",
         "left_out": 5,
     }
     assert [result["question_id"] for result in first.results] == ["q0"]

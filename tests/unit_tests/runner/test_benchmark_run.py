@@ -63,7 +63,7 @@ def test_stopped_run_shows_why() -> None:
     run = run_benchmark(agent, DATASET, question_ids=["q1"], repeats=3, max_failures=0, max_concurrency=1)
     assert run.stopped == {
         "reason": "max_failures",
-        "message": "1 question failed, and no more than 0 may",
+        "message": "1 question failed in this session, and no more than 0 may",
         "left_out": 2,
     }
     assert "stopped: max_failures" in repr(run)

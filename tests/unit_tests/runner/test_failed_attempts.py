@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.runner.failed_attempts import attempts_in, failed_attempt, seconds_spent, tokens_spent
+from graphrag_eval_lc.runner.failed_attempts import (
+    attempts_in,
+    cost_spent,
+    failed_attempt,
+    seconds_spent,
+    tokens_spent,
+)
 
 RESPONSE: dict[str, Any] = {
     "question_id": "q",
@@ -13,6 +19,7 @@ RESPONSE: dict[str, Any] = {
     "error": "E: away",
     "elapsed_sec": 2.0,
     "total_tokens": 7,
+    "agent_cost": 0.5,
     "actual_steps": [{"name": "s"}],
     "llm_calls": [],
     "actual_answer": "half",
@@ -25,6 +32,7 @@ def test_failed_attempt_keeps_its_error_its_steps_and_what_it_spent() -> None:
         "error": "E: away",
         "elapsed_sec": 2.0,
         "total_tokens": 7,
+        "agent_cost": 0.5,
         "actual_steps": [{"name": "s"}],
         "llm_calls": [],
     }
@@ -55,3 +63,22 @@ def test_tokens_are_those_of_all_attempts_or_unknown(response: dict[str, Any], t
 
 def test_seconds_are_those_of_all_attempts() -> None:
     assert seconds_spent({**RESPONSE, "failed_attempts": [{"elapsed_sec": 0.5}, {"error": "x"}]}) == 2.5
+
+
+@pytest.mark.parametrize(
+    ("response", "cost"),
+    [
+        ({"agent_cost": 0.5}, 0.5),
+        ({"agent_cost": 0.5, "failed_attempts": [{"agent_cost": 0.25}, {"agent_cost": 1.0}]}, 1.75),
+        ({}, 0.0),
+        ({"llm_calls": []}, 0.0),
+        ({"llm_calls": [{"error": "429"}]}, 0.0),
+        ({"llm_calls": [], "total_tokens": 0}, 0.0),
+        ({"llm_calls": [{"model": "m"}]}, None),
+        ({"llm_calls": [{"error": "cut off", "input_tokens": 5}]}, None),
+        ({"total_tokens": 5}, None),
+        ({"agent_cost": 0.5, "failed_attempts": [{"total_tokens": 5}]}, None),
+    ],
+)
+def test_cost_is_that_of_all_attempts_or_unknown(response: dict[str, Any], cost: float | None) -> None:
+    assert cost_spent(response) == cost

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.retrying import RetryPolicy
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.attempts import AgentCall
 from graphrag_eval_lc.runner.budget import Budget
 from graphrag_eval_lc.runner.events import RunEvent
 from graphrag_eval_lc.runner.harness import Harness
 from graphrag_eval_lc.runner.options import checked_options
-from graphrag_eval_lc.runner.retrying import RetryPolicy
 from graphrag_eval_lc.runner.samples import Sample, samples_of
 from graphrag_eval_lc.runner.stopping import StopSignal
 
@@ -48,11 +48,15 @@ class Session:
             budget=self.budget,
             tell=self.events.append,
             earlier_attempts=lambda sample: self.earlier.get(sample.key[0], []),
+            keep=self.keep,
             take=self.take,
+            priced=lambda response: response,
         )
         return await asyncio.wait_for(harness.arun(samples), 60)
 
-    def take(self, sample: Sample, response: Any) -> None:
+    async def take(self, sample: Sample, response: Any) -> None: ...
+
+    def keep(self, sample: Sample, response: Any) -> None:
         self.responses[sample.key] = response
 
     def kinds(self, question_id: str) -> list[str]:
@@ -229,7 +233,7 @@ async def test_run_ends_when_too_many_failed(limit: Any, asked: int) -> None:
     assert await session.run(10) == 10 - asked
     if asked < 10:
         failed = "1 question" if asked == 1 else f"{asked} questions"
-        assert session.stop.message == f"{failed} failed, and no more than {limit} may"
+        assert session.stop.message == f"{failed} failed in this session, and no more than {limit} may"
 
 
 async def test_time_that_is_over_gives_up_what_is_in_flight() -> None:
@@ -270,7 +274,7 @@ async def test_attempts_of_earlier_sessions_are_not_spent_again() -> None:
     session = Session(spending(30), max_tokens=100, max_concurrency=1)
     session.earlier = {"q0": [{"error": "earlier", "total_tokens": 1000}]}
     assert await session.run(3) == 0
-    assert session.fields("response_ended")[0]["total_tokens"] == 1030
+    assert session.fields("response_ended")[0]["total_tokens"] == 30
 
 
 async def test_agent_that_tells_no_tokens_cannot_keep_a_budget() -> None:

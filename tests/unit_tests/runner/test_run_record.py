@@ -70,6 +70,7 @@ def test_record_of_a_run_has_all_that_was_asked_for() -> None:
         "max_failures": "5%",
         "max_tokens": 10,
         "max_time": None,
+        "max_cost": None,
     }
     assert list(record["questions"]) == ["q"]
     json.dumps(record, allow_nan=False)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.runner.events import RunEvent
 from graphrag_eval_lc.runner.samples import Sample
@@ -32,7 +33,7 @@ def response(position: int, **keys: Any) -> Any:
 
 
 def scores_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any = lambda event: None) -> Scores:
-    return Scores(EvaluationConfig(), ["t"], repeats=repeats, file=file, tell=tell)
+    return Scores(EvaluationConfig(), ["t"], repeats=repeats, file=file, tell=tell, pricing=Pricing())
 
 
 def test_results_are_kept_in_their_order_where_there_is_no_file() -> None:

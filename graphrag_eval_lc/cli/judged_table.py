@@ -1,0 +1,93 @@
+"""Judging a table with its progress, and telling what it cost and what went wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from graphrag_eval_lc.judged_tables.answer_judge import AnswerJudge
+from graphrag_eval_lc.judged_tables.judged_cells import is_judged
+from graphrag_eval_lc.judged_tables.judging import JudgedTable, judge_table
+from graphrag_eval_lc.judged_tables.tsv import Table
+from graphrag_eval_lc.prices import dollars, unpriced_warning
+from graphrag_eval_lc.runner.events import Observer, RunEvent
+from graphrag_eval_lc.runner.progress_display import progress_display
+
+EXIT_FINDINGS = 1
+EXIT_INTERRUPTED = 130
+
+
+def judged_table(
+    table: Table, judge: AnswerJudge, *, output: Path | None, overwrite: bool, is_quiet: bool, **options: Any
+) -> JudgedTable:
+    """Judge a table and show how it goes.
+
+    Raises:
+        typer.Exit: With code 130, where it was interrupted; how to go on is told.
+    """
+    try:
+        with progress_display("off" if is_quiet else "auto") as observer:
+            told = _Told(observer, judge.max_concurrency)
+            judged = judge_table(table, judge, told, output=output, overwrite=overwrite, **options)
+    except KeyboardInterrupt:
+        again = "Give the same command again to go on" + (", without --overwrite." if overwrite else ".")
+        tell("Stopped." if output is None else f"Stopped. What had been judged is kept. {again}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    if judged.outdated:
+        tell(f"Warning: judged answers that are no longer in the input were left out of {output}: {judged.outdated:,}.")
+    return judged
+
+
+def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
+    """Print what was asked now, and what it cost."""
+    if not judged.asked:
+        if judged.cells:
+            typer.echo("All of these answers had been judged before; --overwrite asks again.")
+        return
+    answers = f"{judged.asked:,} {'answer' if judged.asked == 1 else 'answers'} judged now"
+    cost = "not known" if judged.cost is None else dollars(judged.cost)
+    typer.echo(f"Cost: {cost} ({answers})")
+    if judge.pricing.unpriced:
+        tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
+
+
+def tell_errors(judged: JudgedTable) -> None:
+    """Print how many rows could not be judged.
+
+    Raises:
+        typer.Exit: With code 1, where that is all of them.
+    """
+    errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
+    if errors:
+        rows = f"{len(errors):,} {'row' if len(errors) == 1 else 'rows'}"
+        tell(f"{rows} could not be judged; given again, the command asks for them again. The first error: {errors[0]}")
+        if not any(map(is_judged, judged.cells)):
+            raise typer.Exit(EXIT_FINDINGS)
+
+
+def tell(text: str) -> None:
+    """Print a message to standard error."""
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(text)
+
+
+class _Told:
+    """Tells the display of a run how the judging goes: an answer is a question of that run.
+
+    Args:
+        observer: The display.
+        max_concurrency: The most answers that are judged at once.
+    """
+
+    def __init__(self, observer: Observer, max_concurrency: int) -> None:
+        self._observer = observer
+        self._max_concurrency = max_concurrency
+
+    def started(self, total: int, done: int) -> None:
+        fields = {"total": total, "done": done, "errors": 0, "max_concurrency": self._max_concurrency}
+        self._observer(RunEvent("run_started", fields))
+
+    def judged(self, error: str) -> None:
+        status = "error" if error else "success"
+        fields = {"question_id": "", "repeat": None, "status": status, "total_tokens": None}
+        self._observer(RunEvent("response_ended", fields))

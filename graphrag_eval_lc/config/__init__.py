@@ -1,0 +1,48 @@
+"""The configuration of an evaluation: one section a room, read from a file or a dict, or made in Python."""
+
+from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig, CustomInput
+from graphrag_eval_lc.config.environment import expanded
+from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models
+from graphrag_eval_lc.config.judges import (
+    AnswerCorrectnessConfig,
+    AnswerRelevanceConfig,
+    JudgeMetric,
+    JudgesConfig,
+    PriceConfig,
+)
+from graphrag_eval_lc.config.llm import EmbeddingConfig, GenerationConfig, LLMConfig
+from graphrag_eval_lc.config.loading import ConfigSource, load_config
+from graphrag_eval_lc.config.reserved_keys import RESERVED_KEYS
+from graphrag_eval_lc.config.sections import (
+    AggregatesConfig,
+    RepeatsConfig,
+    Score,
+    Scoring,
+    SparqlConfig,
+    StepsConfig,
+)
+
+__all__ = [
+    "RESERVED_KEYS",
+    "AggregatesConfig",
+    "AnswerCorrectnessConfig",
+    "AnswerRelevanceConfig",
+    "ConfigSource",
+    "CustomEvaluationConfig",
+    "CustomInput",
+    "EmbeddingConfig",
+    "EvaluationConfig",
+    "GenerationConfig",
+    "JudgeMetric",
+    "JudgesConfig",
+    "LLMConfig",
+    "PriceConfig",
+    "RepeatsConfig",
+    "Score",
+    "Scoring",
+    "SparqlConfig",
+    "StepsConfig",
+    "check_models",
+    "expanded",
+    "load_config",
+]

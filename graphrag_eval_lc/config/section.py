@@ -1,0 +1,32 @@
+"""What all sections of the configuration share: closed, strict, and silent about secrets."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticCustomError
+
+from graphrag_eval_lc.masking import masked_values
+
+MISTAKE = "mistake"
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are refused, values are not converted, secrets are not printed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, validate_assignment=True, hide_input_in_errors=True)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, value if name is None else masked_values({name: value})[name]
+
+
+def mistake(what: str, mend: str, *key: str) -> PydanticCustomError:
+    """Give the error for values that pydantic's own rules allow.
+
+    Args:
+        what: What is wrong.
+        mend: How to put it right.
+        *key: Where, seen from the section that is checked.
+    """
+    return PydanticCustomError(MISTAKE, "{what}. {mend}", {"what": what, "mend": mend, "key": key})

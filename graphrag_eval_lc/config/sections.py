@@ -1,0 +1,60 @@
+"""The sections on steps, SPARQL results, aggregates and repeats."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from graphrag_eval_lc.config.section import Section
+
+Scoring = Literal["last_group", "all_groups"]
+Score = Literal["answer_recall", "answer_precision", "answer_relevance", "answer_f1", "steps_score"]
+
+
+class StepsConfig(Section):
+    """How the steps of a question become its ``steps_score``.
+
+    Attributes:
+        scoring: ``last_group``: the last group of reference steps counts alone. ``all_groups``: the mean over the
+            groups, walking back from the last and stopping after a group that is not matched in full.
+        names: Step names by tool name, for tools that are called otherwise than the reference steps:
+            ``{search_docs: retrieval}``.
+    """
+
+    scoring: Scoring = "last_group"
+    names: dict[str, str] = Field(default_factory=dict)
+
+
+class SparqlConfig(Section):
+    """How SPARQL results are compared where a reference step does not say so itself.
+
+    Attributes:
+        ordered: Compare the rows in their order, duplicates too.
+        ignore_duplicates: Compare unordered rows as a set; false compares them as a bag.
+        strict: Compare RDF terms with kind, datatype and language tag; false compares values.
+    """
+
+    ordered: bool = False
+    ignore_duplicates: bool = True
+    strict: bool = False
+
+
+class AggregatesConfig(Section):
+    """What the statistics are taken over.
+
+    Attributes:
+        errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0.
+    """
+
+    errors: Literal["exclude", "include"] = "exclude"
+
+
+class RepeatsConfig(Section):
+    """When a sample passes, for pass@k and pass^k of questions that were asked several times.
+
+    Attributes:
+        metric: The score that decides.
+        threshold: The least score that passes, 0 to 1.
+    """
+
+    metric: Score = "steps_score"
+    threshold: float = Field(default=1.0, ge=0.0, le=1.0)

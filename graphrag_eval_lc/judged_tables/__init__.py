@@ -1,0 +1,1 @@
+"""Tables of answers that a judge compares with reference answers: read, judged, written, set against labels."""

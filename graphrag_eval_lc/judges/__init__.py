@@ -1,0 +1,46 @@
+"""Judges: metrics that ask a model, each with its value, its reason and its cost.
+
+Names are loaded when they are first used, so that nothing heavy is imported where nothing is judged.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
+    from graphrag_eval_lc.judges.answer_relevance import AnswerRelevance
+    from graphrag_eval_lc.judges.context_precision import ContextPrecision
+    from graphrag_eval_lc.judges.context_recall import ContextRecall
+    from graphrag_eval_lc.judges.context_utilization import ContextUtilization
+    from graphrag_eval_lc.judges.scores import JudgeScore
+
+__all__ = [
+    "AnswerCorrectness",
+    "AnswerRelevance",
+    "ContextPrecision",
+    "ContextRecall",
+    "ContextUtilization",
+    "JudgeScore",
+]
+
+_FILE_OF = {
+    "AnswerCorrectness": "answer_correctness",
+    "AnswerRelevance": "answer_relevance",
+    "ContextPrecision": "context_precision",
+    "ContextRecall": "context_recall",
+    "ContextUtilization": "context_utilization",
+    "JudgeScore": "scores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    file = _FILE_OF.get(name)
+    if file is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{file}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

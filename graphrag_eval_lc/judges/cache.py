@@ -1,0 +1,117 @@
+"""What judges were answered, kept in the run's folder: what was paid for once is not asked again."""
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from graphrag_eval_lc.append_file import AppendFile
+from graphrag_eval_lc.file_problems import cannot_read
+
+
+class JudgeCache:
+    """Records by the digest of what was asked, one JSON line each; the last of a digest counts.
+
+    Each is given to the system as it is put, so that a crash of the program loses none. Lines that cannot be read
+    are passed over. Memory holds where the records stand, not the records. Several threads may use it at once; other
+    processes are kept away by the lock of the run's folder.
+
+    Args:
+        path: The file; it is made with the first record, in a folder that is there.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cache = JudgeCache(pathlib.Path(folder, "judge_cache.jsonl"))
+        ...     cache.put("a1", {"answer": "yes"})
+        ...     cache.get("a1"), cache.get("b2")
+        ...     cache.close()
+        ({'answer': 'yes'}, None)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._offsets: dict[str, int] = {}
+        self._is_torn = False
+        self._writer: AppendFile | None = None
+        self._reader: BinaryIO | None = None
+        self._read_earlier()
+
+    def get(self, digest: str) -> dict[str, Any] | None:
+        """Give the record of a digest; None where there is none.
+
+        Raises:
+            RunFolderError: The file cannot be read.
+        """
+        with self._lock:
+            offset = self._offsets.get(digest)
+            entry = None if offset is None else _entry_in(self._line_at(offset))
+        # Another digest: the file was changed meanwhile.
+        return entry[1] if entry is not None and entry[0] == digest else None
+
+    def put(self, digest: str, record: Mapping[str, Any]) -> None:
+        """Keep a record.
+
+        Raises:
+            TypeError: It holds something that JSON has not.
+            RunFolderError: The file cannot be written.
+        """
+        line = json.dumps({"digest": digest, "record": record}, separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            if self._writer is None:
+                self._writer = AppendFile(self._path)
+            if self._is_torn:
+                self._writer.append(b"\n")
+                self._is_torn = False
+            self._offsets[digest] = self._writer.append(line)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._reader is not None:
+                self._reader.close()
+            if self._writer is not None:
+                self._writer.close()
+            self._reader = self._writer = None
+
+    def _read_earlier(self) -> None:
+        """Note where the records of earlier sessions stand, and whether the last line has no end."""
+        offset = 0
+        try:
+            with self._path.open("rb") as file:
+                for line in file:
+                    entry = _entry_in(line)
+                    if entry is not None:
+                        self._offsets[entry[0]] = offset
+                    offset += len(line)
+                    self._is_torn = not line.endswith(b"\n")
+        except FileNotFoundError:
+            return
+        except OSError as problem:
+            raise cannot_read(self._path, problem) from problem
+
+    def _line_at(self, offset: int) -> bytes:
+        try:
+            if self._reader is None:
+                self._reader = self._path.open("rb")
+            self._reader.seek(offset)
+            return self._reader.readline()
+        except OSError as problem:
+            raise cannot_read(self._path, problem) from problem
+
+
+def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Give the digest and the record that a line holds; None where it holds none."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict):
+        return None
+    digest, record = entry.get("digest"), entry.get("record")
+    return (digest, record) if isinstance(digest, str) and isinstance(record, dict) else None

@@ -1,0 +1,71 @@
+"""What all embedding models of judges share: vectors that are checked, cached and priced."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from graphrag_eval_lc.judges.asked_model import AskedModel
+from graphrag_eval_lc.judges.judge_problems import BrokenAnswerError
+from graphrag_eval_lc.judges.model import Embedded, Usage
+from graphrag_eval_lc.judges.packed_vectors import packed, unpacked
+
+Vectors = tuple[tuple[float, ...], ...]
+
+
+class CachedEmbeddingModel(AskedModel, ABC):
+    """An embedding model of judges."""
+
+    @abstractmethod
+    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        """Give the vectors of one request, and add what it reported to ``paid``."""
+
+    async def aembed(self, texts: Sequence[str]) -> Embedded:
+        """Give the vectors of texts in one request.
+
+        Raises:
+            UnusableAnswerError: There are none that can be used; it has the cost.
+        """
+        if not texts:
+            return Embedded((), 0.0)
+        digest = self._digest({"texts": list(texts)})
+        known = self._known(digest, len(texts))
+        if known is not None:
+            return known
+        embedded, is_shared = await self._shared(digest, lambda: self._embedded(digest, list(texts)))
+        return replace(embedded, cost=0.0, is_cached=True) if is_shared else embedded
+
+    async def _embedded(self, digest: str, texts: list[str]) -> Embedded:
+        paid: list[Usage] = []
+        vectors = await self._outcome(self._vectors(texts, paid), paid)
+        usages = [asdict(usage) for usage in paid]
+        self._keep(digest, {"vectors": [packed(vector) for vector in vectors], "usages": usages})
+        return Embedded(vectors, self._cost(paid), tuple(paid))
+
+    def _known(self, digest: str, count: int) -> Embedded | None:
+        record = self._record(digest)
+        if record is None:
+            return None
+        try:
+            vectors = tuple(unpacked(text, kind) for kind, text in record["vectors"])
+            usages = tuple(Usage(**usage) for usage in record["usages"])
+        except (ValueError, KeyError, TypeError):  # of another version, or changed by hand
+            return None
+        if len(vectors) != count:
+            return None
+        return Embedded(vectors, self._known_cost(usages, digest), usages, is_cached=True)
+
+
+def check_vectors(vectors: Sequence[Sequence[float]], count: int) -> None:
+    """Do nothing where there are as many vectors as texts, of one length and of finite numbers.
+
+    Raises:
+        BrokenAnswerError: They are not.
+    """
+    if len(vectors) != count:
+        raise BrokenAnswerError(f"the endpoint gave {len(vectors)} embeddings for {count} texts")
+    lengths = {len(vector) for vector in vectors}
+    if len(lengths) != 1 or 0 in lengths:
+        raise BrokenAnswerError(f"the endpoint gave embeddings of {sorted(lengths)} numbers")
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
+        raise BrokenAnswerError("the endpoint gave an embedding with a number that is not finite")

@@ -1,0 +1,115 @@
+"""The keys under which judged metrics stand in results and steps."""
+
+from asyncio import CancelledError, current_task
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.judges.scores import JudgeScore
+from graphrag_eval_lc.masking import masked_text
+
+CORRECTNESS_KEYS = (
+    "answer_true_positives",
+    "answer_false_positives",
+    "answer_false_negatives",
+    "answer_reference_claims_count",
+    "answer_actual_claims_count",
+    "answer_matching_claims_count",
+    "answer_recall",
+    "answer_precision",
+    "answer_f1",
+    "answer_correctness_reason",
+    "answer_correctness_cost",
+    "answer_correctness_error",
+    "answer_eval_error",
+)
+
+
+def metric_keys(metric: str) -> tuple[str, ...]:
+    """Give the keys of a metric that has one value."""
+    return metric, f"{metric}_reason", f"{metric}_cost", f"{metric}_error"
+
+
+def pair_keys(prefix: str) -> tuple[str, ...]:
+    """Give the keys of recall, precision and F1 of contexts."""
+    return (
+        *metric_keys(f"{prefix}_recall"),
+        *metric_keys(f"{prefix}_precision"),
+        f"{prefix}_f1",
+        f"{prefix}_f1_cost",
+    )
+
+
+async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
+    """Give the keys of answer correctness; what is not known is absent."""
+    try:
+        score = await scoring
+    except (Exception, SystemExit, CancelledError) as problem:
+        raise_if_cancelled(problem)
+        record = error_record("answer_correctness", problem)
+        return {**record, "answer_eval_error": record["answer_correctness_error"]}
+    details = score.details
+    supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
+    return _known(
+        {
+            "answer_true_positives": list(supported),
+            "answer_false_positives": list(wrong),
+            "answer_false_negatives": list(missing),
+            "answer_reference_claims_count": len(supported) + len(missing),
+            "answer_actual_claims_count": len(supported) + len(wrong),
+            "answer_matching_claims_count": len(supported),
+            "answer_recall": details["recall"],
+            "answer_precision": details["precision"],
+            "answer_f1": details["f1"],
+            "answer_correctness_reason": score.reason,
+            "answer_correctness_cost": score.cost,
+        }
+    )
+
+
+async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
+    """Give the keys of a metric that has one value; what is not known is absent."""
+    try:
+        score = await scoring
+    except (Exception, SystemExit, CancelledError) as problem:
+        raise_if_cancelled(problem)
+        return error_record(metric, problem)
+    return _known({metric: score.value, f"{metric}_reason": score.reason, f"{metric}_cost": score.cost})
+
+
+def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
+    """Give F1 of the recall and precision in a record, with the sum of their costs; what is not known is absent.
+
+    Example:
+        >>> f1_record("p", {"p_recall": 1.0, "p_precision": 0.5, "p_recall_cost": 0.25, "p_precision_cost": 0.5})
+        {'p_f1': 0.6666666666666666, 'p_f1_cost': 0.75}
+    """
+    recall, precision = record.get(f"{prefix}_recall"), record.get(f"{prefix}_precision")
+    if recall is None or precision is None:
+        return {}
+    costs = [record.get(f"{prefix}_recall_cost"), record.get(f"{prefix}_precision_cost")]
+    f1 = 2 * recall * precision / (recall + precision) if recall + precision else 0.0
+    return _known({f"{prefix}_f1": f1, f"{prefix}_f1_cost": None if None in costs else sum(filter(None, costs))})
+
+
+def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
+    """Give the error of a metric without secrets, and what was paid for nothing where the error tells it.
+
+    Example:
+        >>> error_record("m", ValueError("no claims"))
+        {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
+    """
+    text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
+    # Nothing was paid unless the error says so; None says that nobody knows.
+    return _known({f"{metric}_cost": getattr(problem, "cost", 0.0), f"{metric}_error": masked_text(text)})
+
+
+def raise_if_cancelled(problem: BaseException) -> None:
+    """Raise a CancelledError that is meant for the task itself; what a model or a function raised is its error."""
+    task = current_task()
+    if isinstance(problem, CancelledError) and task is not None and task.cancelling():
+        raise problem
+
+
+def _known(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if value is not None}

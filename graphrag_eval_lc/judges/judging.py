@@ -1,0 +1,260 @@
+"""All judges of a run, applied to one result at a time."""
+
+import asyncio
+import json
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.judges.call_pool import CallPool
+from graphrag_eval_lc.judges.custom import CustomEvaluation
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, custom_functions
+from graphrag_eval_lc.judges.judged_keys import (
+    CORRECTNESS_KEYS,
+    correctness_record,
+    f1_record,
+    metric_keys,
+    metric_record,
+    pair_keys,
+)
+from graphrag_eval_lc.judges.prompts import digests
+from graphrag_eval_lc.judges.retrieval_steps import context_texts, reference_texts, retrieval_steps
+from graphrag_eval_lc.judges.run_models import RunModels, run_models
+from graphrag_eval_lc.judges.scorers import Scorers, scorers_of, wanted_metrics
+from graphrag_eval_lc.judges.scores import JudgeScore
+
+Record = dict[str, Any]
+_Job = tuple[Record, Coroutine[Any, Any, Record]]
+
+
+class Judges:
+    """The judged metrics, custom evaluations and functions of a run. ``from_config`` makes them.
+
+    Args:
+        config: The configuration.
+        models: The models that are asked.
+        scorers: The judged metrics.
+        custom: The custom evaluations of the config.
+        functions: The functions that were passed in Python.
+    """
+
+    def __init__(
+        self,
+        config: EvaluationConfig,
+        models: RunModels,
+        scorers: Scorers,
+        custom: Sequence[CustomEvaluation],
+        functions: Sequence[CustomFunction],
+    ) -> None:
+        self._names = config.steps.names
+        self._engine = config.judges.engine
+        self._models = models
+        self._scorers = scorers
+        self._custom = custom
+        self._functions = functions
+        self._places = CallPool(config.judges.max_concurrency)  # a pool of its own, as functions may ask models too
+
+    @classmethod
+    def from_config(
+        cls,
+        config: EvaluationConfig,
+        *,
+        llm: Any = None,
+        embeddings: Any = None,
+        functions: Iterable[Evaluator | CustomFunction] = (),
+        cache: Any = None,
+        pricing: Any = None,
+    ) -> Self | None:
+        """Give the judges that a config asks for.
+
+        Args:
+            config: The configuration.
+            llm: A chat model that goes before that of the config: all that ``as_judge_model`` takes.
+            embeddings: An embedding model that goes before that of the config: all that ``as_embedding_model`` takes.
+            functions: Functions that evaluate; see ``CustomFunction``.
+            cache: Where answers are kept; it is left alone where the config says so.
+            pricing: The prices; None: those of the config.
+
+        Returns:
+            None where there is nothing to judge.
+
+        Raises:
+            ConfigError: Something needs a model that is not there, an environment variable is not set, or a prompt
+                cannot be used.
+            OptionError: A function cannot be an evaluator, or gives a key that a custom evaluation gives.
+            MissingExtraError: The package that a model or ragas needs is not installed.
+        """
+        check_models(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
+        called = custom_functions(functions)
+        models = run_models(
+            config,
+            llm=llm,
+            embeddings=embeddings,
+            needs_embeddings="answer_relevance" in wanted_metrics(config, has_embeddings=True),
+            cache=cache if config.judges.cache else None,
+            pricing=pricing,
+        )
+        scorers, custom = Scorers(), list[CustomEvaluation]()
+        if models.generation is not None:
+            scorers = scorers_of(config, models)
+            evaluations = expanded(config.custom_evaluations or [], "custom_evaluations")
+            custom = [CustomEvaluation(each, models.generation, names=config.steps.names) for each in evaluations]
+        if not (scorers.metrics() or custom or called):
+            return None
+        taken = {key for evaluation in custom for key in evaluation.keys}
+        for function in called:
+            if {function.name, f"{function.name}_error"} & taken:
+                raise OptionError(
+                    f"the function {function.name} gives a key that a custom evaluation gives", mend="Rename it."
+                )
+        return cls(config, models, scorers, custom, called)
+
+    @property
+    def asks_models(self) -> bool:
+        """Tell whether models are asked, and not only functions called."""
+        return self._models.generation is not None
+
+    async def ajudge(self, result: Record, question: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+        """Add the judged keys to a result and its retrieval steps, in place; all that can be is asked at once.
+
+        It raises nothing: what cannot be judged says so in an ``…_error`` beside it. Judged keys that the result
+        has from an earlier evaluation are replaced.
+
+        Args:
+            result: The result, with its steps matched.
+            question: The question of the dataset.
+            response: The agent's response; empty where there is none.
+        """
+        if not isinstance(response, Mapping):  # as it came, where the format is broken
+            response = {}
+        steps = list(retrieval_steps(result, self._names))
+        functions = self._functions if response else ()
+        self._forget(result, [step for _, step in steps])
+        jobs = [*self._answer_jobs(result), *self._step_jobs(result, steps)]
+        jobs += [(result, evaluation.aevaluate(question, response)) for evaluation in self._custom]
+        records, called = await asyncio.gather(
+            asyncio.gather(*(job for _, job in jobs)),
+            asyncio.gather(*(self._call(function, question, response) for function in functions)),
+        )
+        for (target, _), record in zip(jobs, records, strict=True):
+            target.update(record)
+        taken = {key for evaluation in self._custom for key in evaluation.keys}
+        given: list[str] = []
+        for function, record in zip(functions, called, strict=True):
+            twice = sorted(taken & record.keys())
+            own = {f"{function.name}_error": f"the key {twice[0]} is given twice"} if twice else record
+            taken.update(own)
+            result.update(own)
+            given += [key for key, value in own.items() if isinstance(value, int | float)]
+        if given:
+            result["custom_metrics"] = given  # what the aggregates are to take up
+
+    async def aclose(self) -> None:
+        """Close the models that were made here; passed ones stay open."""
+        for model in (*self._models.own, *self._scorers.own):
+            close = getattr(model, "aclose", None)
+            if close is not None:
+                with suppress(Exception):
+                    await close()
+
+    def describe(self) -> Record:
+        """Give what run.json tells: the models, the metrics, the evaluations, and the digests of the prompts."""
+        described: Record = {}
+        if self._models.generation is not None:
+            described = {
+                "engine": self._engine,
+                **self._models.names(),
+                "metrics": self._scorers.metrics(),
+                "prompts": digests(),
+            }
+        if self._custom:
+            described["custom_evaluations"] = [evaluation.name for evaluation in self._custom]
+        if self._functions:
+            described["functions"] = [function.name for function in self._functions]
+        return described
+
+    def _forget(self, result: Record, steps: Iterable[Record]) -> None:
+        scorers = self._scorers
+        if scorers.answer_correctness is not None:
+            _remove(result, CORRECTNESS_KEYS)
+        if scorers.answer_relevance is not None:
+            _remove(result, metric_keys("answer_relevance"))
+        for evaluation in self._custom:
+            _remove(result, evaluation.keys)
+        for function in self._functions:
+            _remove(result, (function.name, f"{function.name}_error", "custom_metrics"))
+        for step in steps:
+            if scorers.retrieval_answer is not None:
+                _remove(step, pair_keys("retrieval_answer"))
+            if scorers.retrieval_context is not None:
+                _remove(step, pair_keys("retrieval_context"))
+            if scorers.retrieval_utilization is not None:
+                _remove(step, metric_keys("retrieval_utilization"))
+
+    def _answer_jobs(self, result: Record) -> Iterable[_Job]:
+        scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
+        if answer is None:
+            return
+        reference = _text(result.get("reference_answer"))
+        if scorers.answer_correctness is not None and reference is not None:
+            scoring = scorers.answer_correctness.ascore(user_input=question, reference=reference, response=answer)
+            yield result, correctness_record(scoring)
+        if scorers.answer_relevance is not None:
+            scoring = scorers.answer_relevance.ascore(user_input=question, response=answer)
+            yield result, metric_record("answer_relevance", scoring)
+
+    def _step_jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterable[_Job]:
+        scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
+        reference = _text(result.get("reference_answer"))
+        contexts = reference_texts(result) if scorers.retrieval_context is not None else {}
+        for identifier, step in steps:
+            if scorers.retrieval_answer is not None and reference is not None:
+                yield step, _pair_record("retrieval_answer", scorers.retrieval_answer, step, question, reference)
+            if scorers.retrieval_context is not None and identifier in contexts:
+                yield (
+                    step,
+                    _pair_record("retrieval_context", scorers.retrieval_context, step, question, contexts[identifier]),
+                )
+            if scorers.retrieval_utilization is not None and answer is not None:
+                scoring = _scored_contexts(scorers.retrieval_utilization, step, user_input=question, response=answer)
+                yield step, metric_record("retrieval_utilization", scoring)
+
+    async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
+        async with self._places.place():
+            return await function.acall(question, response)
+
+
+async def _pair_record(prefix: str, pair: tuple[Any, Any], step: Record, question: Any, reference: str) -> Record:
+    """Give the keys of recall, precision and F1 of a step's contexts."""
+    names = (f"{prefix}_recall", f"{prefix}_precision")
+    records = await asyncio.gather(
+        *(
+            metric_record(name, _scored_contexts(scorer, step, user_input=question, reference=reference))
+            for name, scorer in zip(names, pair, strict=True)
+        )
+    )
+    record = {key: value for each in records for key, value in each.items()}
+    return {**record, **f1_record(prefix, record)}
+
+
+async def _scored_contexts(scorer: Any, step: Record, **asked: Any) -> JudgeScore:
+    score: JudgeScore = await scorer.ascore(**asked, retrieved_contexts=context_texts(step.get("output")))
+    return score
+
+
+def _actual_answer(result: Record) -> str | None:
+    """Give the answer to judge; None where there is none or the question failed."""
+    if result.get("status") == "error" or result.get("error") is not None:
+        return None
+    return _text(result.get("actual_answer"))
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _remove(record: Record, keys: Iterable[str]) -> None:
+    for key in keys:
+        record.pop(key, None)

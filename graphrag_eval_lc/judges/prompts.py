@@ -1,0 +1,184 @@
+"""The prompts of the judges: text files with placeholders, and fences around the texts that are to be judged."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from string import Formatter
+
+from graphrag_eval_lc.errors import ConfigError, JudgeError
+
+_USER_PART = "\n[user]\n"
+_SYSTEM_PART = "[system]\n"
+
+# NUL and its like, and halves of characters: endpoints refuse them, or they cannot be sent at all.
+_UNSENDABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is said to a model: a system message, and a message with a placeholder for each text to judge.
+
+    Attributes:
+        system: The whole system message.
+        user: The template of the message, with placeholders such as ``{question}``; braces are doubled.
+    """
+
+    system: str
+    user: str
+
+    def message(self, **texts: str | Sequence[str]) -> str:
+        """Give the message with the texts in their places, each between fences of its own.
+
+        Args:
+            texts: The text of each placeholder, or several that are numbered: ``context_1``, ``context_2``.
+        """
+        parts = {name: _numbered(name, text) for name, text in texts.items()}
+        named = {tag: text for part in parts.values() for tag, text in part.items()}
+        tagged = dict(zip(named, fences(named), strict=True))
+        return "".join(
+            literal if name is None else literal + "\n\n".join(tagged[tag] for tag in parts[name])
+            for literal, name in _pieces(self.user)
+        )
+
+
+def _numbered(name: str, text: str | Sequence[str]) -> dict[str, str]:
+    if isinstance(text, str):
+        return {name: text}
+    return {f"{name}_{number}": one for number, one in enumerate(text, start=1)}
+
+
+def own_prompt(
+    template: str, system: str, placeholders: Collection[str], *, needed: Collection[str], key: str
+) -> Prompt:
+    """Give the prompt of a user's own template, checked.
+
+    Args:
+        template: The text, with placeholders in braces and literal braces doubled, as for ``str.format``.
+        system: The name of the prompt whose system message goes with it.
+        placeholders: The placeholders that there are.
+        needed: Those that the template cannot do without.
+        key: The key of the config that holds the template.
+
+    Raises:
+        ConfigError: It is no text, its braces do not match, or a placeholder does not exist or is missing.
+    """
+    known = ", ".join(f"{{{name}}}" for name in placeholders)
+    mend = f"The placeholders are {known}; write a literal brace twice."
+    if not isinstance(template, str):
+        raise ConfigError(f"the prompt is no text but {type(template).__name__}", key=key, mend=mend)
+    try:
+        names = {name for _, name in _pieces(template) if name is not None}
+    except ValueError as problem:
+        raise ConfigError(f"the prompt cannot be read: {problem}", key=key, mend=mend) from None
+    unknown = ", ".join(f"{{{name}}}" for name in sorted(names - set(placeholders)))
+    if unknown:
+        raise ConfigError(f"the prompt has {unknown}, which is no placeholder", key=key, mend=mend)
+    missing = ", ".join(f"{{{name}}}" for name in needed if name not in names)
+    if missing:
+        raise ConfigError(f"the prompt lacks {missing}, so that the model would not see it", key=key, mend=mend)
+    return Prompt(load_prompt(system).system, template)
+
+
+def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
+    """Give each literal text with the placeholder that follows it, as it stands between the braces."""
+    for literal, name, form, conversion in Formatter().parse(template):
+        whole = None if name is None else name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+        yield literal, whole
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """Give a prompt of this package.
+
+    Args:
+        name: The name of its file, without the ending.
+
+    Example:
+        >>> "{context}" in load_prompt("context_precision").user
+        True
+    """
+    system, _, user = _prompt_text(name).removeprefix(_SYSTEM_PART).partition(_USER_PART)
+    return Prompt(f"{system.strip()}\n\n{material_rule()}", user.strip())
+
+
+def material_rule() -> str:
+    """Give what the system message of each judge ends with: that fenced text is material and never an instruction."""
+    return _prompt_text("material").strip()
+
+
+def digests() -> dict[str, str]:
+    """Give the SHA-256 of each prompt file in hex, by name, so that a run tells which prompts it was judged with.
+
+    Example:
+        >>> len(digests()["context_precision"])
+        64
+    """
+    return {name: sha256(_prompt_text(name).encode()).hexdigest() for name in _prompt_names()}
+
+
+def _prompt_names() -> list[str]:
+    folder = files("graphrag_eval_lc.judges").joinpath("prompts")
+    return sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
+
+
+@cache
+def _prompt_text(name: str) -> str:
+    return files("graphrag_eval_lc.judges").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
+
+
+def fenced(name: str, text: str) -> str:
+    """Give one text to judge between its fences, as ``fences`` does.
+
+    Args:
+        name: What the text is, such as ``question``.
+        text: The text.
+    """
+    return fences({name: text})[0]
+
+
+def fences(texts: Mapping[str, str]) -> list[str]:
+    """Give the texts of one message, each between tags with a code that occurs in none of them.
+
+    The code is made from the text, so that the same text gives the same prompt, which a cache knows again.
+
+    Args:
+        texts: The texts by what they are, such as ``question``; characters that cannot be sent become U+FFFD.
+    """
+    sendable = {name: sendable_text(text) for name, text in texts.items()}
+    tags = {name: _tag(name, text, sendable.values()) for name, text in sendable.items()}
+    return [f"<{tag}>\n{sendable[name]}\n</{tag}>" for name, tag in tags.items()]
+
+
+def _tag(name: str, text: str, others: Collection[str]) -> str:
+    attempt = 0
+    while True:
+        code = sha256(f"{attempt}\n{name}\n{text}".encode()).hexdigest()[:16]
+        if not any(code in other for other in others):
+            return f"{name}-{code}"
+        attempt += 1
+
+
+def sendable_text(text: str) -> str:
+    r"""Give a text without the characters that endpoints refuse, each replaced by U+FFFD.
+
+    Example:
+        >>> sendable_text("a\x00b\tc")
+        'a�b\tc'
+    """
+    return _UNSENDABLE.sub("\ufffd", text)
+
+
+def given_text(name: str, text: object) -> str:
+    """Give a text that a metric cannot do without.
+
+    Raises:
+        JudgeError: It is no text, or a blank one.
+    """
+    if not isinstance(text, str):
+        raise JudgeError(f"{name} is no text but {type(text).__name__}")
+    if not text.strip():
+        raise JudgeError(f"{name} is blank, so there is nothing to judge by")
+    return text

@@ -1,0 +1,56 @@
+"""The retrieval steps of a result: the texts that they retrieved, and those that they should have."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from graphrag_eval_lc.errors import JudgeError
+
+RETRIEVAL = "retrieval"
+
+
+def retrieval_steps(result: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the successful actual steps that retrieve, each with the id by which ``matches`` names it.
+
+    Args:
+        result: A result.
+        names: Step names by tool name.
+    """
+    for index, step in enumerate(result.get("actual_steps") or ()):
+        name, identifier = step.get("name"), step.get("id")
+        if names.get(name, name) == RETRIEVAL and step.get("status") == "success":
+            yield str(index if identifier is None else identifier), step
+
+
+def context_texts(output: Any) -> list[str | None]:
+    """Give the texts of an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
+
+    Raises:
+        JudgeError: The output is no JSON array of objects.
+    """
+    try:
+        contexts = json.loads(output) if isinstance(output, str) else output
+    except (ValueError, RecursionError):
+        contexts = None
+    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
+        raise JudgeError("the step's output is no JSON array of objects with a text, so its contexts cannot be judged")
+    return [text if isinstance(text := context.get("text"), str) else None for context in contexts]
+
+
+def reference_texts(result: Mapping[str, Any]) -> dict[str, str]:
+    """Give the texts of the reference contexts, one a line, by the id of the actual step that matched them.
+
+    A reference step without texts (with ids only, or with an output of another form) is left out.
+    """
+    texts: dict[str, str] = {}
+    for group in result.get("reference_steps") or ():
+        for step in group:
+            if "matches" not in step or step.get("name") != RETRIEVAL:
+                continue
+            try:
+                known = [text for text in context_texts(step.get("output")) if text and text.strip()]
+            except JudgeError:
+                continue
+            if known:
+                texts[str(step["matches"])] = "\n".join(known)
+    return texts

@@ -1,0 +1,397 @@
+"""What an exception of an agent or a model means for a retry: whether one is worth it, and after which wait."""
+
+import asyncio
+import email.utils
+import logging
+import math
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from random import random as random_number
+from typing import Any
+
+from graphrag_eval_lc.capture import outputs
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.masking import masked_text
+
+_log = logging.getLogger(__name__)
+
+RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool] | None
+
+
+def is_rate_limit(error: BaseException) -> bool:
+    """Tell whether an exception says that too much was asked in too short a time.
+
+    It does where it, or an exception that led to it or stands in its group, has the HTTP status 429, carries
+    ``retry_after``, or is called RateLimitError, TooManyRequests, ResourceExhausted or the like. A used up quota or
+    an unpaid bill is none, although it comes with 429: waiting does not help.
+    """
+    errors = list(_errors_in(error))
+    return any(map(_says_rate_limit, errors)) and not any(map(_says_quota_used_up, errors))
+
+
+def retry_after_of(error: BaseException) -> float | None:
+    """Give the seconds that a server asks to wait, the longest that an exception and those behind it carry.
+
+    They are taken from the attribute ``retry_after`` (a number, a timedelta or text) or the response's headers
+    ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3).
+
+    Returns:
+        Seconds, at least 0; None where nothing legible is carried.
+    """
+    waits = [wait for found in _errors_in(error) if (wait := _retry_after(found)) is not None]
+    return max(waits, default=None)
+
+
+def is_worth_a_retry(error: BaseException) -> bool:
+    """Tell whether what failed may well succeed when it is tried again.
+
+    Worth a retry are rate limits, the HTTP statuses 408, 409, 425, 500, 502, 503, 504 and 529, and connection errors
+    and timeouts: Python's own, and those of httpx, requests, urllib3, aiohttp, botocore, openai and anthropic.
+    Not worth one are a used up quota, other HTTP errors, addresses and certificates that are wrong, the recursion
+    limit, an interrupt, and the timeout of the question itself.
+
+    An exception that tells nothing by itself, such as RuntimeError or ValueError, is judged by the one that led to it
+    (``__cause__``, else ``__context__`` unless suppressed); with none there it is not worth a retry. A group of
+    exceptions is worth one where each of its exceptions is.
+
+    Example:
+        >>> is_worth_a_retry(ConnectionResetError()), is_worth_a_retry(ValueError("no such class"))
+        (True, False)
+    """
+    return not any(map(_is_wrong_request, _errors_in(error))) and _passes_with_time(error, {})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """When a failed attempt is followed by another one.
+
+    Attributes:
+        max_retries: How many attempts may follow the first, at least 0.
+        retry_on: What is worth a retry. None: see ``is_worth_a_retry``. One or several exception types: an exception
+            of these, or one that such an exception led to. A function: called with the exception; where it raises
+            itself, there is no retry and the log says so. Interrupts and cancellations are never retried.
+        first_wait: Seconds before the first retry; doubled before each further one. Half of a wait is random.
+        longest_wait: Seconds that a wait grows to at most.
+        longest_retry_after: Where a server asks for a longer wait, in seconds, there is no retry.
+
+    Raises:
+        OptionError: A number is negative, or ``retry_on`` is none of these.
+    """
+
+    max_retries: int = 2
+    retry_on: RetryOn = None
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+    longest_retry_after: float = 600.0
+
+    def __post_init__(self) -> None:
+        for name in ("max_retries", "first_wait", "longest_wait", "longest_retry_after"):
+            if not getattr(self, name) >= 0:
+                raise OptionError(f"{name} is at least 0, not {getattr(self, name)}")
+        types = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
+        if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in types):
+            return
+        if self.retry_on is not None and (isinstance(self.retry_on, type | tuple) or not callable(self.retry_on)):
+            raise OptionError(
+                f"retry_on cannot be {self.retry_on!r}",
+                mend="Give an exception type, a tuple of them, or a function that takes an exception.",
+            )
+
+    def wait_before_retry(
+        self, attempt: int, error: BaseException, random: Callable[[], float] = random_number
+    ) -> float | None:
+        """Give the seconds to wait before the next attempt.
+
+        Args:
+            attempt: The number of the attempt that has just failed, counted from 1.
+            error: What it failed with.
+            random: Gives numbers in [0, 1).
+
+        Returns:
+            Seconds, at least what the server asks for; None where there is no further attempt.
+        """
+        if attempt > self.max_retries or not self._is_worth_a_retry(error):
+            return None
+        longest = min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 100))
+        chance = random()
+        wait = longest * (1 + chance) / 2
+        asked = retry_after_of(error)
+        if asked is None:
+            return wait
+        if asked > self.longest_retry_after:
+            return None
+        return max(wait, asked + chance * self.first_wait)  # not all come back at the same moment
+
+    def _is_worth_a_retry(self, error: BaseException) -> bool:
+        if self.retry_on is None:
+            return is_worth_a_retry(error)
+        if _is_interrupt(error):
+            return False
+        if isinstance(self.retry_on, type | tuple):
+            return any(isinstance(found, self.retry_on) for found in _errors_in(error))
+        try:
+            return bool(self.retry_on(error))
+        except Exception as problem:
+            _log.warning("retry_on raised %s on %s: no retry", error_text(problem), error_text(error))
+            return False
+
+
+_LONGEST_TEXT = 10_000
+
+
+def error_text(error: BaseException) -> str:
+    """Give ``Type: message`` with secrets masked, for a group with the messages of its exceptions.
+
+    A text of more than 10,000 characters is cut, and says so. It is never empty.
+
+    Example:
+        >>> error_text(ExceptionGroup("2 tools failed", [ValueError("no"), TimeoutError()]))
+        'ExceptionGroup: 2 tools failed (2 sub-exceptions): ValueError: no; TimeoutError'
+        >>> error_text(RuntimeError("401: api_key=5f2a99c1 is wrong"))
+        'RuntimeError: 401: api_key=*** is wrong'
+    """
+    text = outputs.error_text(error)
+    if isinstance(error, BaseExceptionGroup):
+        text += f": {'; '.join(outputs.error_text(leaf) for leaf in _leaves_of(error))}"
+    text = masked_text(text)
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]}… (the first {_LONGEST_TEXT:,} of {len(text):,} characters)"
+
+
+# --- the exceptions behind an exception ------------------------------------------------------------------------------
+
+
+def _chain_of(error: BaseException) -> Iterator[BaseException]:
+    """Give an exception, the one that led to it, the one that led to that, and so on."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = _led_to(link)
+
+
+def _led_to(error: BaseException) -> BaseException | None:
+    return error.__cause__ if error.__cause__ or error.__suppress_context__ else error.__context__
+
+
+def _errors_in(error: BaseException) -> Iterator[BaseException]:
+    """Give an exception, and all that led to it or stand in its groups, each once."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        found = waiting.pop()
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        waiting.append(_led_to(found))
+        if isinstance(found, BaseExceptionGroup):
+            waiting += reversed(found.exceptions)
+
+
+def _leaves_of(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """Give the exceptions of a group and of the groups in it."""
+    waiting = [*reversed(group.exceptions)]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, BaseExceptionGroup):
+            waiting += reversed(found.exceptions)
+        else:
+            yield found
+
+
+# --- what one exception says -----------------------------------------------------------------------------------------
+
+_RETRIED_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+# By name, since these packages may not be installed, and none is imported for the sake of its exceptions.
+_TRANSIENT = frozenset(
+    {
+        "ConnectionError",  # Python, requests, botocore
+        "TimeoutError",  # Python, urllib3
+        "gaierror",
+        "TransportError",  # httpx
+        "Timeout",  # requests
+        "ChunkedEncodingError",
+        "MaxRetryError",  # urllib3
+        "ProtocolError",
+        "ClientConnectionError",  # aiohttp
+        "ClientPayloadError",
+        "ConnectionClosedError",  # botocore
+        "APIConnectionError",  # openai, anthropic; their timeouts are some
+    }
+)
+_WRONG_REQUESTS = frozenset(
+    {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema", "MissingSchema", "LocationValueError"}
+)
+_RATE_LIMIT = re.compile(
+    r"(rate_?limit(ed|_?exceeded|_?reached)?|too_?many_?requests|resource_?exhausted|throttl(ed|ing))"
+    r"(_?error|_?exception)?",
+    re.IGNORECASE,
+)
+# Not "exceeded your current quota": some providers say so of the quota of a minute.
+_QUOTA_USED_UP = re.compile(r"insufficient[_ ](?:quota|balance|funds|credits?)|billing_|credit balance", re.IGNORECASE)
+
+
+def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
+    """Give the judgement of the first exception in a chain that tells something.
+
+    Args:
+        error: The exception.
+        groups: The groups that were judged, by id; one that is being judged stands there as not worth a retry.
+    """
+    for link in _chain_of(error):
+        if isinstance(link, BaseExceptionGroup):
+            if id(link) not in groups:
+                groups[id(link)] = False
+                groups[id(link)] = len(groups) < 100 and all(
+                    _passes_with_time(leaf, groups) for leaf in link.exceptions
+                )
+            return groups[id(link)]
+        judgement = _judgement_of(link)
+        if judgement is not None:
+            return judgement
+    return False
+
+
+def _judgement_of(error: BaseException) -> bool | None:
+    """Tell whether an exception by itself is worth a retry; None where it tells nothing."""
+    if not isinstance(error, Exception) or isinstance(error, RecursionError) or _says_quota_used_up(error):
+        return False
+    if getattr(error, "is_question_timeout", False) is True:
+        return False
+    if _says_rate_limit(error):
+        return True
+    status = _status_of(error)
+    if status is not None and status >= 400:
+        return status in _RETRIED_STATUSES
+    is_overloaded = "overloaded_error" in _codes_of(error)  # anthropic, within a stream whose status is 200
+    return True if is_overloaded or not _TRANSIENT.isdisjoint(_class_names_of(error)) else None
+
+
+def _is_wrong_request(error: BaseException) -> bool:
+    """Tell whether an exception says that a request can never succeed as it is, whatever wraps it."""
+    return isinstance(error, ssl.SSLCertVerificationError) or not _WRONG_REQUESTS.isdisjoint(_class_names_of(error))
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    leaves = _leaves_of(error) if isinstance(error, BaseExceptionGroup) else (error,)
+    interrupts = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+    return any(isinstance(leaf, interrupts) for leaf in leaves)
+
+
+def _says_rate_limit(error: BaseException) -> bool:
+    return (
+        _status_of(error) == 429
+        or _seconds(_found(error, "retry_after")) is not None
+        or any(_RATE_LIMIT.fullmatch(name) for name in (*_class_names_of(error), *_codes_of(error)))
+    )
+
+
+def _says_quota_used_up(error: BaseException) -> bool:
+    body = _found(error, "body")
+    texts = (*_codes_of(error), outputs.text_of(error)[:_LONGEST_TEXT], outputs.text_of(body)[:_LONGEST_TEXT])
+    return any(_QUOTA_USED_UP.search(text) for text in (*texts, _response_text(error)))
+
+
+def _class_names_of(error: BaseException) -> list[str]:
+    return [kind.__name__ for kind in type(error).__mro__]
+
+
+# --- reading the attributes that the clients give their exceptions ---------------------------------------------------
+
+_STATUS_PLACES = (
+    ("status_code",),
+    ("status",),
+    ("code",),
+    ("http_status",),
+    ("response", "status_code"),
+    ("response", "status"),
+    ("response", "ResponseMetadata", "HTTPStatusCode"),  # botocore
+)
+_CODE_PLACES = (
+    ("code",),
+    ("type",),
+    ("status",),
+    ("body", "code"),
+    ("body", "type"),
+    ("body", "error", "code"),
+    ("body", "error", "type"),
+    ("response", "Error", "Code"),  # botocore
+)
+_HEADER_PLACES = (("response", "headers"), ("headers",), ("response", "ResponseMetadata", "HTTPHeaders"))
+
+
+def _found(value: Any, *place: str) -> Any:
+    """Give what stands at a place of attributes and keys; None where there is nothing or it cannot be read."""
+    try:
+        for name in place:
+            value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    except Exception:
+        return None
+    return value
+
+
+def _status_of(error: BaseException) -> int | None:
+    for place in _STATUS_PLACES:
+        status = _found(error, *place)
+        if isinstance(status, str) and re.fullmatch("[1-5][0-9][0-9]", status):
+            return int(status)
+        if isinstance(status, int) and 100 <= status < 600:
+            return int(status)
+    return None
+
+
+def _codes_of(error: BaseException) -> list[str]:
+    return [code for place in _CODE_PLACES if isinstance(code := _found(error, *place), str)]
+
+
+def _response_text(error: BaseException) -> str:
+    """Give the body of the response, where httpx or requests have read it already: a look must not wait for it."""
+    content = _found(error, "response", "_content")
+    return content[:_LONGEST_TEXT].decode("utf-8", "replace") if isinstance(content, bytes) else ""
+
+
+def _retry_after(error: BaseException) -> float | None:
+    own = _seconds(_found(error, "retry_after"))
+    if own is not None:
+        return own
+    for place in _HEADER_PLACES:
+        found = _found(error, *place)
+        try:
+            headers = {str(name).lower(): value for name, value in found.items()}
+        except Exception:  # no headers
+            continue
+        milliseconds = _seconds(headers.get("retry-after-ms"))
+        wait = _seconds(headers.get("retry-after")) if milliseconds is None else milliseconds / 1000
+        if wait is not None:
+            return wait
+    return None
+
+
+def _seconds(value: object) -> float | None:
+    """Give a number, a timedelta, a number as text or an HTTP date as seconds from now; None for anything else."""
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value) if abs(value) < 1e15 else math.nan
+    elif isinstance(value, str):
+        seconds = _seconds_of_text(value.strip())
+    else:
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _seconds_of_text(text: str) -> float:
+    if re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]*)?", text, re.ASCII):
+        return float(text)
+    try:
+        date = email.utils.parsedate_to_datetime(text)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return math.nan

@@ -1,0 +1,52 @@
+"""What of a run's results could not be judged, in one sentence."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# An older name for another key, and what a comparison without judges says.
+_NOT_COUNTED = {"answer_eval_error", "comparison_error"}
+_LONGEST_TEXT = 300
+
+
+class JudgeFailures:
+    """Counts the results with a judge or a function that failed, and keeps what the first one said.
+
+    Example:
+        >>> failures = JudgeFailures()
+        >>> failures.add({"question_id": "q1", "tone_error": "the model refused to answer"})
+        >>> failures.add({"question_id": "q2", "tone_score": 0.5})
+        >>> failures.warning()
+        'not all could be judged in 1 of 2 results; the first is q1, tone_error: the model refused to answer'
+    """
+
+    def __init__(self) -> None:
+        self._number_of_results = 0
+        self._number_of_failures = 0
+        self._first = ""
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """Take up a judged result."""
+        self._number_of_results += 1
+        key, text = next(_errors_in(result), (None, ""))
+        if key is None:
+            return
+        self._number_of_failures += 1
+        if not self._first:
+            short = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+            self._first = f"{result.get('question_id')}, {key}: {short}"
+
+    def warning(self) -> str | None:
+        """Give the sentence; None where nothing failed."""
+        if not self._number_of_failures:
+            return None
+        counted = f"{self._number_of_failures:,} of {self._number_of_results:,} results"
+        return f"not all could be judged in {counted}; the first is {self._first}"
+
+
+def _errors_in(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    steps = result.get("actual_steps")
+    records = [result, *(steps if isinstance(steps, list) else ())]
+    for record in records:
+        for key, text in record.items() if isinstance(record, Mapping) else ():
+            if str(key).endswith("_error") and key not in _NOT_COUNTED and isinstance(text, str):
+                yield key, text

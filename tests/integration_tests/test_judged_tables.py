@@ -1,0 +1,120 @@
+"""Nothing that was paid for is lost when the judging of a table is killed: the next time it goes on where it was."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_stub import OpenAIStub, StubRequest
+
+from graphrag_eval_lc.judged_tables.tsv import read_table, tsv_lines
+
+_MAIN = "from graphrag_eval_lc.cli import main; main()"
+_LONGEST_SEC = 90.0
+ROWS = 150
+
+
+def claims_of(request: StubRequest) -> dict[str, Any]:
+    number = number_in(request)
+    lists = {name: [f"claim {number}\n\t"] for name in ("true_positives", "false_positives", "false_negatives")}
+    return {"reason": f'reason "{number}"\nand more', **lists}
+
+
+def number_in(request: StubRequest) -> int:
+    return int(re.findall(r"^answer (\d+)", request.user, re.MULTILINE)[-1])
+
+
+class Judging:
+    """The command as processes, against a server of this one."""
+
+    def __init__(self, folder: Path, stub: OpenAIStub) -> None:
+        self.folder, self.stub = folder, stub
+        self.output, self.partial = folder / "out.tsv", folder / "out.tsv.partial"
+        rows = [[f"question {number}", "reference", f"answer {number}"] for number in range(ROWS)]
+        header = ["Question", "Reference answer", "Actual answer"]
+        (folder / "in.tsv").write_bytes(b"".join(tsv_lines([header, *rows])))
+        generation = f"{{base_url: '{stub.base_url}', api_key: k}}"
+        (folder / "config.yaml").write_text(f"llm: {{generation: {generation}}}\njudges: {{max_concurrency: 4}}\n")
+
+    def start(self) -> "subprocess.Popen[str]":
+        arguments = ["answer-correctness", "-i", "in.tsv", "-o", "out.tsv", "-c", "config.yaml"]
+        return subprocess.Popen(
+            [sys.executable, "-c", _MAIN, *arguments],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        )
+
+    @property
+    def kept(self) -> int:
+        return self.partial.read_bytes().count(b"\n") if self.partial.exists() else 0
+
+    def wait(self, process: "subprocess.Popen[str]", is_reached: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _LONGEST_SEC
+        while process.poll() is None and not is_reached():
+            assert time.monotonic() < deadline
+            time.sleep(0.004)
+
+    def check_complete(self) -> None:
+        table = read_table(self.output)
+        assert [row[2] for row in table.rows] == [f"answer {number}" for number in range(ROWS)]
+        place = table.columns.index("Reasoning")
+        assert [row[place] for row in table.rows] == [f'reason "{number}"\nand more' for number in range(ROWS)]
+        assert not self.partial.exists()
+
+
+@pytest.fixture
+def judging(tmp_path: Path) -> Any:
+    with OpenAIStub() as stub:
+        stub.answer = claims_of
+        stub.latency_sec = 0.02
+        yield Judging(tmp_path, stub)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_was_kept_is_not_asked_again_after_a_kill(judging: Judging, seed: int) -> None:
+    draw = random.Random(seed)
+    most_lost = 0
+    for _ in range(2):
+        process = judging.start()
+        wanted = judging.kept + draw.randint(5, 40)
+        judging.wait(process, lambda wanted=wanted: judging.kept >= wanted)
+        time.sleep(draw.uniform(0.0, 0.02))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=_LONGEST_SEC)
+        assert process.returncode == -signal.SIGKILL
+        assert not judging.output.exists()
+        most_lost += 4  # those in flight
+    process = judging.start()
+    stdout, stderr = process.communicate(timeout=_LONGEST_SEC)
+    assert process.returncode == 0, stderr
+    assert f"Wrote {ROWS} rows to out.tsv." in stdout
+    judging.check_complete()
+    asked = [number_in(request) for request in judging.stub.requests]
+    assert set(asked) == set(range(ROWS))
+    assert len(asked) <= ROWS + most_lost
+
+
+def test_interrupted_command_says_how_to_go_on(judging: Judging) -> None:
+    process = judging.start()
+    judging.wait(process, lambda: judging.kept >= 10)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=_LONGEST_SEC)
+    assert process.returncode == 130, stderr
+    assert "Stopped. What had been judged is kept. Give the same command again to go on." in stderr
+    assert "Traceback" not in stderr
+    kept = judging.kept
+    process = judging.start()
+    stdout, stderr = process.communicate(timeout=_LONGEST_SEC)
+    assert process.returncode == 0, stderr
+    assert f"({ROWS - kept} answers judged now)" in stdout
+    judging.check_complete()

@@ -1,0 +1,52 @@
+"""Models with answers given in advance, which note what they were asked: the other side of the judges' own protocol."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from graphrag_eval_lc.judges.model import Answer, Asked, Embedded
+
+
+@dataclass(frozen=True)
+class Question:
+    system: str
+    user: str
+    schema: type[BaseModel]
+    n: int
+
+
+class ScriptedJudge:
+    """Gives its answers in their order, n at a time; an exception among them is raised."""
+
+    name = "scripted:judge"
+
+    def __init__(self, answers: Sequence[dict[str, Any] | Exception], *, cost: float | None = 0.01) -> None:
+        self._answers = iter(answers)
+        self._cost = cost
+        self.asked: list[Question] = []
+
+    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+        self.asked.append(Question(system, user, schema, n))
+        values = []
+        for _, answer in zip(range(n), self._answers, strict=False):
+            if isinstance(answer, Exception):
+                raise answer
+            values.append(schema.model_validate(answer))
+        return Asked(tuple(values), self._cost)
+
+
+class ScriptedEmbeddings:
+    """Gives the vectors by text."""
+
+    name = "scripted:embeddings"
+
+    def __init__(self, vectors: Mapping[str, Sequence[float]], *, cost: float | None = 0.001) -> None:
+        self._vectors = vectors
+        self._cost = cost
+        self.asked: list[list[str]] = []
+
+    async def aembed(self, texts: Sequence[str]) -> Embedded:
+        self.asked.append(list(texts))
+        return Embedded(tuple(tuple(self._vectors[text]) for text in texts), self._cost)

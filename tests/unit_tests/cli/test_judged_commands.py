@@ -1,0 +1,177 @@
+"""The commands `run` and `score` with judges: their options, what they show, and how they end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
+from openai_stub import OpenAIStub
+
+Command = Callable[..., int]
+RUN = ("run", "judged.yaml", "--agent", "judged_runs:agent", "--output", "run", "--quiet")
+SCORE = ("score", "judged.yaml", "judged.jsonl", "--output", "run")
+PRICES = {"gpt-4o-mini": {"input": 1.0, "output": 10.0}}
+OFF = "Judged metrics are off; they need an llm section in the config."
+
+
+@pytest.fixture
+def judged_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the current folder, with a dataset and recorded responses that can be judged."""
+    (tmp_path / "judged.yaml").write_text(yaml.safe_dump(judged_dataset(3)))
+    (tmp_path / "judged.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in judged_responses(3)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def with_judges(judged_files: Path, judge: OpenAIStub) -> tuple[str, ...]:
+    """Give the arguments for a config with judges."""
+    (judged_files / "config.yaml").write_text(yaml.safe_dump(config_of(judge)))
+    return ("--config", "config.yaml")
+
+
+@pytest.fixture
+def with_correctness(judged_files: Path, judge: OpenAIStub) -> tuple[str, ...]:
+    """Give the arguments for a config that judges correctness, 0.002 USD for each question."""
+    config = config_of(judge, judges={"metrics": ["answer_correctness"]}, prices=PRICES)
+    (judged_files / "config.yaml").write_text(yaml.safe_dump(config))
+    return ("--config", "config.yaml")
+
+
+def results() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("command", [RUN, SCORE])
+def test_without_an_llm_section_one_line_says_that_judged_metrics_are_off(
+    judged_files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    assert exit_code(*command) == 0
+    output = capsys.readouterr()
+    assert output.out.count(OFF) == 1
+    assert output.err == ""
+    assert not Path("run/judge_cache.jsonl").exists()
+
+
+@pytest.mark.parametrize("command", [RUN, SCORE])
+def test_judged_metrics_and_their_costs_are_shown(
+    with_judges: tuple[str, ...], exit_code: Command, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    assert exit_code(*command, *with_judges) == 0
+    output = capsys.readouterr()
+    assert OFF not in output.out
+    assert output.err == ""
+    shown = " ".join(output.out.split())
+    assert "0.667" in shown
+    assert "$0.0" in shown
+    assert all(result["answer_f1"] == pytest.approx(2 / 3) for result in results())
+
+
+def test_scoring_a_folder_again_asks_nothing_unless_told_to(
+    with_judges: tuple[str, ...], exit_code: Command, judge: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    assert exit_code(*RUN, *with_judges) == 0
+    assert len(judge.requests) == 3 * REQUESTS
+    before = results()
+    assert exit_code("score", "run", *with_judges) == 0
+    assert len(judge.requests) == 3 * REQUESTS
+    assert results() == before
+    assert exit_code("score", "run", *with_judges, "--no-cache") == 0
+    assert len(judge.requests) == 6 * REQUESTS
+
+
+def test_run_without_the_cache_writes_none(with_judges: tuple[str, ...], exit_code: Command) -> None:
+    assert exit_code(*RUN, *with_judges, "--no-cache") == 0
+    assert not Path("run/judge_cache.jsonl").exists()
+
+
+def test_run_ends_at_its_budget_of_money_and_says_how_to_go_on(
+    with_correctness: tuple[str, ...], exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RUN, *with_correctness, "--max-cost", "0.0045") == 1
+    error = capsys.readouterr().err
+    assert "The run was stopped: another question may pass the budget of $0.0045" in error
+    assert "1 was not asked. To go on, with a larger --max-cost:\n  graphrag-eval-lc run" in error
+    assert len(results()) == 2
+    assert exit_code(*RUN, *with_correctness, "--max-cost", "1") == 0
+    assert len(results()) == 3
+
+
+def test_scoring_at_its_budget_of_money_says_how_many_were_not_judged(
+    with_correctness: tuple[str, ...], exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*SCORE, *with_correctness, "--max-cost", "0.0021") == 1
+    assert "2 samples were not judged." in capsys.readouterr().err
+    assert ["answer_f1" in result for result in results()] == [True, False, False]
+    assert exit_code("score", "run", *with_correctness, "--max-cost", "0.0021") == 1
+    assert "1 sample was not judged." in capsys.readouterr().err
+    assert exit_code("score", "run", *with_correctness) == 0
+    assert all("answer_f1" in result for result in results())
+
+
+@pytest.mark.parametrize("command", [RUN, SCORE])
+def test_model_without_a_price_is_told_once(
+    judged_files: Path,
+    judge: OpenAIStub,
+    exit_code: Command,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+) -> None:
+    config = config_of(judge)
+    config["llm"]["generation"]["model"] = "judges-own"
+    Path("config.yaml").write_text(yaml.safe_dump(config))
+    assert exit_code(*command, "--config", "config.yaml") == 0
+    error = capsys.readouterr().err
+    assert error.startswith("Warning: no price is known for judges-own")
+    assert error.count("\n") == 1
+
+
+def test_endpoint_that_is_gone_is_told_once_beside_the_scores(
+    judged_files: Path, judge: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = config_of(judge)
+    for model in config["llm"].values():
+        model["base_url"] = "http://127.0.0.1:9/v1"
+    Path("config.yaml").write_text(yaml.safe_dump(config))
+    assert exit_code(*RUN, "--config", "config.yaml") == 0
+    error = capsys.readouterr().err
+    assert error.startswith("Warning: not all could be judged in 3 of 3 results; the first is q")
+    assert error.count("\n") == 1
+
+
+def test_key_is_shown_nowhere(
+    judged_files: Path, judge: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = config_of(judge)
+    for model in config["llm"].values():
+        model |= {"api_key": "plain-secret-9", "base_url": "http://127.0.0.1:9/v1"}
+    Path("config.yaml").write_text(yaml.safe_dump(config))
+    assert exit_code(*RUN, "--config", "config.yaml") == 0
+    output = capsys.readouterr()
+    assert "plain-secret-9" not in output.out + output.err
+    assert "answer_correctness_error" in results()[0]
+
+
+def test_environment_variable_that_is_not_set_is_told_before_the_agent_is_asked(
+    judged_files: Path, judge: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = config_of(judge)
+    config["llm"]["generation"]["api_key"] = "${NOT_SET_ANYWHERE_KEY}"
+    Path("config.yaml").write_text(yaml.safe_dump(config))
+    assert exit_code(*RUN, "--config", "config.yaml") == 2
+    error = capsys.readouterr().err
+    assert "NOT_SET_ANYWHERE_KEY" in error
+    assert "Traceback" not in error
+    assert not Path("run/responses.jsonl").exists()
+
+
+@pytest.mark.parametrize("command", [RUN, SCORE])
+def test_budget_of_no_money_is_refused(
+    judged_files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    assert exit_code(*command, "--max-cost", "0") == 2
+    assert "max_cost cannot be 0" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from graphrag_eval_lc.config import EvaluationConfig, StepsConfig, load_config
+from graphrag_eval_lc.errors import ConfigError
+
+
+def test_defaults_are_graphrag_evals_documented_behaviour() -> None:
+    config = load_config()
+    assert config.steps.scoring == "last_group"
+    assert config.sparql.model_dump() == {"ordered": False, "ignore_duplicates": True, "strict": False}
+    assert config.aggregates.errors == "exclude"
+    assert config.repeats.model_dump() == {"metric": "steps_score", "threshold": 1.0}
+
+
+def test_path_dict_and_object_give_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("steps:\n  scoring: all_groups\n")
+    made = EvaluationConfig(steps=StepsConfig(scoring="all_groups"))
+    assert load_config(path) == load_config(str(path)) == load_config({"steps": {"scoring": "all_groups"}}) == made
+    assert load_config(made) is made
+
+
+def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("")
+    with pytest.raises(ConfigError, match="empty"):
+        load_config(path)
+    path.write_text("# nothing yet\n")
+    assert load_config(path) == EvaluationConfig()
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"step": {}}, "Did you mean steps?"),
+        ({"steps": {"scorin": "all_groups"}}, "Did you mean scoring?"),
+        ({"zzz": 1}, "Known keys here: steps, sparql, aggregates, repeats, llm,"),
+        ({"steps": {"scoring": "first_group"}}, "'last_group' or 'all_groups'"),
+        ({"steps": 3}, "a mapping of keys to values is needed here"),
+        ({"repeats": {"metric": "total_tokens"}}, "key repeats.metric: 'total_tokens' is not allowed here"),
+        ({"repeats": {"threshold": 80}}, "key repeats.threshold: 80 is not allowed here"),
+        ({"repeats": {"threshold": float("nan")}}, "key repeats.threshold: nan is not allowed here"),
+        ({"repeats": {"threshold": True}}, "key repeats.threshold: True is not allowed here"),
+        ({"sparql": {"strict": "yes"}}, "key sparql.strict: 'yes' is not allowed here"),
+        ({"llm": {"generatoin": {}}}, "Did you mean generation?"),
+        ({"judges": {"max_concurency": 4}}, "Did you mean max_concurrency?"),
+        ({"judges": {"max_concurrency": 0}}, "key judges.max_concurrency: 0 is not allowed here"),
+        ({"judges": {"metrics": ["f1"]}}, "key judges.metrics.0: 'f1' is not allowed here"),
+        ({"prices": {"gpt-x": {"inptu": 1, "output": 2}}}, "Did you mean input?"),
+        ({"prices": {"gpt-x": {"input": 1}}}, "the key output is missing"),
+        ({"llm": {"generation": {"provider": "anthropic"}}}, "key llm.generation.model"),
+    ],
+)
+def test_mistake_names_its_key_and_the_nearest_known_one(config: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(config)
+    assert complaint in str(caught.value)
+
+
+def test_mistake_in_a_file_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("sparql:\n  strict: true\nsteps:\n  scorin: all_groups\n")
+    with pytest.raises(ConfigError, match="line 4"):
+        load_config(path)
+
+
+def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path / "absent.yaml")
+
+
+def test_what_is_no_config_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot be made from list"):
+        load_config([1])  # type: ignore[arg-type]
+
+
+def test_whole_number_is_a_threshold_too() -> None:
+    assert load_config({"repeats": {"threshold": 1}}).repeats.threshold == 1.0
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"llm": {"generation": {"api_key": ["pa55word"]}}},
+        {"llm": {"generation": {"api_key": 552211}}},
+        {"llm": {"generation": {"base_url": ["http://me:pa55word@host"]}}},
+    ],
+)
+def test_value_of_a_secret_is_not_told(config: dict[str, object]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(config)
+    assert "pa55word" not in str(caught.value)
+    assert "552211" not in str(caught.value)
+    with pytest.raises(ValidationError) as raw:
+        EvaluationConfig(**config)  # type: ignore[arg-type]
+    assert "pa55word" not in str(raw.value)
+    assert "552211" not in str(raw.value)
+
+
+def test_mistake_of_two_sections_in_a_file_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("steps:\n  scoring: last_group\nanswer_relevance:\n  enabled: true\n")
+    with pytest.raises(ConfigError, match=r"config.yaml, line 4, key answer_relevance: .* Add llm: \{\}"):
+        load_config(path)

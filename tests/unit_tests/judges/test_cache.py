@@ -1,0 +1,127 @@
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.judges.cache import JudgeCache
+
+RECORD = {"values": [{"verdict": 1, "reason": "naïve \ud800 \n text"}], "cost": 0.5, "usages": []}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "judge_cache.jsonl"
+
+
+def line_of(digest: str, **record: object) -> bytes:
+    return json.dumps({"digest": digest, "record": record}).encode()
+
+
+def test_what_is_put_is_got_now_and_in_the_next_session(path: Path) -> None:
+    cache = JudgeCache(path)
+    cache.put("a", RECORD)
+    assert cache.get("a") == RECORD
+    assert cache.get("b") is None
+    assert JudgeCache(path).get("a") == RECORD  # the first was not even closed
+
+
+def test_each_record_is_a_line(path: Path) -> None:
+    cache = JudgeCache(path)
+    cache.put("a", RECORD)
+    cache.put("b", {})
+    assert [json.loads(line) for line in path.read_bytes().splitlines()] == [
+        {"digest": "a", "record": RECORD},
+        {"digest": "b", "record": {}},
+    ]
+
+
+def test_last_record_of_a_digest_counts(path: Path) -> None:
+    cache = JudgeCache(path)
+    cache.put("a", {"cost": 1})
+    cache.put("a", {"cost": 2})
+    assert cache.get("a") == JudgeCache(path).get("a") == {"cost": 2}
+
+
+def test_nothing_is_made_before_the_first_record(path: Path) -> None:
+    cache = JudgeCache(path)
+    assert cache.get("a") is None
+    cache.close()
+    assert not path.exists()
+
+
+def test_lines_that_cannot_be_read_are_passed_over(path: Path) -> None:
+    bad = [b"", b"{", b"\xff\xfe", b"[1]", b"null", b'{"digest": 1, "record": {}}', b'{"digest": "x", "record": 1}']
+    deep = b"[" * 100_000
+    path.write_bytes(b"\n".join([line_of("a", n=1), *bad, deep, line_of("b", n=2), b""]))
+    cache = JudgeCache(path)
+    assert (cache.get("a"), cache.get("b"), cache.get("x")) == ({"n": 1}, {"n": 2}, None)
+
+
+@pytest.mark.parametrize("length", range(len(line_of("b", n=2)) + 1))
+def test_line_that_was_cut_off_anywhere_costs_no_other(path: Path, length: int) -> None:
+    path.write_bytes(line_of("a", n=1) + b"\n" + line_of("b", n=2)[:length])
+    cache = JudgeCache(path)
+    cache.put("c", {"n": 3})
+    is_whole = length == len(line_of("b", n=2))
+    for each in (cache, JudgeCache(path)):
+        assert (each.get("a"), each.get("c")) == ({"n": 1}, {"n": 3})
+        assert each.get("b") == ({"n": 2} if is_whole else None)
+
+
+def test_file_that_was_changed_meanwhile_gives_nothing_wrong(path: Path) -> None:
+    path.write_bytes(line_of("a", n=1) + b"\n")
+    cache = JudgeCache(path)
+    path.write_bytes(line_of("b", n=2) + b"\n")
+    assert cache.get("a") is None
+
+
+def test_closed_cache_opens_again(path: Path) -> None:
+    cache = JudgeCache(path)
+    cache.put("a", {"n": 1})
+    cache.close()
+    assert cache.get("a") == {"n": 1}
+    cache.put("b", {"n": 2})
+    cache.close()
+    cache.close()
+    assert JudgeCache(path).get("b") == {"n": 2}
+
+
+def test_threads_may_use_it_at_once(path: Path) -> None:
+    cache = JudgeCache(path)
+    lost = []
+
+    def work(thread: int) -> None:
+        for number in range(50):
+            cache.put(f"{thread}-{number}", {"n": number, "text": "x" * 999})
+            if cache.get(f"{thread}-{number}") is None:
+                lost.append((thread, number))
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    again = JudgeCache(path)
+    assert lost == []
+    assert all(again.get(f"{thread}-{number}") for thread in range(8) for number in range(50))
+
+
+def test_what_is_no_json_is_refused_and_leaves_no_trace(path: Path) -> None:
+    cache = JudgeCache(path)
+    with pytest.raises(TypeError):
+        cache.put("a", {"value": object()})
+    assert cache.get("a") is None
+    assert not path.exists()
+
+
+def test_path_that_is_no_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="cannot be read"):
+        JudgeCache(tmp_path)
+
+
+def test_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    cache = JudgeCache(tmp_path / "away" / "judge_cache.jsonl")
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        cache.put("a", {})

@@ -1,0 +1,193 @@
+import functools
+import json
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, custom_functions
+
+QUESTION = {
+    "id": "q1",
+    "question_text": "1 + 1?",
+    "level": "easy",
+    "reference_answer": "2",
+    "reference_steps": [[{"name": "add", "args": {"a": 1}, "output": "2"}], [{"name": "say"}]],
+}
+RESPONSE = {
+    "question_id": "q1",
+    "actual_answer": "Two.",
+    "actual_steps": [{"name": "add", "id": "s1", "args": {"a": 1}, "output": "2", "status": "success"}],
+}
+
+
+class NumpyLike:
+    def item(self) -> float:
+        return 0.5
+
+
+async def called(function: Callable[..., Any]) -> dict[str, Any]:
+    return await CustomFunction(function).acall(QUESTION, RESPONSE)
+
+
+@pytest.mark.parametrize("value", [0.5, 1, "good", True, None])
+async def test_single_value_stands_under_the_functions_name(value: object) -> None:
+    def grade(question: dict[str, Any], response: dict[str, Any]) -> object:
+        assert (question, response) == (QUESTION, RESPONSE)
+        return value
+
+    assert await called(grade) == {"grade": value}
+
+
+async def test_async_function_and_callable_object_are_awaited() -> None:
+    async def grade(question: dict[str, Any], response: dict[str, Any]) -> float:
+        return 0.25
+
+    class Grader:
+        async def __call__(self, question: dict[str, Any], response: dict[str, Any]) -> float:
+            return 0.75
+
+    assert await called(grade) == {"grade": 0.25}
+    assert await called(functools.partial(grade)) == {"grade": 0.25}
+    assert await called(Grader()) == {"Grader": 0.75}
+
+
+async def test_keys_of_a_dict_stay_as_they_are() -> None:
+    def grade(question: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+        return {"length": 4, "parts": ("a", "b"), "share": NumpyLike()}
+
+    assert await called(grade) == {"length": 4, "parts": ["a", "b"], "share": 0.5}
+
+
+async def test_call_shape_of_agentevals() -> None:
+    def agree(*, outputs: dict[str, Any], reference_outputs: dict[str, Any], **_: Any) -> dict[str, Any]:
+        score = outputs["actual_answer"] == reference_outputs["reference_answer"]
+        return {"key": "agreement", "score": score, "comment": "Words, not digits.", "metadata": None}
+
+    async def level(inputs: dict[str, Any], outputs: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"key": "level", "score": inputs["level"]}, {"key": "asked", "score": 1.0, "comment": None}]
+
+    assert await called(agree) == {"agreement": False, "agreement_reason": "Words, not digits."}
+    assert await called(level) == {"level": "easy", "asked": 1.0}
+
+
+async def test_agentevals_sees_the_steps_as_messages() -> None:
+    seen: dict[str, Any] = {}
+
+    def look(inputs: Any, outputs: Any, reference_outputs: Any) -> float:
+        seen.update(outputs=outputs["messages"], reference=reference_outputs["messages"], inputs=inputs)
+        return 1.0
+
+    await called(look)
+    call = {"id": "s1", "type": "function", "function": {"name": "add", "arguments": json.dumps({"a": 1})}}
+    assert seen["outputs"] == [
+        {"role": "user", "content": "1 + 1?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "s1", "content": "2"},
+        {"role": "assistant", "content": "Two."},
+    ]
+    assert [message["role"] for message in seen["reference"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert seen["inputs"] == {"id": "q1", "question_text": "1 + 1?", "level": "easy"}
+
+
+def fails(question: Any, response: Any) -> float:
+    return float(response["score"])
+
+
+def leaves(question: Any, response: Any) -> float:
+    sys.exit("enough")
+
+
+def stops(question: Any, response: Any) -> Any:
+    return next(iter(()))
+
+
+def gives_nan(question: Any, response: Any) -> float:
+    return float("nan")
+
+
+def gives_object(question: Any, response: Any) -> object:
+    return object()
+
+
+def gives_reserved(question: Any, response: Any) -> dict[str, float]:
+    return {"steps_score": 1.0}
+
+
+def gives_list(question: Any, response: Any) -> list[float]:
+    return [1.0]
+
+
+def tells_secret(question: Any, response: Any) -> float:
+    raise ValueError("401 for https://me:pa55word@host")
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (fails, "KeyError: 'score'"),
+        (leaves, "SystemExit: enough"),
+        (stops, "StopIteration"),
+        (gives_nan, "ValueError: Out of range float values are not JSON compliant"),
+        (gives_object, "an evaluator gave object, which a result cannot hold."),
+        (gives_reserved, "gives_reserved gave the key 'steps_score', which is reserved"),
+        (gives_list, "gives_list gave a list of something else than {key, score, comment}"),
+        (tells_secret, "ValueError: 401 for https://me:***@host"),
+    ],
+)
+async def test_failure_stands_in_the_result(function: Callable[..., Any], text: str) -> None:
+    record = await called(function)
+    assert list(record) == [f"{function.__name__}_error"]
+    assert text in record[f"{function.__name__}_error"]
+
+
+async def test_synchronous_function_does_not_hold_up_the_loop() -> None:
+    threads = []
+
+    def where(question: Any, response: Any) -> bool:
+        threads.append(threading.current_thread())
+        return True
+
+    await called(where)
+    assert threads != [threading.current_thread()]
+
+
+async def test_function_cannot_change_the_records_keys() -> None:
+    def clear(question: dict[str, Any], response: dict[str, Any]) -> bool:
+        question.clear()
+        response.clear()
+        return True
+
+    await called(clear)
+    assert "id" in QUESTION
+    assert "actual_answer" in RESPONSE
+
+
+def test_functions_of_one_name_are_numbered() -> None:
+    def made() -> Callable[..., float]:
+        def grade(question: Any, response: Any) -> float:
+            return 1.0
+
+        return grade
+
+    assert [each.name for each in custom_functions([made(), made(), made()])] == ["grade", "grade_2", "grade_3"]
+
+
+def steps_score(question: Any, response: Any) -> float:
+    return 1.0
+
+
+@pytest.mark.parametrize("wrong", [3, lambda question, response: 1.0, steps_score])
+def test_what_cannot_evaluate_is_refused_at_once(wrong: Any) -> None:
+    with pytest.raises(OptionError):
+        CustomFunction(wrong)

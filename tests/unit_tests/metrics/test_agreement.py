@@ -1,0 +1,159 @@
+from math import comb, sqrt
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
+
+# Two psychiatrists on 100 people: Fleiss, Levin and Paik 2003, "Statistical Methods for Rates and Proportions", ch. 18.
+DIAGNOSES = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
+
+counts = st.integers(0, 30)
+tables = st.integers(2, 4).flatmap(
+    lambda size: st.lists(st.lists(counts, min_size=size, max_size=size), min_size=size, max_size=size)
+)
+
+
+@pytest.mark.parametrize(
+    ("count", "number", "lower", "upper"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_newcombes_examples_of_wilsons_interval(count: int, number: int, lower: float, upper: float) -> None:
+    assert wilson_interval(count, number) == (pytest.approx(lower, abs=5e-5), pytest.approx(upper, abs=5e-5))
+
+
+def test_interval_of_the_one_row_there_is_says_little() -> None:
+    lower, upper = wilson_interval(1, 1)
+    assert lower < 0.21
+    assert upper == 1.0
+
+
+@given(st.integers(1, 10**6), st.data())
+def test_wilsons_interval_contains_the_share_and_mirrors(number: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, number))
+    lower, upper = wilson_interval(count, number)
+    assert 0 <= lower <= count / number <= upper <= 1
+    assert wilson_interval(number - count, number) == (pytest.approx(1 - upper), pytest.approx(1 - lower))
+
+
+@given(st.integers(1, 1000), st.data())
+def test_wilsons_bounds_are_the_shares_that_are_just_not_refuted(number: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, number))
+    for bound in wilson_interval(count, number):
+        error = sqrt(bound * (1 - bound) / number)
+        if 1e-9 < bound < 1 - 1e-9:
+            assert abs(count / number - bound) == pytest.approx(1.959964 * error, rel=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
+def test_wilsons_interval_holds_the_true_share_about_as_often_as_it_says(share: float) -> None:
+    chances = [comb(40, count) * share**count * (1 - share) ** (40 - count) for count in range(41)]
+    held = [lower <= share <= upper for lower, upper in (wilson_interval(count, 40) for count in range(41))]
+    assert 0.92 < sum(chance for chance, is_held in zip(chances, held, strict=True) if is_held) < 0.98
+
+
+@given(st.integers(1, 100), st.data())
+def test_more_confidence_is_a_wider_interval(number: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, number))
+    lower, upper = wilson_interval(count, number, confidence=0.99)
+    assert lower <= wilson_interval(count, number)[0]
+    assert wilson_interval(count, number)[1] <= upper
+
+
+@pytest.mark.parametrize(("count", "number"), [(0, 0), (3, 2), (-1, 2)])
+def test_share_that_cannot_be_is_an_error(count: int, number: int) -> None:
+    with pytest.raises(ValueError, match=f"not {count} of {number}"):
+        wilson_interval(count, number)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95])
+def test_confidence_is_between_0_and_1(confidence: float) -> None:
+    with pytest.raises(ValueError, match=f"not {confidence}"):
+        wilson_interval(1, 2, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("table", "kappa"),
+    [
+        ([[20, 5], [10, 15]], 0.4),
+        ([[45, 15], [25, 15]], 0.1304),
+        ([[25, 35], [5, 35]], 0.2593),
+        (DIAGNOSES, 0.6765),
+        ([[10, 0], [0, 10]], 1.0),
+        ([[0, 10], [10, 0]], -1.0),
+        ([[10, 0], [5, 0]], 0.0),
+    ],
+)
+def test_worked_examples_of_kappa(table: list[list[int]], kappa: float) -> None:
+    assert cohens_kappa(table) == pytest.approx(kappa, abs=5e-5)
+
+
+@pytest.mark.parametrize("table", [[[0, 0], [0, 0]], [[10, 0], [0, 0]], []])
+def test_kappa_of_one_answer_throughout_is_not_defined(table: list[list[int]]) -> None:
+    assert (cohens_kappa(table), kappa_standard_error(table), kappa_interval(table)) == (None, None, None)
+
+
+def test_standard_error_of_the_diagnoses() -> None:
+    assert kappa_standard_error(DIAGNOSES) == pytest.approx(0.0877, abs=5e-5)
+    assert kappa_interval(DIAGNOSES) == (pytest.approx(0.5046, abs=5e-5), pytest.approx(0.8484, abs=5e-5))
+
+
+@pytest.mark.parametrize("table", [[[2, 0], [0, 2]], [[0, 3], [3, 0]], [[7, 0], [0, 90]]])
+def test_full_agreement_has_no_interval_as_nothing_is_known_of_its_error(table: list[list[int]]) -> None:
+    assert kappa_standard_error(table) is None
+    assert kappa_interval(table) is None
+
+
+@given(tables)
+def test_kappa_is_at_most_1_and_only_for_full_agreement(table: list[list[int]]) -> None:
+    kappa = cohens_kappa(table)
+    assume(kappa is not None)
+    disagreed = sum(map(sum, table)) - sum(table[i][i] for i in range(len(table)))
+    assert -1 <= kappa <= 1  # type: ignore[operator]
+    assert (kappa == 1) == (disagreed == 0)
+
+
+@given(tables)
+def test_it_does_not_matter_who_is_the_first_rater(table: list[list[int]]) -> None:
+    turned = [list(column) for column in zip(*table, strict=True)]
+    assert cohens_kappa(turned) == pytest.approx(cohens_kappa(table))
+    assert kappa_standard_error(turned) == pytest.approx(kappa_standard_error(table), abs=1e-6)
+
+
+@given(tables, st.integers(2, 5))
+def test_as_many_rows_again_leave_kappa_and_shrink_its_error(table: list[list[int]], times: int) -> None:
+    more = [[times * count for count in row] for row in table]
+    error = kappa_standard_error(table)
+    assume(error is not None and error > 1e-4)
+    assert cohens_kappa(more) == pytest.approx(cohens_kappa(table))
+    assert kappa_standard_error(more) == pytest.approx(error / sqrt(times))  # type: ignore[operator]
+
+
+def kappa_of_shares(shares: list[list[float]]) -> float:
+    observed = sum(shares[i][i] for i in range(len(shares)))
+    expected = sum(sum(shares[i]) * sum(row[i] for row in shares) for i in range(len(shares)))
+    return (observed - expected) / (1 - expected)
+
+
+@given(st.lists(st.lists(st.integers(1, 30), min_size=3, max_size=3), min_size=3, max_size=3))
+def test_standard_error_is_that_of_the_delta_method(table: list[list[int]]) -> None:
+    number = sum(map(sum, table))
+    shares = [[count / number for count in row] for row in table]
+    slopes = []
+    for i in range(3):
+        for j in range(3):
+            moved = [[list(row) for row in shares] for _ in range(2)]
+            moved[0][i][j] -= 1e-6
+            moved[1][i][j] += 1e-6
+            slopes.append((kappa_of_shares(moved[1]) - kappa_of_shares(moved[0])) / 2e-6)
+    flat = [share for row in shares for share in row]
+    mean = sum(share * slope for share, slope in zip(flat, slopes, strict=True))
+    variance = sum(share * (slope - mean) ** 2 for share, slope in zip(flat, slopes, strict=True))
+    assert kappa_standard_error(table) == pytest.approx(sqrt(variance / number), rel=1e-4)
+
+
+@pytest.mark.parametrize("table", [[[1, 2], [3]], [[1, 2]], [[1, -2], [3, 4]]])
+def test_table_that_is_none_of_agreement_is_an_error(table: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="square"):
+        cohens_kappa(table)

@@ -1,0 +1,61 @@
+import copy
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.config import PriceConfig
+from graphrag_eval_lc.prices import Pricing, priced_response
+
+CALL: dict[str, Any] = {"model": "m", "input_tokens": 500_000, "output_tokens": 0}
+UNPRICED: dict[str, Any] = {**CALL, "model": "mine"}
+FAILED: dict[str, Any] = {"model": "m", "error": "RateLimitError"}
+
+
+def priced(*calls: Any, **keys: Any) -> dict[str, Any]:
+    prices = {"m": PriceConfig(input=1.0, output=1.0, cached_input=0.0)}
+    response = {"question_id": "q", "llm_calls": list(calls), **keys}
+    before = copy.deepcopy(response)
+    found = priced_response(response, Pricing(prices))
+    assert response == before
+    return found
+
+
+def test_each_call_has_its_cost_and_the_response_their_sum() -> None:
+    found = priced(CALL, {**CALL, "cached_input_tokens": 250_000})
+    assert [call["cost"] for call in found["llm_calls"]] == [0.5, 0.25]
+    assert found["agent_cost"] == 0.75
+
+
+@pytest.mark.parametrize(
+    "unknown", [UNPRICED, {"model": "m"}, {"model": "m", "error": "cut off", "input_tokens": 5}, 7]
+)
+def test_call_of_unknown_cost_leaves_the_sum_out(unknown: Any) -> None:
+    found = priced(CALL, unknown, agent_cost=99.0)
+    assert found["llm_calls"] == [{**CALL, "cost": 0.5}, unknown]
+    assert "agent_cost" not in found
+
+
+def test_call_that_failed_without_tokens_is_not_counted() -> None:
+    assert priced(CALL, FAILED)["agent_cost"] == 0.5
+
+
+@pytest.mark.parametrize("calls", [[], [FAILED]])
+def test_agent_that_no_model_answered_has_no_cost(calls: list[Any]) -> None:
+    assert priced(*calls) == {"question_id": "q", "llm_calls": calls}
+
+
+def test_failed_attempts_have_costs_of_their_own() -> None:
+    found = priced(CALL, failed_attempts=[{"error": "E", "llm_calls": [CALL, CALL]}, {"llm_calls": [UNPRICED]}, "?"])
+    assert found["agent_cost"] == 0.5
+    assert [attempt.get("agent_cost") for attempt in found["failed_attempts"][:2]] == [1.0, None]
+    assert found["failed_attempts"][2] == "?"
+
+
+def test_cost_that_is_there_stays_only_where_the_model_has_no_price() -> None:
+    found = priced({**CALL, "cost": 9.0}, {**UNPRICED, "cost": 2.0})
+    assert found["agent_cost"] == 2.5
+
+
+@pytest.mark.parametrize("response", [{"agent_cost": 3.0}, {"llm_calls": None}, {"llm_calls": "two"}])
+def test_response_without_calls_stays_as_it_is(response: dict[str, Any]) -> None:
+    assert priced_response(response, Pricing()) == response

@@ -1,0 +1,63 @@
+"""What of a folder's earlier answers counts, and what is safe before anything may fail."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark, score_run
+from graphrag_eval_lc.run_folder import iter_responses
+
+
+def dataset_of(*texts: str) -> list[Any]:
+    return [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": text} for n, text in enumerate(texts)]}]
+
+
+def echo(question: str) -> str:
+    return f"answer to {question}"
+
+
+def answers(run: Any) -> list[str]:
+    return [result["actual_answer"] for result in run.results]
+
+
+def test_answer_to_another_text_is_never_scored_even_where_the_session_that_found_it_was_stopped(
+    tmp_path: Path,
+) -> None:
+    options: Any = {"output_dir": tmp_path, "progress": "off"}
+    run_benchmark(echo, dataset_of("a", "b"), **options)
+    run_benchmark(echo, dataset_of("a", "new"), force=True, max_time=0.000001, **options)
+    assert answers(score_run(tmp_path, dataset=dataset_of("a", "new"))) == ["answer to a"]
+    assert answers(run_benchmark(echo, dataset_of("a", "new"), **options)) == ["answer to a", "answer to new"]
+
+
+def test_text_that_changed_while_its_question_was_left_out_is_noticed(tmp_path: Path) -> None:
+    options: Any = {"output_dir": tmp_path, "progress": "off", "force": True}
+    run_benchmark(echo, dataset_of("a", "b"), **options)
+    run_benchmark(echo, dataset_of("a", "b"), limit=1, **options)
+    assert answers(run_benchmark(echo, dataset_of("a", "new"), **options)) == ["answer to a", "answer to new"]
+
+
+def test_response_is_on_disk_before_an_observer_may_fail(tmp_path: Path) -> None:
+    def fails(event: Any) -> None:
+        if event.kind == "response_ended":
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        run_benchmark(echo, dataset_of("a"), output_dir=tmp_path, on_event=fails, progress="off")
+    assert [response["question_id"] for response in iter_responses(tmp_path / "responses.jsonl")] == ["q0"]
+
+
+def test_failed_answers_that_were_to_be_asked_again_still_count_where_the_session_was_stopped(tmp_path: Path) -> None:
+    def fails(question: str) -> str:
+        raise ValueError(question)
+
+    options: Any = {"output_dir": tmp_path, "progress": "off"}
+    run_benchmark(fails, dataset_of("a", "b"), **options)
+    run = run_benchmark(fails, dataset_of("a", "b"), retry_errors=True, max_time=0.000001, **options)
+    assert [result["status"] for result in run.results] == ["error", "error"]
+
+
+def test_budget_says_where_it_cannot_count() -> None:
+    run = run_benchmark(echo, dataset_of("a", "b"), max_tokens=10, progress="off")
+    assert [warning for warning in run.warnings if "no model call of the agent was seen" in warning]
