@@ -242,7 +242,9 @@ HANGS = [
 HANGS_IN_SCRIPTS = ["swallows_all", "sleeps", "reads", "sleeps, checkpointer=SyncOnlySaver()"]
 
 
-@pytest.mark.parametrize("hang", HANGS)
+@pytest.mark.parametrize(
+    "hang", [pytest.param(hang, marks=[] if place < 3 else pytest.mark.full) for place, hang in enumerate(HANGS)]
+)
 def test_an_agent_that_hangs_holds_up_neither_the_others_nor_the_end_of_the_process(run_on_disk, hang: str) -> None:
     run = run_on_disk(f"{_HANGING}\ngraph = graph_of({hang})", 12)
     started = time.monotonic()
@@ -255,6 +257,7 @@ def test_an_agent_that_hangs_holds_up_neither_the_others_nor_the_end_of_the_proc
     assert errors == {"QuestionTimeoutError: no answer within 0.5 s, the run's timeout"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("hang", HANGS_IN_SCRIPTS)
 def test_a_script_whose_agent_hangs_ends_too(tmp_path: Path, hang: str) -> None:
     script = f"""{_HANGING}
