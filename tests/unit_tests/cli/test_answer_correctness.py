@@ -174,4 +174,5 @@ def test_wrong_input_is_one_sentence(
 
 def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("answer-correctness", "--help") == 0
-    assert "graphrag-eval-lc answer-correctness -i" in capsys.readouterr().out
+    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
+    assert "graphrag-eval-lc answer-correctness -i" in " ".join(capsys.readouterr().out.split())

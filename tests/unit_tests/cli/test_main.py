@@ -71,7 +71,8 @@ def test_help_of_each_command_has_an_example(
     command: str, exit_code: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(command, "--help") == 0
-    assert f"graphrag-eval-lc {command}" in capsys.readouterr().out
+    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
+    assert f"graphrag-eval-lc {command} " in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_names_the_commands_and_the_exit_codes(
