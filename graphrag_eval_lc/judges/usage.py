@@ -55,7 +55,7 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing | None, *, model: str,
 def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
     names = sorted(
         dict.fromkeys((model, usage.model or model)),
-        key=lambda name: pricing._override(name) is None,  # those of the config come first
+        key=lambda name: not pricing.is_overridden(name),  # those of the config come first
     )
     unpriced = set(names) & pricing.unpriced
     for name in names:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 
 from graphrag_eval_lc.config import PriceConfig
 from graphrag_eval_lc.prices.known_rates import known_rates
@@ -68,6 +69,10 @@ class Pricing:
             self.unpriced.add(model or _UNNAMED)
         return cost
 
+    def is_overridden(self, model: str) -> bool:
+        """Tell whether the config gives the model's price."""
+        return self._override(model) is not None
+
     def _rates_of(self, model: str, provider: str | None) -> Rates | None:
         key = (model, provider)
         if key not in self._known:
@@ -97,7 +102,8 @@ def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
 def unpriced_warning(models: Iterable[str]) -> str:
     """Say of which models no price is known, and how to give one."""
     names = ", ".join(sorted(models))
+    install = "" if find_spec("genai_prices") else "install graphrag-eval-lc[judges], or "
     return (
-        f"no price is known for {names}, so that costs are left out: install graphrag-eval-lc[judges], or give "
+        f"no price is known for {names}, so that costs are left out: {install}give "
         "prices: {model: {input: …, output: …}} in the config"
     )
