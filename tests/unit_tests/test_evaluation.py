@@ -294,3 +294,15 @@ def test_model_of_langchain_judges_without_an_llm_section() -> None:
 def test_what_judges_cannot_be_made_of_is_told(arguments: dict[str, Any], complaint: str) -> None:
     with pytest.raises((ConfigError, OptionError), match=complaint):
         run_evaluation(judged_dataset(), judged_responses(), **arguments)
+
+
+def test_what_an_earlier_evaluation_judged_is_not_handed_through() -> None:
+    judged = {"answer_f1": 0.5, "answer_relevance": 0.5, "answer_correctness_cost": 0.1, "answer_eval_error": "old"}
+    assert not judged.keys() & result_of({**RESPONSE, **judged}).keys()
+
+
+def test_agents_model_calls_are_priced() -> None:
+    calls = [{"model": "m", "input_tokens": 1_000_000, "output_tokens": 500_000}]
+    result = result_of({**RESPONSE, "llm_calls": calls}, {"prices": {"m": {"input": 0.5, "output": 2.0}}})
+    assert result["agent_cost"] == 1.5
+    assert result["llm_calls"][0]["cost"] == 1.5

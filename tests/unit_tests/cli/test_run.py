@@ -254,3 +254,16 @@ def test_interrupted_run_writes_what_is_known_and_says_how_to_go_on(
     assert "Written to run" in output.out
     assert record()["stopped"] == {"reason": "interrupted", "message": name, "left_out": 2}
     assert answers() == {question: "yes"}
+
+
+def test_command_that_goes_on_is_printed_without_secrets(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = (*RUN, "agent.py:interrupted", "--question", "q1", "--repeats", "3", "-j", "1")
+    arguments += ("--agent-config", '{"configurable": {"api_key": "sk-qwertz1234567890qwertz"}}')
+    monkeypatch.setattr("sys.argv", ["graphrag-eval-lc", *arguments])
+    assert exit_code(*arguments) == 130
+    error = capsys.readouterr().err
+    assert "To go on:\n  graphrag-eval-lc run" in error
+    assert "--agent-config" in error
+    assert "qwertz" not in error

@@ -227,6 +227,15 @@ async def test_nothing_that_a_model_raises_ends_the_run() -> None:
     assert record["tone_score"] is None
 
 
+async def test_cancelled_error_of_a_model_is_its_failure() -> None:
+    class CancellingJudge(AnsweringJudge):
+        async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+            raise asyncio.CancelledError("the client gave up")
+
+    record = await judged(llm=CancellingJudge())
+    assert record["answer_correctness_error"] == "CancelledError: the client gave up"
+
+
 async def test_unpriced_requests_have_no_cost() -> None:
     record = await judged(llm=AnsweringJudge(cost=None))
     assert not any(key.endswith("_cost") for key in (*record, *record["actual_steps"][0]))

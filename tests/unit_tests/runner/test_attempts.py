@@ -436,3 +436,15 @@ async def test_error_after_the_first_step_is_no_sign_that_threads_are_needed() -
     made = await attempt(agent)
     assert isinstance(made.error, NotImplementedError)
     assert len(asked) == 1
+
+
+async def test_function_that_raises_not_implemented_error_is_asked_once() -> None:
+    asked = []
+
+    def agent(question: str) -> str:
+        asked.append(question)
+        raise NotImplementedError("no such kind of question")
+
+    kept = await response(agent)
+    assert kept["error"] == "NotImplementedError: no such kind of question"
+    assert asked == ["Where?"]

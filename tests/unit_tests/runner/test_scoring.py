@@ -264,3 +264,9 @@ def test_scored_run_goes_on_afterwards(folder: Path, dataset_path: Path) -> None
     run = run_benchmark(agent, dataset_path, output_dir=folder, on_response=asked.append, progress="off")
     assert len(run.results) == 3
     assert not asked
+
+
+def test_killed_run_says_how_many_questions_it_did_not_come_to(folder: Path) -> None:
+    journal = folder / "responses.jsonl"
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    assert score_run(folder).warnings == ["2 of 3 were not asked yet, and are not counted"]
