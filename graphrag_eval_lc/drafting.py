@@ -10,7 +10,7 @@ from graphrag_eval_lc.evaluation import Responses, responses_by_id
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
 from graphrag_eval_lc.matching.iri import holds_whole
 from graphrag_eval_lc.matching.json_text import parse_json_output
-from graphrag_eval_lc.matching.retrieval import parse_document_ids
+from graphrag_eval_lc.matching.relevant_ids import parse_document_ids
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.record_files import RecordFile
 from graphrag_eval_lc.records import Template

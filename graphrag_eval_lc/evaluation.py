@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RetrievalConfig, load_config
+from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.dataset import checked_dataset, questions_of
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.judges.judged_keys import CORRECTNESS_KEYS, metric_keys
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
+from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
 
@@ -25,7 +27,17 @@ NO_RESPONSE = "there is no response to this question"
 _MEASURED = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec")
 # What an earlier evaluation found is no measurement of this one.
 _NOT_HANDED_THROUGH = frozenset(
-    {"id", "status", "error", "custom_metrics", *_MEASURED, *CORRECTNESS_KEYS, *metric_keys("answer_relevance")}
+    {
+        "id",
+        "status",
+        "error",
+        "custom_metrics",
+        "retrieval_missing",
+        "retrieval_text_missing",
+        *_MEASURED,
+        *CORRECTNESS_KEYS,
+        *metric_keys("answer_relevance"),
+    }
 )
 
 
@@ -184,13 +196,15 @@ def evaluate_question(
         config: The configuration.
 
     Returns:
-        The result; its records are copies, with what is nested in them shared. Its keys are graphrag-eval's, then
+        The result; its records are copies, with what is nested in them shared. Its keys are graphrag-eval's and, where
+        documents are to be retrieved, ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and
+        ``retrieval_text_…``, then
         ``steps_diagnosis`` (for each reference step the nearest actual step and the reason) and ``steps_counts``
         (steps that fit no reference step, repeated identical calls, failed calls; none of them changes the score),
         then further keys of the question and the response.
     """
     response, error = _usable(response)
-    actual_steps = [cast("ActualStep", dict(step)) for step in response.get("actual_steps") or ()]
+    actual_steps = [_unmeasured(step) for step in response.get("actual_steps") or ()]
     for step in actual_steps:
         _complete_status(step)
     result: dict[str, Any] = {
@@ -212,9 +226,15 @@ def evaluate_question(
     matched = None
     if groups:
         matched = match_steps(
-            groups, actual_steps, scoring=config.steps.scoring, sparql=config.sparql, names=config.steps.names
+            groups,
+            actual_steps,
+            scoring=config.steps.scoring,
+            sparql=config.sparql,
+            names=config.steps.names,
+            retrieval=config.retrieval,
         )
         _add_scores(result, matched)
+        _add_retrieval(result, matched, config.retrieval)
     result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
     if matched is not None:
         result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
@@ -243,6 +263,12 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
     return response, None if error is None else str(error) or "the agent failed without a message"
 
 
+def _unmeasured(step: ActualStep) -> ActualStep:
+    """Give a copy of a step without what an earlier evaluation measured of its retrieval."""
+    copied = {key: value for key, value in step.items() if not key.startswith((IDS_PREFIX, TEXT_PREFIX))}
+    return cast("ActualStep", copied)
+
+
 def _complete_status(step: ActualStep) -> None:
     """Fill in what hand-written steps may lack; recorded runs carry the text of a failure in the output."""
     if step.get("status") is None:
@@ -261,6 +287,16 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
         result["actual_steps"][index]["comparison_error"] = reason
     if matched.steps_score is not None:
         result["steps_score"] = matched.steps_score
+
+
+def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: RetrievalConfig) -> None:
+    measured = retrieval_measures(matched.retrieval_pairs(), config)
+    for index, record in measured.of_steps.items():
+        result["actual_steps"][index].update(record)
+    if measured.missing is not None:
+        result["retrieval_missing"] = measured.missing
+    if measured.text_missing is not None:
+        result["retrieval_text_missing"] = measured.text_missing
 
 
 def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:

@@ -4,17 +4,22 @@ The keys are graphrag-eval's. Every record may carry further keys, which are kep
 pydantic models at the end check records where they enter: they are used to find mistakes, never to hold data.
 """
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 Status = Literal["success", "error"]
+Id = str | int | float
+RelevantIds = list[Id] | list[list[Id]] | dict[Id, float]
 
 
 class ReferenceStep(TypedDict):
     """A step that a good agent takes, with the output that it should see.
 
     ``output`` is a string where the step's media type is a text one; recorded datasets also have lists and null.
+    ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups of ids of which one will do.
     ``matches`` is written into the results only: the id of the actual step that fulfils this one.
     """
 
@@ -25,6 +30,7 @@ class ReferenceStep(TypedDict):
     required_columns: NotRequired[list[str] | None]
     ordered: NotRequired[bool]
     ignore_duplicates: NotRequired[bool]
+    relevant_ids: NotRequired[RelevantIds | None]
     matches: NotRequired[str]
 
 
@@ -33,7 +39,8 @@ class ActualStep(TypedDict):
 
     ``output`` is there when the call succeeded, ``error`` when it failed. ``execution_timestamp`` is ISO 8601 in
     UTC, ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact``
-    is what the tool returned beside its text.
+    is what the tool returned beside its text. The measures of a retrieval step stand beside these in the results,
+    as ``retrieval_ids_…`` and ``retrieval_text_…``.
     """
 
     name: str
@@ -111,6 +118,8 @@ class Template(TypedDict):
 class Result(TypedDict):
     """One scored question: its reference, the response, and the scores.
 
+    ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled,
+    ``retrieval_text_missing`` that of those that have texts; absent where the question has none.
     Further keys of the question and of the response stand here too.
     """
 
@@ -124,6 +133,8 @@ class Result(TypedDict):
     status: Status
     error: NotRequired[str]
     steps_score: NotRequired[float]
+    retrieval_missing: NotRequired[int]
+    retrieval_text_missing: NotRequired[int]
     input_tokens: NotRequired[int]
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
@@ -152,6 +163,28 @@ Identifier = Annotated[
 ]
 
 
+def _listed(value: object) -> object:
+    if isinstance(value, str | bytes) or not isinstance(value, Collection):
+        raise PydanticCustomError("relevant_ids", "Give a list of ids, a list of groups of ids, or gains by id")
+    return value
+
+
+_ID_SCHEMA: dict[str, Any] = {"type": ["string", "number"]}
+_GainsOrIds = Annotated[
+    Any,
+    AfterValidator(_listed),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": _ID_SCHEMA, "minItems": 1},
+                {"type": "array", "items": {"type": "array", "items": _ID_SCHEMA, "minItems": 1}, "minItems": 1},
+                {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}, "minProperties": 1},
+            ]
+        }
+    ),
+]
+
+
 class _Checked(BaseModel):
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
@@ -173,6 +206,8 @@ class ReferenceStepModel(_Checked):
     """Whether the rows must come in this order, duplicates too."""
     ignore_duplicates: bool | None = None
     """Whether unordered rows are compared as a set; false compares them as a bag."""
+    relevant_ids: _GainsOrIds | None = None
+    """What a retrieval step should find, in place of the ids in output: ids, groups of which one will do, or gains."""
 
 
 class QuestionModel(_Checked):

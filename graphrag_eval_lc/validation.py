@@ -1,6 +1,6 @@
 """What is wrong with a reference dataset and with responses to it: every problem at once, with its place."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, cast
@@ -9,7 +9,7 @@ from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
 from graphrag_eval_lc.matching.json_text import parse_json_output
-from graphrag_eval_lc.matching.retrieval import parse_document_ids
+from graphrag_eval_lc.matching.relevant_ids import parse_document_ids, parse_relevant_ids
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.reading import Source
 from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records
@@ -176,6 +176,10 @@ def _question_findings(location: Location, question: Mapping[str, Any]) -> Itera
 def _step_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
     name, media_type, output = step.get("name"), step.get("output_media_type"), step.get("output")
     at_output = (*location, "output") if "output" in step else location
+    if step.get("relevant_ids") is not None:
+        yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
+        if name == "retrieval" or output is None:  # an output beside them is there for its texts
+            return
     if name in _COMPARED_BY_ARGUMENTS:
         if not isinstance(step.get("args"), Mapping):
             yield Finding(f"a {name} step is compared by its args, and has none", "Add args.", location)
@@ -196,6 +200,15 @@ def _step_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Find
     except UnreadableOutput as problem:
         kind = "SPARQL results" if name == "sparql_query" else "JSON" if name != "retrieval" else "documents"
         yield Finding(f"the output cannot be read as {kind}: {problem}", "Store what the tool gives.", at_output)
+
+
+def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
+    try:
+        if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
+            parse_relevant_ids(relevant_ids)
+    except UnreadableOutput as problem:
+        mend = "List ids, or groups of ids of which one will do, or give each id its gain."
+        yield Finding(str(problem), mend, location)
 
 
 def _sparql_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:

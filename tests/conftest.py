@@ -1,9 +1,14 @@
-"""What all tests share: the folder of conformance data, where there is one."""
+"""What all tests share: the folder of conformance data, where there is one, and how properties are tried."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# On a busy machine an example may take longer than hypothesis allows by default.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,8 @@
 
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
-from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, SPENT_METRICS, STEP_METRICS, is_error
+from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, SPENT_METRICS, STEP_METRICS
+from graphrag_eval_lc.aggregation.sample_values import is_error
 
 __all__ = [
     "SAMPLE_METRICS",

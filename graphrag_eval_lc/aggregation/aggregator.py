@@ -6,8 +6,10 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.figures import Figures, figures_of
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
-from graphrag_eval_lc.aggregation.measurements import STEP_METRICS, Sample, is_error, metrics_of
+from graphrag_eval_lc.aggregation.measurements import STEP_METRICS, metrics_of
 from graphrag_eval_lc.aggregation.repeats import repeats_summary
+from graphrag_eval_lc.aggregation.retrieval_figures import RETRIEVAL_MISSING
+from graphrag_eval_lc.aggregation.sample_values import Sample, is_error
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.aggregation.step_counts import StepCounts
 from graphrag_eval_lc.aggregation.totals import Totals
@@ -70,7 +72,11 @@ class Aggregator:
         aggregates = {
             "per_template": {
                 name: self._summary(
-                    {key: numbers.get(name, 0) for key, numbers in counts.items()},
+                    {
+                        key: numbers.get(name, 0)
+                        for key, numbers in counts.items()
+                        if name in numbers or key != RETRIEVAL_MISSING
+                    },
                     {
                         metric: known.per_template[name]
                         for metric, known in figures.items()
@@ -95,11 +101,15 @@ class Aggregator:
     def _figures(self) -> dict[str, Figures]:
         """Give the statistics of each metric that was measured."""
         figures = {}
-        for metric in (*self._metrics.names(), *STEP_METRICS):
+        for metric in (*self._metrics.names(), *self._step_metrics()):
             values = self._samples.values_by_template(metric)
             if values:
                 figures[metric] = figures_of(values, with_error=self._samples.repeats > 1)
         return figures
+
+    def _step_metrics(self) -> Iterable[str]:
+        yield from STEP_METRICS
+        yield from self._metrics.retrieval.names(self._samples.metrics())
 
     def _counts(self) -> dict[str, Mapping[str, int]]:
         """Give each number of samples or questions by template."""
@@ -110,6 +120,9 @@ class Aggregator:
         }
         if self._samples.repeats > 1:
             counts["number_of_questions"] = self._samples.question_counts()
+        missing = self._samples.sums_by_template(RETRIEVAL_MISSING)
+        if missing:
+            counts[RETRIEVAL_MISSING] = {name: int(number) for name, number in missing.items()}
         return counts
 
     def _summary(
@@ -120,7 +133,7 @@ class Aggregator:
         summary.update({metric: statistics[metric] for metric in self._metrics.names() if metric in statistics})
         if steps_summary := steps.summary():
             summary["steps"] = steps_summary
-        summary.update({metric: statistics[metric] for metric in STEP_METRICS if metric in statistics})
+        summary.update({metric: statistics[metric] for metric in self._step_metrics() if metric in statistics})
         return summary
 
     def _template_order(self) -> Iterable[str]:
@@ -138,6 +151,10 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     questions' means, so that each question counts once; ``number_of_questions`` says how many there are. The
     numbers of samples and ``steps`` count every repeat. A question's mean is over its repeats that count; that of
     a ``retrieval_…`` figure over all retrieval steps of these.
+
+    Reference steps of retrieval that nothing fulfilled are counted in ``retrieval_missing``, where there are such
+    reference steps; ``retrieval: {missing: zero}`` takes each into the ``retrieval_ids_…`` and ``retrieval_text_…``
+    figures as 0.
 
     The numbers and booleans that custom evaluations gave are metrics too; their texts are not. Costs are in USD.
 

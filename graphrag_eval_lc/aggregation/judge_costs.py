@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from graphrag_eval_lc.aggregation.measurements import JUDGED_STEP_METRICS, Sample, number, steps_of
+from graphrag_eval_lc.aggregation.measurements import JUDGED_STEP_METRICS
+from graphrag_eval_lc.aggregation.sample_values import Sample, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
 
 # The key of each cost, and what stands beside it where a model was asked.

@@ -1,9 +1,10 @@
 """Which figures of a result are summed up, and what counts as a measurement."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+from graphrag_eval_lc.aggregation.retrieval_figures import RetrievalFigures
+from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
 
 # In graphrag-eval's order, then what it has not.
@@ -41,11 +42,6 @@ SPENT_METRICS = (
     "answer_relevance_cost",
 )
 
-# Sums and squares of numbers up to here are floats too, however many there are.
-_LARGEST = 1e100
-
-Sample = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
@@ -54,13 +50,15 @@ class Metrics:
     Attributes:
         of_samples: Those of a result, the outputs and costs of custom evaluations included.
         spent: Those of them that say what was spent.
-        retrieval_names: What retrieval steps are called.
+        retrieval_names: What the steps are called whose documents are judged.
+        retrieval: Finds what is measured of retrieval without a language model.
         found: Those that results name themselves, under ``custom_metrics``, as functions of a caller gave them.
     """
 
     of_samples: tuple[str, ...]
     spent: frozenset[str]
     retrieval_names: frozenset[str]
+    retrieval: RetrievalFigures
     found: dict[str, None] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
@@ -86,6 +84,7 @@ class Metrics:
                     value = number(step.get(metric))
                     if value is not None:
                         yield metric, value
+        yield from self.retrieval.numbers(sample)
 
 
 def metrics_of(config: EvaluationConfig) -> Metrics:
@@ -97,27 +96,10 @@ def metrics_of(config: EvaluationConfig) -> Metrics:
     """
     custom = config.custom_evaluations or ()
     costs = [f"{evaluation.name}_cost" for evaluation in custom]
+    retrieving = config.retrieval.document_step_names()
     return Metrics(
         of_samples=(*SAMPLE_METRICS, *(key for evaluation in custom for key in evaluation.outputs), *costs),
         spent=frozenset({*SPENT_METRICS, *costs}),
-        retrieval_names=frozenset(
-            {"retrieval", *(tool for tool, name in config.steps.names.items() if name == "retrieval")}
-        ),
+        retrieval_names=retrieving.union(tool for tool, name in config.steps.names.items() if name in retrieving),
+        retrieval=RetrievalFigures(config.retrieval),
     )
-
-
-def is_error(sample: Sample) -> bool:
-    """Tell whether a result is of a question that failed."""
-    return sample.get("status") == "error" or sample.get("error") is not None
-
-
-def number(value: object) -> float | None:
-    """Give a measured number; NaN, infinities and numbers beyond all sense measure nothing."""
-    if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
-        return None
-    return float(value) if isinstance(value, bool) else value
-
-
-def steps_of(sample: Sample) -> Iterable[Mapping[str, Any]]:
-    """Give the actual steps of a result."""
-    return sample.get("actual_steps") or ()

@@ -2,11 +2,12 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from statistics import fmean
 
-from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error
+from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.numbers import Numbers
+from graphrag_eval_lc.aggregation.sample_values import Sample, is_error
 
 Question = tuple[str, Hashable]
 
@@ -75,6 +76,10 @@ class Samples:
         """Give the templates of which there are results, the first seen first."""
         return self._known_ids
 
+    def metrics(self) -> Set[str]:
+        """Give the metrics that were measured."""
+        return self._columns.keys()
+
     def sample_counts(self) -> Counter[tuple[str, bool]]:
         """Give the number of results by template and whether they failed."""
         return Counter(zip(self._template_ids, map(bool, self._failures), strict=True))
@@ -90,17 +95,21 @@ class Samples:
 
     def values_by_template(self, metric: str) -> dict[str, list[float]]:
         """Give what statistics are taken over: a metric's values, or with repeats its mean for each question."""
-        column = self._columns.get(metric)
         values: dict[str, list[float]] = {}
-        if column is None:
-            return values
         if self.repeats == 1:
-            for row, value in column.items():
+            for row, value in self._items(metric):
                 values.setdefault(self._template_ids[row], []).append(value)
             return values
-        for (template_id, _), repeated in self._values_by_question(column).items():
+        for (template_id, _), repeated in self._values_by_question(metric).items():
             values.setdefault(template_id, []).append(fmean(repeated))
         return values
+
+    def sums_by_template(self, metric: str) -> dict[str, float]:
+        """Give the sum of a metric's values, each repeat of its own, for the templates that have any."""
+        sums: dict[str, float] = {}
+        for row, value in self._items(metric):
+            sums[self._template_ids[row]] = sums.get(self._template_ids[row], 0) + value
+        return sums
 
     def outcomes(self, metric: str, threshold: float) -> Mapping[Question, Sequence[bool | None]]:
         """Tell for each question which of its samples passed; None for one that succeeded unmeasured.
@@ -117,8 +126,16 @@ class Samples:
     def _questions(self) -> Iterable[Question]:
         return zip(self._template_ids, self._question_ids, strict=True)
 
-    def _values_by_question(self, column: Column) -> dict[Question, list[float]]:
+    def _items(self, metric: str) -> Iterable[tuple[int, float]]:
+        """Give the values of a metric with their rows, and a zero for each that is missing and counts so."""
+        zeros = self._columns.get(self._metrics.retrieval.zeros_key(metric) or "")
+        for row, value in self._columns[metric].items() if metric in self._columns else ():
+            yield row, value
+        for row, number_of_zeros in zeros.items() if zeros else ():
+            yield from ((row, 0.0) for _ in range(int(number_of_zeros)))
+
+    def _values_by_question(self, metric: str) -> dict[Question, list[float]]:
         values: dict[Question, list[float]] = {}
-        for row, value in column.items():
+        for row, value in self._items(metric):
             values.setdefault((self._template_ids[row], self._question_ids[row]), []).append(value)
         return values

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from typing import cast
 
-from graphrag_eval_lc.aggregation.measurements import Sample, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Sample, steps_of
 from graphrag_eval_lc.records import StepsSummary
 
 _EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')

@@ -5,8 +5,8 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.figures import exact_sum
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
-from graphrag_eval_lc.aggregation.measurements import Sample, number
 from graphrag_eval_lc.aggregation.numbers import Numbers
+from graphrag_eval_lc.aggregation.sample_values import Sample, number
 
 _TOKEN_METRICS = ("input_tokens", "output_tokens", "total_tokens")
 # What the calls of the agent's models add up to; where no model was asked, that is nothing.

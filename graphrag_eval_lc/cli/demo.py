@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, MaxConcurrency, Quiet, Repeats, Worst
+from graphrag_eval_lc.cli.options import Config, MaxConcurrency, Measures, Quiet, Repeats, Worst, measure_names
 
 
 def demo(
@@ -23,6 +23,7 @@ def demo(
         ),
     ] = None,
     config: Config = None,
+    measures: Measures = None,
     max_concurrency: MaxConcurrency = 8,
     repeats: Repeats = 1,
     quiet: Quiet = False,
@@ -41,12 +42,13 @@ def demo(
     `graphrag-eval-lc demo --model openai:gpt-4o-mini --output runs/gpt-4o-mini`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
-    from graphrag_eval_lc.cli.outcome import run_and_show
+    from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show
     from graphrag_eval_lc.config import PriceConfig, load_config
     from graphrag_eval_lc.demo import DATASET_PATH
     from graphrag_eval_lc.demo.agent import create_demo_agent
 
-    settings = load_config(config)
+    names = measure_names(measures)
+    settings = load_config(measuring_config(config, names))
     if model is None:  # the planner costs nothing
         prices = {"rule-based-planner": PriceConfig(input=0, output=0), **settings.prices}
         settings = settings.model_copy(update={"prices": prices})
@@ -54,6 +56,7 @@ def demo(
         partial(create_demo_agent, model),
         DATASET_PATH,
         worst=worst,
+        measures=names or (),
         output_dir=output,
         config=settings,
         max_concurrency=max_concurrency,

@@ -1,5 +1,6 @@
 """The options that several commands share."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,15 @@ DISPLAY = "What is shown"
 Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measures",
+        help="What is measured of retrieved ids, in place of the config's: P, R, R_cap, F1, RR, AP, nDCG, Success, "
+        "Rprec, most of them with a cut-off, such as P@5,nDCG@10; may be repeated.",
+        metavar="NAMES",
+    ),
 ]
 Label = Annotated[
     str | None, typer.Option("--label", help="A name for the run, kept in run.json.", rich_help_panel=FOLDER)
@@ -107,3 +117,15 @@ Worst = Annotated[
     int,
     typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),
 ]
+
+
+def measure_names(given: Iterable[str] | None) -> list[str] | None:
+    """Give the names of ``--measures``, each of which may be several with commas between; None where it is not given.
+
+    Example:
+        >>> measure_names(["P@5, nDCG@10", "RR"])
+        ['P@5', 'nDCG@10', 'RR']
+    """
+    if given is None:
+        return None
+    return [name.strip() for names in given for name in names.split(",") if name.strip()]

@@ -3,13 +3,16 @@
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
+from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.report.tables import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.runner.benchmark import run_benchmark
@@ -25,8 +28,24 @@ _PLAIN_WIDTH = 140
 _MOST_NAMED = 20
 
 
-def run_and_show(agent: Any, dataset: Path, *, worst: int, **options: Any) -> None:
+def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
+    """Give the config of a command with the measures of its ``--measures``; None leaves those of the config.
+
+    Raises:
+        ConfigError: The config cannot be used, or there is no such measure.
+    """
+    return config if measures is None else with_measures(load_config(config), measures)
+
+
+def run_and_show(agent: Any, dataset: Path, *, worst: int, measures: Sequence[str] = (), **options: Any) -> None:
     """Run a benchmark and print what it gave; where it was interrupted, also how to go on.
+
+    Args:
+        agent: The agent.
+        dataset: The dataset.
+        worst: How many of the worst questions are shown.
+        measures: The measures of retrieved ids that are shown.
+        **options: The options of ``run_benchmark``.
 
     Raises:
         typer.Exit: With code 1, where not one question was answered or the run ended early; 130 or 143 where it was
@@ -34,18 +53,26 @@ def run_and_show(agent: Any, dataset: Path, *, worst: int, **options: Any) -> No
     """
     try:
         run = run_benchmark(agent, dataset, **options)
-        show_run(run, worst=worst, is_quiet=options.get("progress") == "off")
+        show_run(run, worst=worst, measures=measures, is_quiet=options.get("progress") == "off")
     except KeyboardInterrupt as signal:
         _print_error(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
         raise typer.Exit(EXIT_TERMINATED if signal.args == ("SIGTERM",) else EXIT_INTERRUPTED) from None
 
 
-def show_run(run: BenchmarkRun, *, worst: int, is_quiet: bool = False, is_scored_again: bool = False) -> None:
+def show_run(
+    run: BenchmarkRun,
+    *,
+    worst: int,
+    measures: Sequence[str] = (),
+    is_quiet: bool = False,
+    is_scored_again: bool = False,
+) -> None:
     """Print the tables of a run and where its files are.
 
     Args:
         run: The run.
         worst: How many of the worst questions are shown.
+        measures: The measures of retrieved ids that are shown.
         is_quiet: Whether nothing was shown of the run while it went on, so that its warnings come now.
         is_scored_again: Whether the run ended earlier and was only scored now, so that this command does not go on
             with it.
@@ -55,7 +82,8 @@ def show_run(run: BenchmarkRun, *, worst: int, is_quiet: bool = False, is_scored
             interrupted.
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
-    print_summary(console, run.iter_results(), run.aggregates, worst=worst)
+    shown = [parse_measure(name) for name in measures]
+    print_summary(console, run.iter_results(), run.aggregates, worst=worst, measures=shown)
     if run.output_dir:
         files = ", ".join((RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE))
         console.print(f"\nWritten to {run.output_dir}: {files}", markup=False, highlight=False, soft_wrap=True)

@@ -19,6 +19,7 @@ from graphrag_eval_lc.cli.options import (
     MaxConcurrency,
     MaxCost,
     MaxRetries,
+    Measures,
     NoCache,
     Overwrite,
     QuestionIds,
@@ -30,6 +31,7 @@ from graphrag_eval_lc.cli.options import (
     TemplateIds,
     Timeout,
     Worst,
+    measure_names,
 )
 from graphrag_eval_lc.errors import OptionError
 
@@ -58,6 +60,7 @@ def run(
         ),
     ],
     config: Config = None,
+    measures: Measures = None,
     limit: Limit = None,
     templates: TemplateIds = None,
     questions: QuestionIds = None,
@@ -182,12 +185,13 @@ def run(
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
-    from graphrag_eval_lc.cli.outcome import run_and_show, show_plan
+    from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show, show_plan
     from graphrag_eval_lc.runner.planning import plan_benchmark
 
+    names = measure_names(measures)
     options: dict[str, Any] = {
         "output_dir": output,
-        "config": config,
+        "config": measuring_config(config, names),
         "limit": limit,
         "template_ids": templates or (),
         "question_ids": questions or (),
@@ -219,7 +223,7 @@ def run(
     if dry_run:
         show_plan(plan_benchmark(agent, dataset, **options))
     else:
-        run_and_show(agent, dataset, worst=worst, **options)
+        run_and_show(agent, dataset, worst=worst, measures=names or (), **options)
 
 
 def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Href, Label, NoCache, Overwrite, Tags, Worst
+from graphrag_eval_lc.cli.options import Config, Href, Label, Measures, NoCache, Overwrite, Tags, Worst, measure_names
 from graphrag_eval_lc.errors import OptionError
 
 
@@ -30,6 +30,7 @@ def score(
         ),
     ] = None,
     config: Config = None,
+    measures: Measures = None,
     label: Label = None,
     href: Href = None,
     tags: Tags = None,
@@ -52,11 +53,14 @@ def score(
     `graphrag-eval-lc score qa.yaml responses.jsonl --output runs/monday`
 
     `graphrag-eval-lc score runs/monday -c config.yaml`
+
+    `graphrag-eval-lc score runs/monday --measures P@5,nDCG@10`
     """
     # Imported here so that --help does not wait for what only a run needs.
-    from graphrag_eval_lc.cli.outcome import show_run
+    from graphrag_eval_lc.cli.outcome import measuring_config, show_run
     from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
+    names = measure_names(measures)
     if responses is None:
         if output is not None or not dataset.is_dir():
             raise OptionError(
@@ -66,8 +70,15 @@ def score(
         _refuse_given(
             "with a run's folder, whose run.json stays", label=label, href=href, tag=tags, overwrite=overwrite
         )
-        again = score_run(dataset, dataset=reference, config=config, max_cost=max_cost, judge_cache=not no_cache)
-        show_run(again, worst=worst, is_quiet=True, is_scored_again=True)
+        again = score_run(
+            dataset,
+            dataset=reference,
+            config=config,
+            measures=names,
+            max_cost=max_cost,
+            judge_cache=not no_cache,
+        )
+        show_run(again, worst=worst, measures=names or (), is_quiet=True, is_scored_again=True)
         return
     if output is None:
         raise OptionError("there is no folder to write to", mend="Add --output DIR.")
@@ -76,7 +87,7 @@ def score(
         dataset,
         responses,
         output_dir=output,
-        config=config,
+        config=measuring_config(config, names),
         label=label,
         href=href,
         tags=tags or (),
@@ -84,7 +95,7 @@ def score(
         max_cost=max_cost,
         judge_cache=not no_cache,
     )
-    show_run(scored, worst=worst, is_quiet=True, is_scored_again=True)
+    show_run(scored, worst=worst, measures=names or (), is_quiet=True, is_scored_again=True)
 
 
 def _refuse_given(where: str, **options: object) -> None:

@@ -11,8 +11,9 @@ from graphrag_eval_lc.config.judges import (
     PriceConfig,
 )
 from graphrag_eval_lc.config.llm import EmbeddingConfig, GenerationConfig, LLMConfig
-from graphrag_eval_lc.config.loading import ConfigSource, load_config
-from graphrag_eval_lc.config.reserved_keys import RESERVED_KEYS
+from graphrag_eval_lc.config.loading import ConfigSource, load_config, with_measures
+from graphrag_eval_lc.config.reserved_keys import RESERVED_KEYS, is_reserved_key
+from graphrag_eval_lc.config.retrieval import RetrievalConfig, RetrievalStepConfig, TextSimilarityConfig
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
     RepeatsConfig,
@@ -38,11 +39,16 @@ __all__ = [
     "LLMConfig",
     "PriceConfig",
     "RepeatsConfig",
+    "RetrievalConfig",
+    "RetrievalStepConfig",
     "Score",
     "Scoring",
     "SparqlConfig",
     "StepsConfig",
+    "TextSimilarityConfig",
     "check_models",
     "expanded",
+    "is_reserved_key",
     "load_config",
+    "with_measures",
 ]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from graphrag_eval_lc.config.reserved_keys import RESERVED_KEYS
+from graphrag_eval_lc.config.reserved_keys import is_reserved_key
 from graphrag_eval_lc.config.section import Section, mistake
 
 CustomInput = Literal["question", "reference_answer", "reference_steps", "actual_answer", "actual_steps"]
@@ -42,9 +42,9 @@ class CustomEvaluationConfig(Section):
     @model_validator(mode="after")
     def _keys_are_free(self) -> Self:
         own = {f"{self.name}_error", f"{self.name}_cost"}
-        if own & RESERVED_KEYS:
+        if any(map(is_reserved_key, own)):
             raise mistake(f"the name {self.name} is reserved, as its keys are used otherwise", "Rename it.", "name")
         for key in self.outputs:
-            if key in RESERVED_KEYS or key in own:
+            if is_reserved_key(key) or key in own:
                 raise mistake(f"the output key {key} is reserved", "Rename it.", "outputs", key)
         return self

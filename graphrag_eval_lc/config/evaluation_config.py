@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig
 from graphrag_eval_lc.config.judges import AnswerCorrectnessConfig, AnswerRelevanceConfig, JudgesConfig, PriceConfig
 from graphrag_eval_lc.config.llm import LLMConfig
+from graphrag_eval_lc.config.retrieval import RetrievalConfig
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.config.sections import AggregatesConfig, RepeatsConfig, SparqlConfig, StepsConfig
 from graphrag_eval_lc.errors import ConfigError
@@ -27,6 +28,7 @@ class EvaluationConfig(Section):
         answer_relevance: Whether the answer answers the question; None: on where there is an embedding model.
         custom_evaluations: Evaluations in the user's words.
         judges: How judges ask, and which metrics.
+        retrieval: Which steps count as retrieval, and how they are measured without a language model.
         prices: USD per million tokens by model name, for models that the package does not know or knows otherwise.
 
     Example:
@@ -43,6 +45,7 @@ class EvaluationConfig(Section):
     answer_relevance: AnswerRelevanceConfig | None = None
     custom_evaluations: list[CustomEvaluationConfig] | None = Field(default=None, min_length=1)
     judges: JudgesConfig = Field(default_factory=JudgesConfig)
+    retrieval: RetrievalConfig = Field(default_factory=RetrievalConfig)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -47,6 +47,24 @@ def load_config(
     return config
 
 
+def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:
+    """Give a configuration with other measures of retrieval, all else as it is.
+
+    Args:
+        config: The configuration.
+        measures: The measures, such as ``nDCG@10``.
+
+    Raises:
+        ConfigError: One of them does not exist.
+
+    Example:
+        >>> with_measures(EvaluationConfig(), ["P@5", "nDCG@10"]).retrieval.measures
+        ['P@5', 'nDCG@10']
+    """
+    values = {**config.retrieval.model_dump(), "measures": list(measures)}
+    return config.model_copy(update={"retrieval": _checked({"retrieval": values}, None).retrieval})
+
+
 def _loaded(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | None]:
     if isinstance(source, EvaluationConfig):
         return source, None

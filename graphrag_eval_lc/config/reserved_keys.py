@@ -1,5 +1,6 @@
 """The keys that results and aggregates have of themselves, so that no evaluation of a user's may give them."""
 
+from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.records import Question, Response, Result
 
 _RETRIEVAL = (
@@ -50,3 +51,13 @@ RESERVED_KEYS = frozenset(
         "number_of_success_samples",
     }
 )
+
+
+def is_reserved_key(key: str) -> bool:
+    """Tell whether a key is one that results and aggregates have of themselves.
+
+    Example:
+        >>> is_reserved_key("steps_score"), is_reserved_key("retrieval_ids_ndcg@10"), is_reserved_key("politeness")
+        (True, True, False)
+    """
+    return key in RESERVED_KEYS or key.startswith((IDS_PREFIX, TEXT_PREFIX))

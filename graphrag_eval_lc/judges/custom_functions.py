@@ -8,7 +8,7 @@ from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from graphrag_eval_lc.config import RESERVED_KEYS
+from graphrag_eval_lc.config import is_reserved_key
 from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.judges.judged_keys import raise_if_cancelled
 from graphrag_eval_lc.masking import masked_text
@@ -44,7 +44,7 @@ class CustomFunction:
         if not callable(function):
             raise OptionError(f"an evaluator cannot be {type(function).__name__}", mend="Give a function.")
         self.name = name if name is not None else _name_of(function)
-        if {self.name, f"{self.name}_error"} & RESERVED_KEYS:
+        if is_reserved_key(self.name) or is_reserved_key(f"{self.name}_error"):
             raise OptionError(f"an evaluator cannot be called {self.name}, a key of the results", mend="Rename it.")
         self._function = function
         self._takes = _agentevals_parameters(function)
@@ -100,7 +100,7 @@ class CustomFunction:
             if given.get("comment") is not None:
                 values[f"{key}_reason"] = given["comment"]
         for key in values:
-            if not isinstance(key, str) or not key or key in RESERVED_KEYS:
+            if not isinstance(key, str) or not key or is_reserved_key(key):
                 raise JudgeError(f"{self.name} gave the key {key!r}, which is reserved for the results' own or no text")
         return values
 

@@ -49,6 +49,7 @@ class Judges:
         functions: Sequence[CustomFunction],
     ) -> None:
         self._names = config.steps.names
+        self._retrieving = config.retrieval.document_step_names()
         self._engine = config.judges.engine
         self._models = models
         self._scorers = scorers
@@ -129,7 +130,7 @@ class Judges:
         """
         if not isinstance(response, Mapping):  # as it came, where the format is broken
             response = {}
-        steps = list(retrieval_steps(result, self._names))
+        steps = list(retrieval_steps(result, self._names, self._retrieving))
         functions = self._functions if response else ()
         self._forget(result, [step for _, step in steps])
         jobs = [*self._answer_jobs(result), *self._step_jobs(result, steps)]
@@ -208,7 +209,7 @@ class Judges:
     def _step_jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterable[_Job]:
         scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
         reference = _text(result.get("reference_answer"))
-        contexts = reference_texts(result) if scorers.retrieval_context is not None else {}
+        contexts = reference_texts(result, self._retrieving) if scorers.retrieval_context is not None else {}
         for identifier, step in steps:
             if scorers.retrieval_answer is not None and reference is not None:
                 yield step, _pair_record("retrieval_answer", scorers.retrieval_answer, step, question, reference)

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from graphrag_eval_lc.config.retrieval import RETRIEVAL
 from graphrag_eval_lc.matching.comparison import Comparison, StepView
 from graphrag_eval_lc.matching.json_text import match_texts
 from graphrag_eval_lc.matching.registry import comparison_of, matcher_for, names_that_fulfil
+from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 
 
 class Candidates:
@@ -16,15 +18,29 @@ class Candidates:
         actual_steps: All actual steps.
         unreadable: Takes up, by index of the actual step, why an output that does not even begin like JSON could not
             be compared. That does not depend on which steps the score needs.
+        retrieval: Which steps count as retrieval.
+
+    Attributes:
+        reference: The reference step.
+        is_retrieval: Whether it counts as retrieval, and is compared as such whatever it is called.
+        names: The names of the steps that may fulfil it.
     """
 
-    def __init__(self, reference: StepView, actual_steps: Sequence[StepView], unreadable: dict[int, str]) -> None:
+    def __init__(
+        self,
+        reference: StepView,
+        actual_steps: Sequence[StepView],
+        unreadable: dict[int, str],
+        retrieval: RetrievalSteps,
+    ) -> None:
         name = str(reference.get("name"))
         self.reference = reference
-        self.names = names_that_fulfil(name)
+        self.is_retrieval = retrieval.includes(reference)
+        self.names = retrieval.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
         self._actual_steps = actual_steps
         self._unreadable = unreadable
-        self._matcher = matcher_for(name, reference.get("output_media_type"), match_texts)
+        compared_as = RETRIEVAL if self.is_retrieval else name
+        self._matcher = matcher_for(compared_as, reference.get("output_media_type"), match_texts)
         self._compared: dict[int, Comparison] = {}
         self._indices = [
             index

@@ -1,39 +1,25 @@
 """Comparing retrieval steps: the ids of the retrieved documents by recall@k."""
 
-from typing import Any
-
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.json_text import parse_json_output
+from graphrag_eval_lc.matching.relevant_ids import ID_COLUMN, alternatives, found_ids, relevant_ids
 from graphrag_eval_lc.metrics import recall_at_k
-
-
-def parse_document_ids(output: Any) -> list[str | int | float]:
-    """Give the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank.
-
-    Raises:
-        UnreadableOutput: The output is no list of objects that have an id.
-    """
-    documents = parse_json_output(output)
-    if not isinstance(documents, list):
-        raise UnreadableOutput(f"the output is no list of documents but {type(documents).__name__}")
-    for rank, document in enumerate(documents, start=1):
-        if not isinstance(document, dict) or not isinstance(document.get("id"), str | int | float):
-            raise UnreadableOutput(f"document {rank} has no id")
-    return [document["id"] for document in documents]
+from graphrag_eval_lc.records import Id, RelevantIds
 
 
 def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
     """Score recall@k of the retrieved ids; k is the reference step's ``args.k``, else the actual step's, else all."""
     try:
-        relevant = reference.parsed(parse_document_ids)
+        relevant = relevant_ids(reference)
     except UnreadableOutput as problem:
         return explained(0.0, f"the reference cannot be compared: {problem}")
     if not relevant:
         return explained(0.0, "the reference step names no relevant documents")
     try:
-        retrieved = actual.parsed(parse_document_ids)
+        relevant, retrieved = found_ids(reference, relevant, actual)
     except UnreadableOutput as problem:
-        return explained(0.0, str(problem), unreadable=str(problem))
+        # A query that was no search is no search that failed.
+        is_query = actual.get(ID_COLUMN) is not None and actual.get("name") != reference.get("name")
+        return explained(0.0, str(problem), unreadable=None if is_query else str(problem))
     k = _cut_off(reference)
     k = _cut_off(actual) if k is None else k
     score = recall_at_k(relevant, retrieved, k)
@@ -52,10 +38,11 @@ def _cut_off(step: StepView) -> int | None:
     return k
 
 
-def _reason(relevant: list[Any], retrieved: list[Any], k: int | None) -> str:
+def _reason(relevant: RelevantIds, retrieved: list[Id], k: int | None) -> str:
     top = list(dict.fromkeys(retrieved))[:k]
-    missing = [identifier for identifier in dict.fromkeys(relevant) if identifier not in top]
+    wanted = alternatives(relevant)
+    missing = [group for group in wanted if not any(identifier in top for identifier in group)]
     where = f"the top {k}" if k is not None else f"the {len(top)} retrieved"
-    found = len(set(relevant)) - len(missing)
-    text = f"{found} of {len(set(relevant))} relevant documents in {where}"
-    return f"{text}; missing, e.g. {missing[0]}" if missing else text
+    kind = "documents" if all(len(group) == 1 for group in wanted) else "groups of documents"
+    text = f"{len(wanted) - len(missing)} of {len(wanted)} relevant {kind} in {where}"
+    return f"{text}; missing, e.g. {' or '.join(map(str, missing[0]))}" if missing else text

@@ -1,16 +1,17 @@
 """Matching the reference steps of one question with the steps that the agent took."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from graphrag_eval_lc.config import Scoring, SparqlConfig
+from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
-from graphrag_eval_lc.matching.comparison import StepView
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis, diagnosis_of
+from graphrag_eval_lc.matching.retrieval_measures import RetrievalPair
+from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 
 Group = Sequence[Mapping[str, Any]]
 
@@ -75,6 +76,15 @@ class StepsMatch:
             for group, references in enumerate(self._pairs.candidates)
         ]
 
+    def retrieval_pairs(self) -> Iterator[RetrievalPair]:
+        """Give the reference steps of the scored groups that count as retrieval, each with what fulfils it."""
+        for group in self._chosen.groups:
+            for index, candidates in enumerate(self._pairs.candidates[group]):
+                if candidates.is_retrieval:
+                    actual = self._chosen.actual_of.get((group, index))
+                    step = None if actual is None else self._pairs.actual_steps[actual]
+                    yield RetrievalPair(candidates.reference, step, actual)
+
     @property
     def extra(self) -> list[int]:
         """The indices of the successful steps that fit no reference step of any group, scored or not."""
@@ -93,6 +103,7 @@ def match_steps(
     scoring: Scoring = "last_group",
     sparql: SparqlConfig | None = None,
     names: Mapping[str, str] | None = None,
+    retrieval: RetrievalConfig | None = None,
 ) -> StepsMatch:
     """Match the steps of an agent with the groups of reference steps, in the way that gives the best score.
 
@@ -107,13 +118,21 @@ def match_steps(
             earliest one matched so far; after a group that is not matched in full the rest scores 0.
         sparql: Defaults for the keys of SPARQL reference steps.
         names: Step names by tool name, for tools that are called otherwise than the reference steps.
+        retrieval: Which steps count as retrieval beside ``retrieval``; they are compared by their ids.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
         >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
         1.0
     """
-    return StepsMatch(_Pairs(reference_steps, actual_steps, sparql or SparqlConfig(), names or {}), scoring)
+    pairs = _Pairs(
+        reference_steps,
+        actual_steps,
+        sparql or SparqlConfig(),
+        names or {},
+        RetrievalSteps(retrieval or RetrievalConfig()),
+    )
+    return StepsMatch(pairs, scoring)
 
 
 class _Pairs:
@@ -125,12 +144,16 @@ class _Pairs:
         actual_steps: Sequence[Mapping[str, Any]],
         sparql: SparqlConfig,
         names: Mapping[str, str],
+        retrieval: RetrievalSteps,
     ) -> None:
         defaults = dict(sparql)
-        self.actual_steps = [StepView(_renamed(step, names)) for step in actual_steps]
+        self.actual_steps = [retrieval.view(_renamed(step, names)) for step in actual_steps]
         self.unreadable: dict[int, str] = {}
         self.candidates = [
-            [Candidates(StepView(step, defaults), self.actual_steps, self.unreadable) for step in group]
+            [
+                Candidates(retrieval.view(step, defaults), self.actual_steps, self.unreadable, retrieval)
+                for step in group
+            ]
             for group in reference_steps
         ]
 
@@ -166,11 +189,13 @@ def _renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, 
 class _Chosen:
     """Which actual step fulfils which reference step, and the score that follows.
 
-    ``before`` holds, for each scored group, the index that its actual steps had to come before.
+    ``groups`` are the groups that count for the score. ``before`` holds, for each of them that was matched, the index
+    that its actual steps had to come before.
     """
 
-    def __init__(self, score: float | None) -> None:
+    def __init__(self, score: float | None, groups: Sequence[int]) -> None:
         self.score = score
+        self.groups = groups
         self.actual_of: dict[tuple[int, int], int] = {}
         self.before: dict[int, int] = {}
 
@@ -197,7 +222,7 @@ class _Chosen:
 
 def _last_group(pairs: _Pairs) -> _Chosen:
     filled = [group for group, references in enumerate(pairs.candidates) if references]
-    chosen = _Chosen(None)
+    chosen = _Chosen(None, filled[-1:])
     if filled:
         chosen.score = chosen.fill(pairs, filled[-1], len(pairs.actual_steps))
     return chosen
@@ -205,7 +230,7 @@ def _last_group(pairs: _Pairs) -> _Chosen:
 
 def _all_groups(pairs: _Pairs) -> _Chosen:
     filled = [group for group, references in enumerate(pairs.candidates) if references]
-    chosen = _Chosen(None)
+    chosen = _Chosen(None, filled)
     if not filled:
         return chosen
     before, total = len(pairs.actual_steps), 0.0

@@ -2,16 +2,55 @@
 
 from graphrag_eval_lc.metrics.agreement import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
 from graphrag_eval_lc.metrics.clusters import clustered_standard_error
+from graphrag_eval_lc.metrics.contexts import (
+    Distance,
+    id_context_precision,
+    id_context_recall,
+    text_context_precision,
+    text_context_recall,
+    text_context_scores,
+)
+from graphrag_eval_lc.metrics.measures import DEFAULT_MEASURES, Measure, parse_measure, ranking_scores
 from graphrag_eval_lc.metrics.pass_at_k import pass_at_k, pass_hat_k
-from graphrag_eval_lc.metrics.ranking import recall_at_k
+from graphrag_eval_lc.metrics.ranking import (
+    average_precision,
+    f1,
+    hit_rate,
+    ndcg,
+    precision,
+    r_precision,
+    recall,
+    recall_at_k,
+    reciprocal_rank,
+)
+from graphrag_eval_lc.metrics.relevance import Relevant
 
 __all__ = [
+    "DEFAULT_MEASURES",
+    "Distance",
+    "Measure",
+    "Relevant",
+    "average_precision",
     "clustered_standard_error",
     "cohens_kappa",
+    "f1",
+    "hit_rate",
+    "id_context_precision",
+    "id_context_recall",
     "kappa_interval",
     "kappa_standard_error",
+    "ndcg",
+    "parse_measure",
     "pass_at_k",
     "pass_hat_k",
+    "precision",
+    "r_precision",
+    "ranking_scores",
+    "recall",
     "recall_at_k",
+    "reciprocal_rank",
+    "text_context_precision",
+    "text_context_recall",
+    "text_context_scores",
     "wilson_interval",
 ]

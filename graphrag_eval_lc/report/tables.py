@@ -1,7 +1,7 @@
 """The tables that a terminal shows at the end of a run: scores by template, and the worst questions."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS, is_error
+from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
+from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
 
 _SHOWN_TEXT = 90
@@ -18,7 +20,11 @@ _JUDGED = ("answer_f1", "answer_relevance", "retrieval_answer_f1", "retrieval_co
 
 
 def summary_tables(
-    results: Iterable[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
+    results: Iterable[Mapping[str, Any]],
+    aggregates: Mapping[str, Any],
+    *,
+    worst: int = 5,
+    measures: Sequence[Measure] = (),
 ) -> RenderableType:
     """Give the tables of a run for ``rich`` to print.
 
@@ -26,8 +32,11 @@ def summary_tables(
         results: The scored questions; they may come one at a time, as only the worst are kept.
         aggregates: Their aggregates.
         worst: How many of the worst questions are shown.
+        measures: The measures of retrieved ids that are shown.
     """
     parts: list[RenderableType] = [_template_table(aggregates)]
+    if measures:
+        parts += [Text(), _retrieval_table(aggregates, measures)]
     judged = _judged_table(aggregates)
     if judged is not None:
         parts += [Text(), judged]
@@ -43,10 +52,15 @@ def summary_tables(
 
 
 def print_summary(
-    console: Console, results: Iterable[Mapping[str, Any]], aggregates: Mapping[str, Any], *, worst: int = 5
+    console: Console,
+    results: Iterable[Mapping[str, Any]],
+    aggregates: Mapping[str, Any],
+    *,
+    worst: int = 5,
+    measures: Sequence[Measure] = (),
 ) -> None:
     """Print the tables of a run."""
-    console.print(summary_tables(results, aggregates, worst=worst))
+    console.print(summary_tables(results, aggregates, worst=worst, measures=measures))
 
 
 def _template_table(aggregates: Mapping[str, Any]) -> Table:
@@ -71,6 +85,29 @@ def _template_table(aggregates: Mapping[str, Any]) -> Table:
     return table
 
 
+def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:
+    """Give the means of measures of retrieved ids; a sentence where there are none."""
+    micro = aggregates["micro"]
+    columns = {str(measure): f"{IDS_PREFIX}{measure.key}" for measure in measures}
+    if "retrieval_missing" not in micro:
+        return Text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
+    table = Table(title="Retrieved ids by template (means)", title_justify="left", title_style="bold", show_edge=False)
+    table.add_column("Template", overflow="fold")
+    for heading in (*columns, "Missing"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for template_id, summary in aggregates["per_template"].items():
+        if "retrieval_missing" in summary:
+            table.add_row(escape(template_id), *_means(summary, columns.values()), str(summary["retrieval_missing"]))
+    table.add_section()
+    table.add_row(
+        "All questions (micro)", *_means(micro, columns.values()), str(micro["retrieval_missing"]), style="bold"
+    )
+    table.add_row("Mean of templates (macro)", *_means(aggregates["macro"], columns.values()), "", style="bold")
+    table.caption = "Missing: reference steps of retrieval that no step of the agent fulfilled"
+    table.caption_justify = "left"
+    return table
+
+
 def _judged_table(aggregates: Mapping[str, Any]) -> Table | None:
     """Give the means of what judges and custom evaluations measured; None where that is nothing."""
     micro = aggregates["micro"]
@@ -83,10 +120,10 @@ def _judged_table(aggregates: Mapping[str, Any]) -> Table | None:
         # A line break where a long name has room for one.
         table.add_column(escape(metric.replace("retrieval_", "retrieval_\n")), justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
-        table.add_row(escape(template_id), *(_mean(summary, metric, ".3f") for metric in metrics))
+        table.add_row(escape(template_id), *_means(summary, metrics))
     table.add_section()
     for name, summary in (("All questions (micro)", micro), ("Mean of templates (macro)", aggregates["macro"])):
-        table.add_row(name, *(_mean(summary, metric, ".3f") for metric in metrics), style="bold")
+        table.add_row(name, *_means(summary, metrics), style="bold")
     return table
 
 
@@ -96,7 +133,11 @@ def _custom_metrics(summary: Mapping[str, Any]) -> list[str]:
     return [
         metric
         for metric, figures in summary.items()
-        if isinstance(figures, Mapping) and "mean" in figures and metric not in known and not metric.endswith("_cost")
+        if isinstance(figures, Mapping)
+        and "mean" in figures
+        and metric not in known
+        and not metric.endswith("_cost")
+        and not metric.startswith((IDS_PREFIX, TEXT_PREFIX))
     ]
 
 
@@ -149,6 +190,10 @@ def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
     yield _mean(summary, "elapsed_sec", ".2f")
     if has_cost:
         yield dollars(summary["agent_cost"]["mean"]) if "agent_cost" in summary else "–"
+
+
+def _means(summary: Mapping[str, Any], metrics: Iterable[str]) -> Iterable[str]:
+    return (_mean(summary, metric, ".3f") for metric in metrics)
 
 
 def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config, with_measures
 from graphrag_eval_lc.dataset import DatasetSource, load_response_records, templates_of
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, judges_of, response_records
@@ -106,6 +106,7 @@ def score_run(
     *,
     dataset: DatasetSource | None = None,
     config: ConfigSource = None,
+    measures: Sequence[str] | None = None,
     max_cost: float | None = None,
     evaluators: Sequence[Callable[..., Any]] = (),
     llm: Any = None,
@@ -118,6 +119,8 @@ def score_run(
         run_dir: The folder. Its results, aggregates and totals are replaced; its responses stay.
         dataset: A path, or the templates; None for the path that stands in run.json.
         config: A path, a dict or an EvaluationConfig; None for what stands in run.json.
+        measures: What is measured of retrieved ids, such as ``nDCG@10``, in place of ``retrieval.measures`` of the
+            config; None leaves them.
         max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
             folder has cost nothing.
         evaluators: Functions of your own; see ``run_evaluation``.
@@ -147,6 +150,8 @@ def score_run(
             has_llm=llm is not None,
             has_embeddings=embeddings is not None,
         )
+        if measures is not None:
+            settings = with_measures(settings, measures)
         judging = _Judging(evaluators, llm, embeddings, judge_cache, max_cost)
         source = _dataset_of(earlier, folder) if dataset is None else dataset
         templates = templates_of(source)

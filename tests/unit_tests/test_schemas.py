@@ -35,3 +35,22 @@ def test_mistakes_do_not_fit(name: str, records: object) -> None:
     schema = json.loads(SCHEMA_PATHS[name].read_text(encoding="utf-8"))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(records, schema)
+
+
+@pytest.mark.parametrize(
+    ("relevant_ids", "fits"),
+    [
+        (["a", 1], True),
+        ([["a"], ["b"]], True),
+        ({"a": 0.5}, True),
+        (None, True),
+        ([], False),
+        ({"a": -1}, False),
+        ("a", False),
+    ],
+)
+def test_relevant_ids_are_ids_groups_or_gains(relevant_ids: object, fits: bool) -> None:
+    schema = json.loads(SCHEMA_PATHS["dataset"].read_text(encoding="utf-8"))
+    steps = [[{"name": "retrieval", "relevant_ids": relevant_ids}]]
+    records = [{"template_id": "t", "questions": [{"id": "q", "question_text": "", "reference_steps": steps}]}]
+    assert jsonschema.Draft202012Validator(schema).is_valid(records) is fits

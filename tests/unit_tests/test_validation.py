@@ -141,3 +141,35 @@ def test_demos_dataset_has_no_problems() -> None:
 def test_recorded_runs_have_no_problems(conformance_dir: Path, run: str) -> None:
     folder = conformance_dir / "real_runs" / run
     assert validate_dataset(folder / "reference.yaml", folder / "responses.jsonl") == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"name": "retrieval", "relevant_ids": ["a"]},
+        {"name": "retrieval", "relevant_ids": [["a", "b"], ["c"]], "output": '[{"text": "no id"}]'},
+        {"name": "retrieval", "relevant_ids": {"a": 2, "b": 0}},
+        {"name": "search_docs", "relevant_ids": ["a"]},
+        {"name": "sparql_query", "relevant_ids": ["urn:a"], "output_media_type": "application/sparql-results+json"},
+        {"name": "retrieval", "relevant_ids": None, "output": [{"id": "d"}]},
+    ],
+)
+def test_sound_relevant_ids_are_no_problem(step: dict[str, Any]) -> None:
+    assert whats(dataset(step)) == []
+
+
+@pytest.mark.parametrize(
+    ("relevant_ids", "what"),
+    [
+        ([], "relevant_ids is empty"),
+        (["a", ["b"]], "relevant_ids mixes ids and groups"),
+        ([["a"], []], "relevant_ids has a group without ids"),
+        ({"a": -1}, "relevant_ids gives 'a' the gain -1, no number from 0"),
+        ({"a": "3"}, "relevant_ids gives 'a' the gain '3', no number from 0"),
+        ([{"id": "a"}], "relevant_ids has {'id': 'a'}, which is no id"),
+        ("a", "'a' is not allowed here"),
+    ],
+)
+def test_relevant_ids_that_are_none_are_told_once(relevant_ids: Any, what: str) -> None:
+    (problem,) = validate_dataset(dataset({"name": "retrieval", "relevant_ids": relevant_ids}))
+    assert (problem.what, problem.key) == (what, "[0].questions[0].reference_steps[0][0].relevant_ids")

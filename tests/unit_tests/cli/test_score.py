@@ -106,3 +106,34 @@ def test_wrong_usage_is_told(
     assert exit_code(*arguments) == 2
     assert complaint in capsys.readouterr().err
     assert not Path("run").exists()
+
+
+def test_measures_replace_those_of_the_config(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("qa.yaml").write_text(
+        "- template_id: find\n"
+        "  questions:\n"
+        "  - {id: q1, question_text: Which?, reference_steps: [[{name: retrieval, relevant_ids: [a, b]}]]}\n"
+    )
+    step = {"name": "search", "args": {}, "id": "c", "status": "success", "output": '[{"id": "b"}]'}
+    Path("responses.jsonl").write_text(json.dumps({"question_id": "q1", "actual_steps": [step]}))
+    Path("config.yaml").write_text("retrieval: {steps: [search], measures: [AP]}")
+    assert exit_code(*SCORE, "-o", "run", "-c", "config.yaml", "--measures", "P@5, ndcg@10", "--measures", "RR") == 0
+    shown = capsys.readouterr().out
+    assert all(heading in shown for heading in ("P@5", "nDCG@10", "RR", "Missing"))
+    assert "0.200" in shown
+    assert record()["config"]["retrieval"]["measures"] == ["P@5", "ndcg@10", "RR"]
+    keys = [key for key in results()[0]["actual_steps"][0] if key.startswith("retrieval_ids_")]
+    assert keys == ["retrieval_ids_precision@5", "retrieval_ids_ndcg@10", "retrieval_ids_reciprocal_rank"]
+    assert exit_code("score", "run", "--measures", "R") == 0
+    assert results()[0]["actual_steps"][0]["retrieval_ids_recall"] == 0.5
+
+
+def test_measure_that_does_not_exist_is_wrong_usage(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*SCORE, "-o", "run", "--measures", "P@5,ndgc@10") == 2
+    assert "there is no measure 'ndgc@10'. Did you mean nDCG" in capsys.readouterr().err
+    assert not Path("run").exists()
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "--measures", "MAPP") == 2

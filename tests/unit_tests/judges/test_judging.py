@@ -442,3 +442,12 @@ async def test_config_alone_judges_over_http(
     assert record["actual_steps"][0]["retrieval_context_f1"] == 1.0
     assert openai_stub.most_in_flight <= 2
     assert {request.headers["authorization"] for request in openai_stub.requests} == {"Bearer qwertz12345"}
+
+
+async def test_steps_of_a_named_tool_are_judged_as_retrieval() -> None:
+    record = result(
+        reference_steps=[[{"name": "search_docs", "output": REFERENCE_CONTEXTS, "matches": "s1"}]],
+        actual_steps=[{"name": "search_docs", "id": "s1", "status": "success", "output": CONTEXTS}],
+    )
+    step = (await judged({"retrieval": {"steps": ["search_docs"]}}, record))["actual_steps"][0]
+    assert {"retrieval_answer_f1", "retrieval_context_f1", "retrieval_utilization"} <= step.keys()

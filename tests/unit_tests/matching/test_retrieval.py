@@ -66,3 +66,28 @@ def test_k_that_is_no_number_of_documents_is_the_reason(k: Any) -> None:
 @pytest.mark.parametrize("output", ["[]", "oops", None])
 def test_reference_without_documents_is_blamed(output: str | None) -> None:
     assert "reference" in compared({"output": output}, {"output": documents("a")}).reason()
+
+
+def test_relevant_ids_go_before_the_output() -> None:
+    comparison = compared({"relevant_ids": ["b"], "output": documents("a")}, {"output": documents("b")})
+    assert comparison.score == 1.0
+
+
+@pytest.mark.parametrize(("k", "score"), [(None, 2 / 3), (2, 0.5), (1, 0.0), (3, 2 / 3)])
+def test_of_a_group_one_will_do(k: int | None, score: float) -> None:
+    reference = {"relevant_ids": [["a", "b"], ["c"], ["d"]], "args": {"k": k}}
+    comparison = compared(reference, {"output": documents("x", "b", "c", "a")})
+    assert comparison.score == pytest.approx(score)
+    if k == 2:
+        assert comparison.reason() == "1 of 3 relevant groups of documents in the top 2; missing, e.g. c"
+
+
+def test_gain_of_0_is_not_relevant() -> None:
+    assert compared({"relevant_ids": {"a": 3, "b": 0}}, {"output": documents("a")}).score == 1.0
+
+
+@pytest.mark.parametrize("relevant_ids", [[], ["a", ["b"]], {"a": -1}, "a"])
+def test_relevant_ids_that_are_none_are_the_reason(relevant_ids: Any) -> None:
+    comparison = compared({"relevant_ids": relevant_ids}, {"output": documents("a")})
+    assert (comparison.score, comparison.unreadable) == (0.0, None)
+    assert comparison.reason().startswith("the reference cannot be compared: relevant_ids")

@@ -4,6 +4,7 @@ from typing import Any
 from rich.console import Console
 
 from graphrag_eval_lc import compute_aggregates, run_evaluation
+from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.report.tables import print_summary, reason_of
 
 
@@ -146,3 +147,39 @@ def test_costs_that_are_not_known_of_all_samples_are_told() -> None:
 def test_run_without_costs_and_judges_has_neither() -> None:
     assert "Cost" not in printed()
     assert "Judged" not in printed()
+
+
+RETRIEVED = {
+    "template_id": "t",
+    "question_id": "q",
+    "question_text": "?",
+    "actual_steps": [{"name": "retrieval", "retrieval_ids_ndcg@10": 0.25, "retrieval_text_f1": 1.0}],
+    "retrieval_missing": 2,
+}
+
+
+def printed_measures(results: list[Any], *names: str) -> str:
+    console = Console(file=io.StringIO(), width=140)
+    measures = [parse_measure(name) for name in names]
+    print_summary(console, results, compute_aggregates(results), measures=measures)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_measures_have_a_column_each_where_they_were_asked_for() -> None:
+    text = printed_measures([RETRIEVED, {"template_id": "other", "question_text": "?"}], "ndcg@10", "P@5")
+    rows = [line.replace("┃", "│").split() for line in text[text.index("Retrieved ids") :].splitlines()]
+    assert ["Template", "│", "nDCG@10", "│", "P@5", "│", "Missing"] in rows
+    assert ["t", "│", "0.250", "│", "–", "│", "2"] in rows
+    assert not any(row[:1] == ["other"] for row in rows)
+    assert "retrieval_" not in text
+
+
+def test_measures_stand_in_no_table_unless_they_are_asked_for() -> None:
+    text = printed_measures([RETRIEVED])
+    assert "nDCG" not in text
+    assert "retrieval_" not in text
+
+
+def test_measures_of_a_dataset_without_retrieval_are_a_sentence() -> None:
+    text = printed_measures([{"template_id": "t", "question_text": "?"}], "P@5")
+    assert "Nothing is measured of retrieval: no scored reference step names relevant ids." in text

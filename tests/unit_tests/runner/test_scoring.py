@@ -270,3 +270,19 @@ def test_killed_run_says_how_many_questions_it_did_not_come_to(folder: Path) -> 
     journal = folder / "responses.jsonl"
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     assert score_run(folder).warnings == ["2 of 3 were not asked yet, and are not counted"]
+
+
+def test_measures_of_a_run_may_be_others_when_it_is_scored_again(tmp_path: Path) -> None:
+    dataset = tmp_path / "qa.json"
+    step = {"name": "retrieval", "output": [{"id": "a"}]}
+    question = {"id": "q0", "question_text": "?", "reference_steps": [[step]]}
+    dataset.write_text(json.dumps([{"template_id": "t", "questions": [question]}]))
+    responses = [{"question_id": "q0", "actual_steps": [{**STEP, "name": "search", "output": '[{"id": "a"}]'}]}]
+    score_responses(dataset, responses, output_dir=tmp_path / "run", config={"retrieval": {"steps": ["search"]}})
+    again = score_run(tmp_path / "run", measures=["P@5"])
+    (result,) = again.iter_results()
+    assert [key for key in result["actual_steps"][0] if key.startswith("retrieval")] == ["retrieval_ids_precision@5"]
+    assert record_in(tmp_path / "run")["config"]["retrieval"]["measures"] == ["P@5"]
+    assert "retrieval_ids_precision@5" in score_run(tmp_path / "run").aggregates["micro"]
+    with pytest.raises(ConfigError, match="no measure"):
+        score_run(tmp_path / "run", measures=["P@5", "many"])

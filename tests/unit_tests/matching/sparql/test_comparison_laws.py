@@ -175,7 +175,7 @@ def pairs_of_tables(draw: st.DrawFn) -> tuple[Rows, Rows]:
     return mine, others
 
 
-@settings(max_examples=1_200, deadline=None)
+@settings(max_examples=1_200)
 @given(pair=pairs_of_tables(), mode=st.sampled_from(MODES))
 def test_the_score_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: dict[str, Any]) -> None:
     mine, others = pair
@@ -190,7 +190,7 @@ def test_the_score_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: d
         assert (found.row_f1, found.missing_row_count, found.extra_row_count) == (1.0, 0, 0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=tables(max_width=4), seed=st.integers(0, 1_000), mode=st.sampled_from(MODES), strict=st.booleans())
 def test_order_of_columns_names_labels_and_free_columns_do_not_matter(
     rows: Rows, seed: int, mode: dict[str, Any], strict: bool

@@ -1,0 +1,58 @@
+"""The measures of retrieval in results, and the reference steps that nothing fulfilled."""
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+
+from graphrag_eval_lc.aggregation.sample_values import Sample, number, steps_of
+from graphrag_eval_lc.config import RetrievalConfig
+from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
+
+RETRIEVAL_MISSING = "retrieval_missing"
+_MISSING_KEYS = {IDS_PREFIX: RETRIEVAL_MISSING, TEXT_PREFIX: "retrieval_text_missing"}
+_TEXT_KEYS = tuple(f"{TEXT_PREFIX}{key}" for key in ("precision", "recall", "f1"))
+
+
+class RetrievalFigures:
+    """Finds in results what was measured of retrieval without a language model.
+
+    Args:
+        config: The section on retrieval.
+    """
+
+    def __init__(self, config: RetrievalConfig) -> None:
+        self._is_missing_zero = config.missing == "zero"
+        self._expected: Mapping[str, tuple[str, ...]] = {
+            IDS_PREFIX: tuple(f"{IDS_PREFIX}{measure.key}" for measure in config.parsed_measures()),
+            TEXT_PREFIX: _TEXT_KEYS if config.text.enabled else (),
+        }
+        self._found: dict[str, dict[str, None]] = {prefix: {} for prefix in _MISSING_KEYS}
+
+    def numbers(self, sample: Sample) -> Iterator[tuple[str, float]]:
+        """Give each measure of each step, and how many reference steps are missing under a key of its own."""
+        keys = [key for key in _MISSING_KEYS.values() if key in sample]
+        for key in keys:
+            if isinstance(count := sample[key], int) and count >= 0:
+                yield key, count
+        for step in steps_of(sample) if keys else ():  # without such reference steps nothing is measured
+            for key in step:
+                prefix = next((prefix for prefix in _MISSING_KEYS if key.startswith(prefix)), None)
+                value = None if prefix is None else number(step[key])
+                if prefix is not None and value is not None:
+                    self._found[prefix][key] = None
+                    yield key, value
+
+    def names(self, missing: Set[str]) -> Iterable[str]:
+        """Give the measures that have figures.
+
+        Args:
+            missing: The keys under which results said that something is missing.
+        """
+        for prefix, found in self._found.items():
+            # Where nothing at all was fulfilled there are zeros of what would have been measured.
+            is_zero = self._is_missing_zero and _MISSING_KEYS[prefix] in missing
+            yield from found or (self._expected[prefix] if is_zero else ())
+
+    def zeros_key(self, metric: str) -> str | None:
+        """Give the key under which results say how many zeros a metric has more; None where that is none."""
+        if not self._is_missing_zero:
+            return None
+        return next((key for prefix, key in _MISSING_KEYS.items() if metric.startswith(prefix)), None)

@@ -1,0 +1,111 @@
+"""The section on retrieval: which steps count as retrieval, and how they are measured without a language model."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from graphrag_eval_lc.config.section import Section, mistake
+from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Distance, Measure, parse_measure
+
+RETRIEVAL = "retrieval"
+# What stands on a measured step, before the measure's own key.
+IDS_PREFIX = "retrieval_ids_"
+TEXT_PREFIX = "retrieval_text_"
+
+
+def _known_measure(text: str) -> str:
+    try:
+        parse_measure(text)
+    except ValueError as problem:
+        what, _, mend = str(problem).partition(": ")
+        raise mistake(what, _sentence(mend)) from None
+    return text
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) or not text else '.'}"
+
+
+class RetrievalStepConfig(Section):
+    """A tool whose steps count as retrieval; in a file its name alone will do.
+
+    Attributes:
+        name: The name of its steps.
+        column: The column of its SPARQL results that holds the ids; None for tools that give documents.
+
+    Example:
+        >>> RetrievalStepConfig.model_validate("search_docs").name
+        'search_docs'
+    """
+
+    name: str = Field(min_length=1)
+    column: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, values: Any) -> Any:
+        return {"name": values} if isinstance(values, str) else values
+
+
+class TextSimilarityConfig(Section):
+    """How retrieved texts are compared with those of the reference step; on where both have texts.
+
+    Attributes:
+        enabled: Whether they are compared.
+        threshold: The least similarity of two texts that are taken for the same, 0 to 1.
+        distance: What the similarity is made of.
+    """
+
+    enabled: bool = True
+    threshold: float = Field(default=0.5, ge=0.0, le=1.0)
+    distance: Distance = "levenshtein"
+
+
+class RetrievalConfig(Section):
+    """Which steps count as retrieval, and how they are measured without a language model.
+
+    Attributes:
+        measures: What is measured of the retrieved ids, such as ``P@5`` and ``nDCG@10``; None for precision, recall,
+            F1, RR, AP, nDCG, Success and Rprec, each without a cut-off; an empty list for nothing.
+        steps: The tools that count as retrieval beside ``retrieval``: ``[search_docs]``, or for SPARQL results
+            ``[{name: sparql_query, column: document}]``.
+        missing: ``absent`` leaves reference steps that no step fulfilled out of the figures; ``zero`` counts them as 0.
+        text: How texts are compared.
+
+    Example:
+        >>> RetrievalConfig(steps=["search_docs", {"name": "sparql_query", "column": "document"}]).columns()
+        {'sparql_query': 'document'}
+    """
+
+    measures: list[Annotated[str, AfterValidator(_known_measure)]] | None = None
+    steps: list[RetrievalStepConfig] = Field(default_factory=list)
+    missing: Literal["absent", "zero"] = "absent"
+    text: TextSimilarityConfig = Field(default_factory=TextSimilarityConfig)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        seen: set[str] = set()
+        for index, step in enumerate(self.steps):
+            if step.name in seen:
+                raise mistake(f"the name {step.name} stands twice", "Remove one of them.", "steps", str(index), "name")
+            seen.add(step.name)
+        return self
+
+    def parsed_measures(self) -> Sequence[Measure]:
+        """Give the measures."""
+        return DEFAULT_MEASURES if self.measures is None else _parsed(tuple(self.measures))
+
+    def document_step_names(self) -> frozenset[str]:
+        """Give the names of the steps that give documents."""
+        return frozenset({RETRIEVAL, *(step.name for step in self.steps if step.column is None)})
+
+    def columns(self) -> dict[str, str]:
+        """Give the columns that hold the ids, by the name of the steps that give SPARQL results."""
+        return {step.name: step.column for step in self.steps if step.column is not None}
+
+
+@lru_cache(maxsize=64)
+def _parsed(measures: tuple[str, ...]) -> tuple[Measure, ...]:
+    return tuple(parse_measure(text) for text in measures)

@@ -1,0 +1,217 @@
+"""Metrics of retrieved contexts against reference contexts, by their ids and by the likeness of their texts."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Literal, TypeAlias, get_args
+
+from graphrag_eval_lc.metrics.relevance import distinct_ids
+
+Distance = Literal["levenshtein", "hamming", "jaro", "jaro_winkler"]
+
+_NormalizedDistance: TypeAlias = Callable[..., float]
+
+# Characters times characters. rapidfuzz compares 64 of them at a time, so that this takes a few seconds.
+_MOST_WORK = 5e10
+# A cut-off may be missed by rounding, the verdicts below may not.
+_ROUNDING = 1e-9
+
+
+def id_context_precision(
+    retrieved_context_ids: Iterable[Hashable], reference_context_ids: Iterable[Hashable]
+) -> float | None:
+    """Give the share of the retrieved contexts that are reference contexts, by their ids.
+
+    ``|retrieved ∩ reference| / |retrieved|`` over the distinct ids, compared as texts, so that 1 is "1": ragas'
+    ``IDBasedContextPrecision``.
+
+    Args:
+        retrieved_context_ids: In any order; repeated ones count once.
+        reference_context_ids: In any order; repeated ones count once.
+
+    Returns:
+        0 to 1; 0 where just one of the two is empty (ragas has NaN where nothing was retrieved), None where both are.
+
+    Raises:
+        TypeError: One of them is no iterable of ids.
+
+    Example:
+        >>> id_context_precision(["doc_1", "doc_2", "doc_3", "doc_4"], ["doc_1", "doc_4", "doc_5", "doc_6"])
+        0.5
+    """
+    retrieved, reference = _texts_of_ids(retrieved_context_ids, reference_context_ids)
+    if not retrieved:
+        return 0.0 if reference else None
+    return len(retrieved & reference) / len(retrieved)
+
+
+def id_context_recall(
+    retrieved_context_ids: Iterable[Hashable], reference_context_ids: Iterable[Hashable]
+) -> float | None:
+    """Give the share of the reference contexts that were retrieved, by their ids.
+
+    ``|retrieved ∩ reference| / |reference|`` over the distinct ids, compared as texts, so that 1 is "1": ragas'
+    ``IDBasedContextRecall``.
+
+    Args:
+        retrieved_context_ids: In any order; repeated ones count once.
+        reference_context_ids: In any order; repeated ones count once.
+
+    Returns:
+        0 to 1; 0 where nothing was retrieved, None where there are no references.
+
+    Raises:
+        TypeError: One of them is no iterable of ids.
+
+    Example:
+        >>> id_context_recall([1, 2, 3], [2, 3, 4, 5])
+        0.5
+    """
+    retrieved, reference = _texts_of_ids(retrieved_context_ids, reference_context_ids)
+    return len(retrieved & reference) / len(reference) if reference else None
+
+
+def text_context_precision(
+    retrieved_contexts: Iterable[str],
+    reference_contexts: Iterable[str],
+    *,
+    threshold: float = 0.5,
+    distance: Distance = "levenshtein",
+) -> float | None:
+    """Give how far up the contexts are that are like a reference: average precision with texts for ids.
+
+    A retrieved context is useful where its likeness to the most like reference, ``1 − normalised distance`` by
+    rapidfuzz, is at least the threshold. The precision is ``Σ P@rank / number of useful ones`` over the ranks of the
+    useful ones: ragas' ``NonLLMContextPrecisionWithReference``, without the 1e-10 that it adds to the divisor.
+
+    Args:
+        retrieved_contexts: By rank; repeated ones count each time, as in ragas.
+        reference_contexts: In any order.
+        threshold: 0 to 1.
+        distance: Counts insertions, deletions and replacements (``levenshtein``), replacements alone (``hamming``), or
+            common characters near each other (``jaro``, and ``jaro_winkler``, which favours a common beginning).
+
+    Returns:
+        0 to 1; 0 where nothing useful was retrieved, None where there are no references.
+
+    Raises:
+        TypeError: One of them is no iterable of texts.
+        ValueError: The threshold or the distance is something else, or the texts are too long to compare.
+
+    Example:
+        >>> text_context_precision(["It rains.", "Paris is a city."], ["Paris is a city in France."])
+        0.5
+    """
+    scores = text_context_scores(retrieved_contexts, reference_contexts, threshold=threshold, distance=distance)
+    return scores.get("precision")
+
+
+def text_context_recall(
+    retrieved_contexts: Iterable[str],
+    reference_contexts: Iterable[str],
+    *,
+    threshold: float = 0.5,
+    distance: Distance = "levenshtein",
+) -> float | None:
+    """Give the share of the reference contexts that a retrieved one is like.
+
+    A reference is found where its likeness to the most like retrieved context, ``1 − normalised distance`` by
+    rapidfuzz, is above the threshold: ragas' ``NonLLMContextRecall``. Just the threshold is not enough here, though it
+    is for ``text_context_precision``; ragas has both.
+
+    Args:
+        retrieved_contexts: In any order.
+        reference_contexts: In any order; repeated ones count each time, as in ragas.
+        threshold: 0 to 1; with 1 nothing is found.
+        distance: As for ``text_context_precision``.
+
+    Returns:
+        0 to 1; 0 where nothing was retrieved, None where there are no references.
+
+    Raises:
+        TypeError: One of them is no iterable of texts.
+        ValueError: The threshold or the distance is something else, or the texts are too long to compare.
+
+    Example:
+        >>> text_context_recall(["Paris is a city."], ["Paris is a city in France.", "Rome is a city in Italy."])
+        0.5
+    """
+    scores = text_context_scores(retrieved_contexts, reference_contexts, threshold=threshold, distance=distance)
+    return scores.get("recall")
+
+
+def text_context_scores(
+    retrieved: Iterable[str],
+    references: Iterable[str],
+    *,
+    threshold: float = 0.5,
+    distance: Distance = "levenshtein",
+) -> dict[str, float]:
+    """Give ``text_context_precision``, ``text_context_recall`` and their harmonic mean, comparing each pair once.
+
+    Args:
+        retrieved: Texts by rank.
+        references: Texts in any order.
+        threshold: 0 to 1.
+        distance: As for ``text_context_precision``.
+
+    Returns:
+        ``precision``, ``recall`` and ``f1``, each 0 to 1; nothing where there are no references.
+
+    Raises:
+        TypeError: One of them is no iterable of texts.
+        ValueError: The threshold or the distance is something else, or the texts are too long to compare.
+    """
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"threshold is 0 to 1, not {threshold}")
+    if distance not in get_args(Distance):
+        raise ValueError(f"distance is one of {', '.join(get_args(Distance))}, not {distance!r:.40}")
+    found, wanted = _texts("retrieved", retrieved), _texts("references", references)
+    if not wanted:
+        return {}
+    rows = _likenesses(found, wanted, threshold, distance)
+    useful = [rank for rank, row in enumerate(rows, start=1) if max(row) >= threshold]
+    precision = sum(number / rank for number, rank in enumerate(useful, start=1)) / len(useful) if useful else 0.0
+    recall = sum(max(column) > threshold for column in zip(*rows, strict=True)) / len(wanted)
+    f1 = 2 * precision * recall / (precision + recall) if recall else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}
+
+
+def _likenesses(found: list[str], wanted: list[str], threshold: float, distance: Distance) -> list[list[float]]:
+    """Give each retrieved text's likeness to each reference; 0 where it is clearly below the threshold."""
+    lengths = sum(map(len, found)), sum(map(len, wanted))
+    if lengths[0] * lengths[1] > _MOST_WORK:
+        raise ValueError(
+            f"the texts are too long to compare: {lengths[0]} characters were retrieved, and the references have "
+            f"{lengths[1]}"
+        )
+    measured, cutoff = _normalized_distance(distance), 1 - threshold + _ROUNDING
+    return [[1 - measured(text, reference, score_cutoff=cutoff) for reference in wanted] for text in found]
+
+
+def _normalized_distance(name: Distance) -> _NormalizedDistance:
+    # Loaded when texts are compared: most evaluations compare ids alone.
+    from rapidfuzz.distance import Hamming, Jaro, JaroWinkler, Levenshtein
+
+    functions: dict[Distance, _NormalizedDistance] = {
+        "levenshtein": Levenshtein.normalized_distance,
+        "hamming": Hamming.normalized_distance,
+        "jaro": Jaro.normalized_distance,
+        "jaro_winkler": JaroWinkler.normalized_distance,
+    }
+    return functions[name]
+
+
+def _texts_of_ids(retrieved: Iterable[Hashable], reference: Iterable[Hashable]) -> tuple[set[str], set[str]]:
+    return (
+        set(map(str, distinct_ids("retrieved_context_ids", retrieved))),
+        set(map(str, distinct_ids("reference_context_ids", reference))),
+    )
+
+
+def _texts(name: str, texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TypeError(f"{name} is a list of texts, not {type(texts).__name__}")
+    listed = list(texts)
+    for text in listed:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} has an element that is no text but {type(text).__name__}")
+    return listed

@@ -1,0 +1,152 @@
+"""Measures of a ranking by name, such as ``nDCG@10``, written as ir_measures writes them."""
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from graphrag_eval_lc.metrics.ranked_hits import RankedHits
+from graphrag_eval_lc.metrics.relevance import Relevant, checked_cutoff, ranked_hits
+
+
+class _Definition(NamedTuple):
+    key: str
+    formula: Callable[[RankedHits, int | None], float]
+    aliases: tuple[str, ...] = ()
+
+
+_DEFINITIONS = {
+    "P": _Definition("precision", lambda hits, k: hits.precision(k), ("prec",)),
+    "R": _Definition("recall", lambda hits, k: hits.recall(k)),
+    "R_cap": _Definition("recall_capped", lambda hits, k: hits.capped_recall(k), ("capped recall",)),
+    "F1": _Definition("f1", lambda hits, k: hits.f1(k), ("f1 score",)),
+    "RR": _Definition("reciprocal_rank", lambda hits, k: hits.reciprocal_rank(k), ("MRR", "recip rank")),
+    "AP": _Definition("average_precision", lambda hits, k: hits.average_precision(k), ("MAP",)),
+    "nDCG": _Definition("ndcg", lambda hits, k: hits.ndcg(k)),
+    "Success": _Definition("hit_rate", lambda hits, k: hits.hit_rate(k), ("hit", "hits")),
+    "Rprec": _Definition("r_precision", lambda hits, k: hits.r_precision(k)),
+}
+
+
+def _plain(name: str) -> str:
+    """Give a name without what people write differently: case, spaces, hyphens and underscores."""
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+_NAMES = {
+    _plain(alias): name
+    for name, definition in _DEFINITIONS.items()
+    for alias in (name, definition.key, *definition.aliases)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure of a ranking, with its cut-off; its text is what ``parse_measure`` reads.
+
+    Attributes:
+        name: P, R, R_cap, F1, RR, AP, nDCG, Success or Rprec.
+        cutoff: How many of the retrieved ids count, at least 1; None counts all. Rprec has none.
+
+    Raises:
+        ValueError: There is no such measure, or it does not take this cut-off.
+    """
+
+    name: str
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in _DEFINITIONS:
+            raise ValueError(_unknown(self.name, self.name, ""))
+        checked_cutoff(self.cutoff)
+        if self.name == "Rprec" and self.cutoff is not None:
+            raise ValueError("Rprec takes no cut-off: its own is the number of relevant ids")
+
+    def __str__(self) -> str:
+        return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+
+    def __call__(self, relevant: Relevant, retrieved: Iterable[Hashable]) -> float | None:
+        """Give the measure of a ranking, 0 to 1; None where nothing is relevant."""
+        return ranking_scores(relevant, retrieved, [self]).get(self.key)
+
+    @property
+    def key(self) -> str:
+        """The name in results, such as ``ndcg@10`` or ``reciprocal_rank``."""
+        key = _DEFINITIONS[self.name].key
+        return key if self.cutoff is None else f"{key}@{self.cutoff}"
+
+
+DEFAULT_MEASURES: tuple[Measure, ...] = tuple(
+    Measure(name) for name in ("P", "R", "F1", "RR", "AP", "nDCG", "Success", "Rprec")
+)
+"""All measures over all that was retrieved: what an evaluation computes unless it is told otherwise."""
+
+
+def parse_measure(text: str) -> Measure:
+    """Give the measure that a text names, such as ``nDCG@10``, ``AP`` or ``Success@5``.
+
+    Case, hyphens and underscores of the name do not matter, and the usual other names are read too: ``MRR`` is RR,
+    ``MAP`` is AP, ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec.
+
+    Raises:
+        ValueError: There is no such measure, and the message has the nearest names; or the cut-off is no whole number
+            of at least 1.
+
+    Example:
+        >>> parse_measure("nDCG@10")
+        Measure(name='nDCG', cutoff=10)
+        >>> str(parse_measure("mrr")), parse_measure("mrr").key
+        ('RR', 'reciprocal_rank')
+        >>> parse_measure("nDGC@10")
+        Traceback (most recent call last):
+        ...
+        ValueError: there is no measure 'nDGC@10': did you mean nDCG@10?
+    """
+    stem, at, tail = text.partition("@")
+    name = _NAMES.get(_plain(stem))
+    if name is None:
+        raise ValueError(_unknown(text, stem, at + tail))
+    if not at:
+        return Measure(name)
+    # Nine digits are more than any ranking has, and fewer than what Python refuses to read.
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", tail.strip(), re.ASCII):
+        raise ValueError(f"the cut-off of {text!r:.60} is a whole number of at least 1, as in P@5")
+    return Measure(name, int(tail))
+
+
+def ranking_scores(
+    relevant: Relevant, retrieved: Iterable[Hashable], measures: Iterable[Measure] = DEFAULT_MEASURES
+) -> dict[str, float]:
+    """Give several measures of one ranking, by their keys; the input is read once for all of them.
+
+    Args:
+        relevant: Ids, gains by id, or groups of ids, as the functions of ``metrics.ranking`` take them.
+        retrieved: Ids by rank; repeated ones count once.
+        measures: What to compute, in the order of the result.
+
+    Returns:
+        Scores, 0 to 1; none where nothing is relevant.
+
+    Raises:
+        TypeError: What is relevant or retrieved is no iterable of ids.
+        ValueError: Ids and groups are mixed, or a gain is not finite.
+
+    Example:
+        >>> ranking_scores(["a", "b"], ["c", "a"], [parse_measure("R@1"), parse_measure("RR")])
+        {'recall@1': 0.0, 'reciprocal_rank': 0.5}
+    """
+    hits = ranked_hits(relevant, retrieved)
+    if hits is None:
+        return {}
+    return {measure.key: _DEFINITIONS[measure.name].formula(hits, measure.cutoff) for measure in measures}
+
+
+def _unknown(text: str, stem: str, tail: str) -> str:
+    """Give the message on a text that names no measure, with the nearest that do."""
+    letters, digits = re.fullmatch(r"(.*?)([0-9]*)", _plain(stem), re.DOTALL).groups()  # type: ignore[union-attr]
+    tail = tail or (digits and f"@{digits}")
+    near = [letters] if letters in _NAMES else get_close_matches(_plain(stem), _NAMES, n=3, cutoff=0.5)
+    names = [name if name == "Rprec" else name + tail for name in dict.fromkeys(_NAMES[alias] for alias in near)]
+    advice = f"did you mean {' or '.join(names)}?" if names else f"the measures are {', '.join(_DEFINITIONS)}"
+    return f"there is no measure {text!r:.60}: {advice}"

@@ -1,0 +1,205 @@
+"""Where in a ranking the relevant ids are: all that the measures of a ranking ask for, read once for all of them."""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+from math import log2
+from typing import Literal
+
+Normalize = Literal["relevant", "retrieved_relevant"]
+
+
+class RankedHits(ABC):
+    """A ranking of distinct ids, as the ranks of those that are relevant.
+
+    What each measure means for the three kinds of relevance is in the functions of ``metrics.ranking``.
+
+    Attributes:
+        hits: The ranks of the relevant ids, from 1, ascending.
+        number_retrieved: How many distinct ids were retrieved.
+    """
+
+    __slots__ = ("hits", "number_retrieved")
+
+    def __init__(self, hits: Sequence[int], number_retrieved: int) -> None:
+        self.hits = hits
+        self.number_retrieved = number_retrieved
+
+    def precision(self, k: int | None) -> float:
+        """Give the share of the top k, or of all that was retrieved, that is relevant."""
+        number = self.number_retrieved if k is None else k
+        return _number_within(self.hits, k) / number if number else 0.0
+
+    def f1(self, k: int | None) -> float:
+        """Give the harmonic mean of precision and recall; 0 where they are."""
+        precision, recall = self.precision(k), self.recall(k)
+        return 2 * precision * recall / (precision + recall) if recall else 0.0
+
+    def hit_rate(self, k: int | None) -> float:
+        """Give 1 where the top k holds anything relevant, else 0."""
+        return float(_number_within(self.hits, k) > 0)
+
+    @abstractmethod
+    def recall(self, k: int | None) -> float:
+        """Give the share of what is relevant that the top k holds."""
+
+    @abstractmethod
+    def capped_recall(self, k: int | None) -> float:
+        """Give the share of what the top k could hold of the relevant that it holds."""
+
+    @abstractmethod
+    def reciprocal_rank(self, k: int | None) -> float:
+        """Give 1 / rank of the first that is relevant; 0 where it is not in the top k."""
+
+    @abstractmethod
+    def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
+        """Give the mean of the precisions at the ranks of what is relevant."""
+
+    @abstractmethod
+    def ndcg(self, k: int | None) -> float:
+        """Give the discounted gain of the top k as a share of that of the best ranking."""
+
+    @abstractmethod
+    def r_precision(self, k: int | None) -> float:
+        """Give the precision at the rank that is the number of what is relevant."""
+
+
+class RankedIds(RankedHits):
+    """A ranking of ids of which some are relevant.
+
+    Attributes:
+        number_relevant: How many distinct ids are relevant, retrieved or not; at least 1.
+    """
+
+    __slots__ = ("number_relevant",)
+
+    def __init__(self, hits: Sequence[int], number_retrieved: int, number_relevant: int) -> None:
+        super().__init__(hits, number_retrieved)
+        self.number_relevant = number_relevant
+
+    def recall(self, k: int | None) -> float:
+        """Divide by all relevant ids."""
+        return _number_within(self.hits, k) / self.number_relevant
+
+    def capped_recall(self, k: int | None) -> float:
+        """Divide by k where more ids are relevant."""
+        return _number_within(self.hits, k) / _at_most(k, self.number_relevant)
+
+    def reciprocal_rank(self, k: int | None) -> float:
+        """Take the first relevant id."""
+        return _reciprocal_of_first(self.hits, k)
+
+    def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
+        """Divide by all relevant ids, or by those in the top k."""
+        number = self.number_relevant if normalize == "relevant" else _number_within(self.hits, k)
+        return _summed_precisions(self.hits, k) / number if number else 0.0
+
+    def ndcg(self, k: int | None) -> float:
+        """Compare with a top k of relevant ids, as far as there are."""
+        return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(_at_most(k, self.number_relevant))
+
+    def r_precision(self, k: int | None) -> float:
+        """Take as many of the top as there are relevant ids."""
+        return _number_within(self.hits, _at_most(k, self.number_relevant)) / self.number_relevant
+
+
+class RankedGains(RankedIds):
+    """A ranking of ids that are relevant to different degrees, which matter to nDCG alone.
+
+    Attributes:
+        gains: The gains of the hits, in their order.
+        ideal_gains: Those of all relevant ids, descending. Both are shares of the highest.
+    """
+
+    __slots__ = ("gains", "ideal_gains")
+
+    def __init__(
+        self, hits: Sequence[int], number_retrieved: int, gains: Iterable[float], gains_of_all: Sequence[float]
+    ) -> None:
+        super().__init__(hits, number_retrieved, len(gains_of_all))
+        # Sums of shares stay in the range of floats, however high the gains are.
+        highest = max(gains_of_all)
+        self.gains = [gain / highest for gain in gains]
+        self.ideal_gains = sorted((gain / highest for gain in gains_of_all), reverse=True)
+
+    def ndcg(self, k: int | None) -> float:
+        """Compare with the ids of the highest gains."""
+        top = self.hits[: _number_within(self.hits, k)]
+        gained = sum(gain / log2(rank + 1) for rank, gain in zip(top, self.gains, strict=False))
+        ideal = sum(gain / log2(rank + 1) for rank, gain in enumerate(self.ideal_gains[:k], start=1))
+        # Rounding must not push a share beyond 1.
+        return min(1.0, gained / ideal)
+
+
+class RankedGroups(RankedHits):
+    """A ranking of ids with groups of relevant ones, of each of which any will do: AutoRAG's ``retrieval_gt``.
+
+    Attributes:
+        groups: The ranks of each group's ids, ascending; at least one group.
+        number_of_group_ids: How many distinct ids each group has, summed up.
+    """
+
+    __slots__ = ("groups", "number_of_group_ids")
+
+    def __init__(self, groups: Sequence[Sequence[int]], number_retrieved: int, number_of_group_ids: int) -> None:
+        super().__init__(sorted({rank for ranks in groups for rank in ranks}), number_retrieved)
+        self.groups = groups
+        self.number_of_group_ids = number_of_group_ids
+
+    def recall(self, k: int | None) -> float:
+        """Give the share of the groups that have an id in the top k."""
+        return self._number_satisfied(k) / len(self.groups)
+
+    def capped_recall(self, k: int | None) -> float:
+        """Divide by k where there are more groups; at most 1 where one id is in several."""
+        number = _at_most(k, len(self.groups))
+        return min(self._number_satisfied(k), number) / number
+
+    def reciprocal_rank(self, k: int | None) -> float:
+        """Give the mean over the groups."""
+        return sum(_reciprocal_of_first(ranks, k) for ranks in self.groups) / len(self.groups)
+
+    def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
+        """Give the mean over the groups, each divided by its ids in the top k whatever ``normalize`` says."""
+        found = ((_summed_precisions(ranks, k), _number_within(ranks, k)) for ranks in self.groups)
+        return sum(total / number for total, number in found if number) / len(self.groups)
+
+    def ndcg(self, k: int | None) -> float:
+        """Compare with as many relevant ids as were retrieved, as far as the groups have as many."""
+        number = min(_at_most(k, self.number_retrieved), self.number_of_group_ids)
+        return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(number) if number else 0.0
+
+    def r_precision(self, k: int | None) -> float:
+        """Take as many of the top as there are groups."""
+        return self.recall(_at_most(k, len(self.groups)))
+
+    def _number_satisfied(self, k: int | None) -> int:
+        return sum(_number_within(ranks, k) > 0 for ranks in self.groups)
+
+
+def _number_within(ranks: Sequence[int], k: int | None) -> int:
+    """Give how many of the ascending ranks are among the first k."""
+    return len(ranks) if k is None else bisect_right(ranks, k)
+
+
+def _at_most(k: int | None, number: int) -> int:
+    return number if k is None or k > number else k
+
+
+def _reciprocal_of_first(ranks: Sequence[int], k: int | None) -> float:
+    return 1 / ranks[0] if _number_within(ranks, k) else 0.0
+
+
+def _summed_precisions(ranks: Sequence[int], k: int | None) -> float:
+    return sum(number / rank for number, rank in enumerate(islice(ranks, _number_within(ranks, k)), start=1))
+
+
+def _discounted(ranks: Iterable[int]) -> float:
+    return sum(1 / log2(rank + 1) for rank in ranks)
+
+
+@lru_cache(maxsize=1024)
+def _ideal(number: int) -> float:
+    return _discounted(range(1, number + 1))

@@ -1,0 +1,91 @@
+"""The section on retrieval."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.config import (
+    CustomEvaluationConfig,
+    EvaluationConfig,
+    RetrievalConfig,
+    is_reserved_key,
+    load_config,
+    with_measures,
+)
+from graphrag_eval_lc.errors import ConfigError
+
+
+def loaded(**section: Any) -> RetrievalConfig:
+    return load_config({"retrieval": section}).retrieval
+
+
+def test_measures_are_the_default_ones_unless_named() -> None:
+    assert [str(measure) for measure in loaded().parsed_measures()] == [
+        "P",
+        "R",
+        "F1",
+        "RR",
+        "AP",
+        "nDCG",
+        "Success",
+        "Rprec",
+    ]
+    assert [str(measure) for measure in loaded(measures=["p@5", "MRR"]).parsed_measures()] == ["P@5", "RR"]
+    assert list(loaded(measures=[]).parsed_measures()) == []
+
+
+def test_tools_are_named_by_their_name_or_with_a_column() -> None:
+    config = loaded(steps=["search_docs", {"name": "sparql_query", "column": "doc"}, {"name": "find"}])
+    assert config.document_step_names() == {"retrieval", "search_docs", "find"}
+    assert config.columns() == {"sparql_query": "doc"}
+
+
+@pytest.mark.parametrize(
+    ("section", "complaint"),
+    [
+        ({"measures": ["P", "ndgc@10"]}, "retrieval.measures.1: there is no measure 'ndgc@10'. Did you mean nDCG"),
+        ({"measures": ["P@0"]}, "retrieval.measures.0: the cut-off of 'P@0'"),
+        ({"measures": ["Rprec@5"]}, "Rprec takes no cut-off. Its own is the number of relevant ids."),
+        ({"measures": [5]}, "retrieval.measures.0"),
+        ({"measures": "P@5"}, "retrieval.measures: 'P@5' is not allowed here"),
+        ({"steps": [{"nam": "x"}]}, "retrieval.steps.0.nam: there is no key retrieval.steps.0.nam. Did you mean name?"),
+        ({"steps": ["a", {"name": "a", "column": "c"}]}, "retrieval.steps.1.name: the name a stands twice"),
+        ({"steps": [3]}, "retrieval.steps.0: a mapping of keys to values is needed here. Known keys: name, column."),
+        ({"steps": [""]}, "retrieval.steps.0.name"),
+        ({"missing": "0"}, "'absent' or 'zero'"),
+        ({"text": {"threshold": 1.5}}, "retrieval.text.threshold"),
+        ({"text": {"distance": "cosine"}}, "retrieval.text.distance"),
+        ({"measure": []}, "Did you mean measures?"),
+    ],
+)
+def test_mistake_names_its_place(section: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded(**section)
+    assert complaint in str(caught.value)
+
+
+def test_other_measures_leave_all_else_as_it_is() -> None:
+    section = {"steps": ["a", {"name": "b", "column": "c"}], "missing": "zero", "text": {"enabled": False}}
+    config = load_config({"retrieval": section, "steps": {"scoring": "all_groups"}})
+    other = with_measures(config, ["P@5"])
+    assert other.retrieval.measures == ["P@5"]
+    assert with_measures(other, []).retrieval.model_copy(update={"measures": None}) == config.retrieval
+    assert (other.steps, config.retrieval.measures) == (config.steps, None)
+    with pytest.raises(ConfigError, match=r"retrieval\.measures\.0: there is no measure"):
+        with_measures(config, ["x"])
+
+
+def test_section_is_read_again_from_its_record() -> None:
+    config = loaded(steps=["a", {"name": "b", "column": "c"}], measures=["P@5"])
+    assert load_config({"retrieval": config.model_dump()}).retrieval == config
+
+
+@pytest.mark.parametrize("key", ["retrieval_missing", "retrieval_ids_ndcg@10", "retrieval_text_error"])
+def test_measured_keys_are_reserved(key: str) -> None:
+    assert is_reserved_key(key)
+    with pytest.raises(ValueError, match="reserved"):
+        CustomEvaluationConfig(name="mine", inputs=["question"], instructions="Rate.", outputs={key: "x"})
+
+
+def test_section_is_there_without_being_named() -> None:
+    assert EvaluationConfig().retrieval == RetrievalConfig()

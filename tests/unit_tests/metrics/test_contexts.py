@@ -1,0 +1,148 @@
+import subprocess
+import sys
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from graphrag_eval_lc.metrics import (
+    Distance,
+    id_context_precision,
+    id_context_recall,
+    text_context_precision,
+    text_context_recall,
+    text_context_scores,
+)
+
+texts = st.lists(st.text("ab ", max_size=6), max_size=5)
+
+
+# --- by id
+
+
+def test_ids_are_compared_as_sets_of_texts() -> None:
+    assert id_context_precision(["x", "x", "a"], ["a", "b"]) == 0.5
+    assert id_context_recall(["x", "x", "a"], ["a", "b", "b"]) == 0.5
+    assert id_context_precision([1, "2"], ["1", 2]) == id_context_recall([1, "2"], ["1", 2]) == 1.0
+    assert id_context_precision(["01", "Doc"], [1, "doc"]) == 0.0
+
+
+def test_empty_ids() -> None:
+    assert id_context_precision([], ["a"]) == id_context_recall([], ["a"]) == 0.0
+    assert id_context_precision(["a"], []) == 0.0
+    assert id_context_recall(["a"], []) is None
+    assert id_context_precision([], []) is None
+
+
+@pytest.mark.parametrize("metric", [id_context_precision, id_context_recall])
+def test_text_for_ids_is_an_error(metric: Any) -> None:
+    with pytest.raises(TypeError, match="reference_context_ids is a text"):
+        metric(["a"], "a")
+
+
+# --- by text
+
+
+def test_precision_is_the_average_precision_of_what_is_like_a_reference() -> None:
+    references = ["The Eiffel Tower is in Paris.", "Paris is a city."]
+    retrieved = ["Paris is a city!", "1234", "The Eiffel Tower was in Paris."]
+    assert text_context_precision(retrieved, references) == pytest.approx((1 + 2 / 3) / 2)
+    assert text_context_recall(retrieved, references) == 1.0
+    assert text_context_recall(retrieved[:2], references) == 0.5
+
+
+def test_just_the_threshold_is_enough_for_precision_and_not_for_recall() -> None:
+    pair = ["abcdefghij"], ["abcdefghxx"]
+    assert text_context_scores(*pair, threshold=0.8) == {"precision": 1.0, "recall": 0.0, "f1": 0.0}
+    assert text_context_scores(*pair, threshold=0.79) == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
+    assert text_context_scores(["same"], ["same"], threshold=1.0)["recall"] == 0.0
+
+
+def test_f1_is_the_harmonic_mean() -> None:
+    scores = text_context_scores(["1234", "abcd"], ["abcd"])
+    assert scores == {"precision": 0.5, "recall": 1.0, "f1": pytest.approx(2 / 3)}
+
+
+@pytest.mark.parametrize(
+    ("distance", "likeness"),
+    [("levenshtein", 0.5), ("hamming", 0.25), ("jaro", 11 / 12), ("jaro_winkler", 11 / 12 + 0.1 / 12)],
+)
+def test_distances_by_name(distance: Distance, likeness: float) -> None:
+    pair = ["abcd"], ["acbd"] if distance != "hamming" else ["axyz"]
+    below, above = likeness - 1e-6, likeness + 1e-6
+    assert text_context_precision(*pair, threshold=below, distance=distance) == 1.0
+    assert text_context_precision(*pair, threshold=above, distance=distance) == 0.0
+
+
+def test_no_references_are_not_applicable_and_nothing_retrieved_is_0() -> None:
+    assert text_context_scores(["a"], []) == {}
+    assert text_context_precision(["a"], []) is None
+    assert text_context_recall([], []) is None
+    assert text_context_scores([], ["a"]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+
+
+def test_empty_texts_are_alike() -> None:
+    assert text_context_scores(["", "a"], ["", "b"]) == {"precision": 1.0, "recall": 0.5, "f1": pytest.approx(2 / 3)}
+
+
+@given(texts, texts, st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.6, 0.8, 1.0]), st.sampled_from(get_args(Distance)))
+def test_scores_lie_between_0_and_1(
+    retrieved: list[str], references: list[str], threshold: float, distance: Distance
+) -> None:
+    scores = text_context_scores(retrieved, references, threshold=threshold, distance=distance)
+    assert bool(scores) == bool(references)
+    assert all(0.0 <= score <= 1.0 for score in scores.values())
+    again = text_context_scores(retrieved, references[::-1], threshold=threshold, distance=distance)
+    assert scores == again
+
+
+@given(
+    texts,
+    texts.map(lambda several: several or [""]),
+    st.sampled_from([0.0, 0.25, 1 / 3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0]),
+)
+def test_leaving_out_what_is_unlike_changes_no_verdict(
+    retrieved: list[str], references: list[str], threshold: float
+) -> None:
+    found = [
+        any(1 - Levenshtein.normalized_distance(text, reference) > threshold for text in retrieved)
+        for reference in references
+    ]
+    assert text_context_recall(retrieved, references, threshold=threshold) == sum(found) / len(references)
+
+
+def test_texts_too_long_to_compare_are_an_error() -> None:
+    long = ["x" * 300_000]
+    with pytest.raises(ValueError, match="the texts are too long to compare: 300000 characters were retrieved"):
+        text_context_scores(long, long)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
+def test_threshold_outside_0_to_1_is_an_error(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold is 0 to 1, not"):
+        text_context_scores(["a"], ["a"], threshold=threshold)
+
+
+def test_unknown_distance_is_an_error() -> None:
+    with pytest.raises(ValueError, match="distance is one of levenshtein, hamming, jaro, jaro_winkler, not 'cosine'"):
+        text_context_scores(["a"], ["a"], distance="cosine")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "message"),
+    [
+        ("a", "retrieved is a list of texts, not str"),
+        (None, "retrieved is a list of texts, not NoneType"),
+        ([{"text": "a"}], "retrieved has an element that is no text but dict"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_an_error(retrieved: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        text_context_scores(retrieved, ["a"])
+
+
+def test_rapidfuzz_is_loaded_when_texts_are_compared() -> None:
+    script = "import sys, graphrag_eval_lc.metrics; assert 'rapidfuzz' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
