@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+    from graphrag_eval_lc.comparison import Comparison, compare_runs
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset import load_dataset, load_responses
     from graphrag_eval_lc.drafting import draft_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
+    from graphrag_eval_lc.report.writing import report_html, write_report
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
     from graphrag_eval_lc.runner.scoring import score_responses, score_run
@@ -23,40 +25,48 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BenchmarkRun",
+    "Comparison",
     "EvaluationConfig",
     "GraphRAGEvalCallbackHandler",
     "GraphRAGEvalError",
     "arun_benchmark",
     "arun_evaluation",
     "capture_run",
+    "compare_runs",
     "compute_aggregates",
     "draft_dataset",
     "load_dataset",
     "load_responses",
+    "report_html",
     "run_benchmark",
     "run_evaluation",
     "score_responses",
     "score_run",
     "validate_dataset",
+    "write_report",
 ]
 
 _ROOM_OF = {
     "BenchmarkRun": "runner.benchmark_run",
+    "Comparison": "comparison",
     "EvaluationConfig": "config",
     "GraphRAGEvalCallbackHandler": "capture",
     "GraphRAGEvalError": "errors",
     "arun_benchmark": "runner.benchmark",
     "arun_evaluation": "evaluation",
     "capture_run": "capture",
+    "compare_runs": "comparison",
     "compute_aggregates": "aggregation",
     "draft_dataset": "drafting",
     "load_dataset": "dataset",
     "load_responses": "dataset",
+    "report_html": "report.writing",
     "run_benchmark": "runner.benchmark",
     "run_evaluation": "evaluation",
     "score_responses": "runner.scoring",
     "score_run": "runner.scoring",
     "validate_dataset": "validation",
+    "write_report": "report.writing",
 }
 
 

@@ -77,6 +77,10 @@ class RunFolderError(GraphRAGEvalError):
     """The folder of a run cannot be written or read."""
 
 
+class ComparisonError(GraphRAGEvalError):
+    """Runs cannot be compared."""
+
+
 class MatcherError(GraphRAGEvalError):
     """A matcher is registered wrongly or gives back something that is no score."""
 

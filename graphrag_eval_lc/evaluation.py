@@ -11,6 +11,7 @@ from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.dataset import checked_dataset, questions_of
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.judges.judged_keys import CORRECTNESS_KEYS, metric_keys
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
@@ -49,7 +50,7 @@ def run_evaluation(
     evaluators: Sequence[Callable[..., Any]] = (),
     llm: Any = None,
     embeddings: Any = None,
-) -> list[Result]:
+) -> Results:
     """Score responses against a reference dataset.
 
     It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed.
@@ -65,8 +66,8 @@ def run_evaluation(
         embeddings: LangChain embeddings or an EmbeddingModel, likewise.
 
     Returns:
-        One result for each question, in the dataset's order. A question without a response, or whose response
-        cannot be used, is an error sample; it never ends the evaluation.
+        One result for each question, in the dataset's order: a list that also gives frames and plots. A question
+        without a response, or whose response cannot be used, is an error sample; it never ends the evaluation.
 
     Raises:
         DatasetError: The dataset breaks the format.
@@ -91,7 +92,7 @@ async def arun_evaluation(
     evaluators: Sequence[Callable[..., Any]] = (),
     llm: Any = None,
     embeddings: Any = None,
-) -> list[Result]:
+) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
@@ -99,10 +100,10 @@ async def arun_evaluation(
     pricing = Pricing(settings.prices)
     judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
     asked = [(question, _priced(by_id.get(str(question["id"])), pricing)) for _, question in questions_of(templates)]
-    results = [
+    results = Results(
         evaluate_question(template, question, response, settings)
         for (template, _), (question, response) in zip(questions_of(templates), asked, strict=True)
-    ]
+    )
     if judges is not None:
         places = asyncio.Semaphore(settings.judges.max_concurrency)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graphrag_eval_lc.aggregation.retrieval_figures import RetrievalFigures
+from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS, RetrievalFigures
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
 
@@ -85,6 +85,18 @@ class Metrics:
                     if value is not None:
                         yield metric, value
         yield from self.retrieval.numbers(sample)
+
+    def step_scores(self, sample: Sample) -> dict[str, list[float]]:
+        """Give the values of each metric of retrieval steps, with the zeros of missing ones where they count as 0."""
+        values: dict[str, list[float]] = {}
+        for metric, value in self.step_numbers(sample):
+            values.setdefault(metric, []).append(value)
+        # How many are missing is no score.
+        missing = {key: int(sum(values.pop(key, ()))) for key in MISSING_KEYS}
+        for metric in self.retrieval.names({key for key, count in missing.items() if count}):
+            if zeros := missing.get(self.retrieval.zeros_key(metric) or "", 0):
+                values.setdefault(metric, []).extend([0.0] * zeros)
+        return values
 
 
 def metrics_of(config: EvaluationConfig) -> Metrics:

@@ -7,7 +7,8 @@ from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 
 RETRIEVAL_MISSING = "retrieval_missing"
-_MISSING_KEYS = {IDS_PREFIX: RETRIEVAL_MISSING, TEXT_PREFIX: "retrieval_text_missing"}
+MISSING_KEYS = (RETRIEVAL_MISSING, "retrieval_text_missing")
+_MISSING_KEYS = dict(zip((IDS_PREFIX, TEXT_PREFIX), MISSING_KEYS, strict=True))
 _TEXT_KEYS = tuple(f"{TEXT_PREFIX}{key}" for key in ("precision", "recall", "f1"))
 
 

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, MaxConcurrency, Measures, Quiet, Repeats, Worst, measure_names
+from graphrag_eval_lc.cli.options import (
+    Config,
+    MaxConcurrency,
+    Measures,
+    NoReport,
+    Quiet,
+    Repeats,
+    Worst,
+    measure_names,
+)
 
 
 def demo(
@@ -26,6 +35,7 @@ def demo(
     measures: Measures = None,
     max_concurrency: MaxConcurrency = 8,
     repeats: Repeats = 1,
+    no_report: NoReport = False,
     quiet: Quiet = False,
     worst: Worst = 5,
 ) -> None:
@@ -56,6 +66,7 @@ def demo(
         partial(create_demo_agent, model),
         DATASET_PATH,
         worst=worst,
+        has_report=not no_report,
         measures=names or (),
         output_dir=output,
         config=settings,

@@ -10,9 +10,11 @@ from rich.console import Console
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.answer_correctness import answer_correctness
+from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.demo import demo
 from graphrag_eval_lc.cli.draft_dataset import draft_dataset
 from graphrag_eval_lc.cli.judge_agreement import judge_agreement
+from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import run
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.validate import validate
@@ -25,8 +27,8 @@ EXIT_ERROR = 2
 app = typer.Typer(
     name="graphrag-eval-lc",
     help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
-    epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early), 2 wrong usage or input, "
-    "130 interrupted by Ctrl-C, 143 by SIGTERM.",
+    epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early, a mean below --fail-under, a "
+    "regression), 2 wrong usage or input, 130 interrupted by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -36,6 +38,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(run)
 app.command()(score)
+app.command()(report)
+app.command()(compare)
 app.command()(validate)
 app.command(name="draft-dataset")(draft_dataset)
 app.command(name="answer-correctness")(answer_correctness)

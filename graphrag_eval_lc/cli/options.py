@@ -117,6 +117,18 @@ Worst = Annotated[
     int,
     typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),
 ]
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="Do not write report.html into the folder.", rich_help_panel=FOLDER)
+]
+FailUnder = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-under",
+        help="Exit with 1 where the mean of a score is below this number, failed questions counted as 0, such as "
+        "steps_score=0.9; may be repeated.",
+        metavar="METRIC=MEAN",
+    ),
+]
 
 
 def measure_names(given: Iterable[str] | None) -> list[str] | None:

@@ -3,13 +3,15 @@
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
+from graphrag_eval_lc.cli.gates import tell_failed_gates
+from graphrag_eval_lc.cli.report_file import written_report
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics import parse_measure
@@ -26,6 +28,7 @@ EXIT_TERMINATED = 143
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 140
 _MOST_NAMED = 20
+_NO_GATES: Mapping[str, float] = {}
 
 
 def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
@@ -37,7 +40,16 @@ def measuring_config(config: Path | None, measures: Sequence[str] | None) -> Con
     return config if measures is None else with_measures(load_config(config), measures)
 
 
-def run_and_show(agent: Any, dataset: Path, *, worst: int, measures: Sequence[str] = (), **options: Any) -> None:
+def run_and_show(
+    agent: Any,
+    dataset: Path,
+    *,
+    worst: int,
+    measures: Sequence[str] = (),
+    requirements: Mapping[str, float] = _NO_GATES,
+    has_report: bool = True,
+    **options: Any,
+) -> None:
     """Run a benchmark and print what it gave; where it was interrupted, also how to go on.
 
     Args:
@@ -45,15 +57,24 @@ def run_and_show(agent: Any, dataset: Path, *, worst: int, measures: Sequence[st
         dataset: The dataset.
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
+        requirements: The gates: the least mean by metric.
+        has_report: Whether its report is written into its folder.
         **options: The options of ``run_benchmark``.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered or the run ended early; 130 or 143 where it was
-            interrupted.
+        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 130
+            or 143 where it was interrupted.
     """
     try:
         run = run_benchmark(agent, dataset, **options)
-        show_run(run, worst=worst, measures=measures, is_quiet=options.get("progress") == "off")
+        show_run(
+            run,
+            worst=worst,
+            measures=measures,
+            requirements=requirements,
+            has_report=has_report,
+            is_quiet=options.get("progress") == "off",
+        )
     except KeyboardInterrupt as signal:
         _print_error(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
         raise typer.Exit(EXIT_TERMINATED if signal.args == ("SIGTERM",) else EXIT_INTERRUPTED) from None
@@ -64,6 +85,8 @@ def show_run(
     *,
     worst: int,
     measures: Sequence[str] = (),
+    requirements: Mapping[str, float] = _NO_GATES,
+    has_report: bool = True,
     is_quiet: bool = False,
     is_scored_again: bool = False,
 ) -> None:
@@ -73,31 +96,42 @@ def show_run(
         run: The run.
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
+        requirements: The gates: the least mean by metric.
+        has_report: Whether its report is written into its folder.
         is_quiet: Whether nothing was shown of the run while it went on, so that its warnings come now.
         is_scored_again: Whether the run ended earlier and was only scored now, so that this command does not go on
             with it.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered or the run ended early; 130 or 143 where it was
-            interrupted.
+        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 130
+            or 143 where it was interrupted.
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
     shown = [parse_measure(name) for name in measures]
     print_summary(console, run.iter_results(), run.aggregates, worst=worst, measures=shown)
     if run.output_dir:
-        files = ", ".join((RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE))
-        console.print(f"\nWritten to {run.output_dir}: {files}", markup=False, highlight=False, soft_wrap=True)
+        _show_files(console, run.output_dir, has_report=has_report)
     if "generation" not in (run.judges or {}):
         console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
     for warning in run.warnings if is_quiet else ():
         _print_error(f"Warning: {warning}")
+    has_failed_gates = tell_failed_gates(run, requirements)
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]
     if not micro["number_of_success_samples"]:
         why = "the errors stand in the table above" if micro["number_of_error_samples"] else "the dataset has none"
         _print_error(f"Not one question was answered; {why}.")
+    if has_failed_gates or not micro["number_of_success_samples"]:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:
+    path, problem = written_report(folder) if has_report else (None, None)
+    files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
+    console.print(f"\nWritten to {folder}: {', '.join(files)}", markup=False, highlight=False, soft_wrap=True)
+    if problem is not None:
+        _print_error(problem)
 
 
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:

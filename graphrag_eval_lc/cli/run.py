@@ -12,6 +12,7 @@ from graphrag_eval_lc.cli.options import (
     ENDING,
     FOLDER,
     Config,
+    FailUnder,
     Href,
     Label,
     Limit,
@@ -21,6 +22,7 @@ from graphrag_eval_lc.cli.options import (
     MaxRetries,
     Measures,
     NoCache,
+    NoReport,
     Overwrite,
     QuestionIds,
     Quiet,
@@ -159,6 +161,7 @@ def run(
     ] = False,
     overwrite: Overwrite = False,
     no_cache: NoCache = False,
+    no_report: NoReport = False,
     label: Label = None,
     href: Href = None,
     tags: Tags = None,
@@ -166,15 +169,16 @@ def run(
         bool,
         typer.Option("--dry-run", help="Show what would be asked, and ask nothing.", rich_help_panel=DISPLAY),
     ] = False,
+    fail_under: FailUnder = None,
     quiet: Quiet = False,
     log_file: LogFile = None,
     worst: Worst = 5,
 ) -> None:
     """Put the questions of a dataset through an agent and score the responses.
 
-    Writes responses.jsonl (a line as each response ends), run.json, results.jsonl and aggregates.yaml, and prints
-    the scores by template. A question that fails becomes an error sample and does not end the run. The same command
-    goes on with a run that was interrupted; what is answered is not asked again.
+    Writes responses.jsonl (a line as each response ends), run.json, results.jsonl, aggregates.yaml and report.html,
+    and prints the scores by template. A question that fails becomes an error sample and does not end the run. The
+    same command goes on with a run that was interrupted; what is answered is not asked again.
 
     For example:
 
@@ -186,8 +190,10 @@ def run(
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
     from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show, show_plan
+    from graphrag_eval_lc.comparison import gate_requirements
     from graphrag_eval_lc.runner.planning import plan_benchmark
 
+    requirements = gate_requirements(fail_under or ())  # before an agent is asked
     names = measure_names(measures)
     options: dict[str, Any] = {
         "output_dir": output,
@@ -223,7 +229,15 @@ def run(
     if dry_run:
         show_plan(plan_benchmark(agent, dataset, **options))
     else:
-        run_and_show(agent, dataset, worst=worst, measures=names or (), **options)
+        run_and_show(
+            agent,
+            dataset,
+            worst=worst,
+            measures=names or (),
+            requirements=requirements,
+            has_report=not no_report,
+            **options,
+        )
 
 
 def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, Any]:

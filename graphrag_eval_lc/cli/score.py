@@ -1,11 +1,24 @@
 """The command ``score``: recorded responses against a dataset, or a run's folder once more, without an agent."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Href, Label, Measures, NoCache, Overwrite, Tags, Worst, measure_names
+from graphrag_eval_lc.cli.options import (
+    Config,
+    FailUnder,
+    Href,
+    Label,
+    Measures,
+    NoCache,
+    NoReport,
+    Overwrite,
+    Tags,
+    Worst,
+    measure_names,
+)
 from graphrag_eval_lc.errors import OptionError
 
 
@@ -40,13 +53,15 @@ def score(
         typer.Option("--max-cost", min=0, help="USD that the judges may cost; the rest is scored without them."),
     ] = None,
     no_cache: NoCache = False,
+    no_report: NoReport = False,
+    fail_under: FailUnder = None,
     worst: Worst = 5,
 ) -> None:
     """Score recorded responses; no agent is asked.
 
-    Writes run.json, responses.jsonl, results.jsonl and aggregates.yaml, and prints the scores by template. With the
-    folder of a run its responses are scored again, such as after a reference was mended: results, aggregates and
-    totals are replaced, all else stays.
+    Writes run.json, responses.jsonl, results.jsonl, aggregates.yaml and report.html, and prints the scores by
+    template. With the folder of a run its responses are scored again, such as after a reference was mended: results,
+    aggregates, totals and the report are replaced, all else stays.
 
     For example:
 
@@ -58,9 +73,19 @@ def score(
     """
     # Imported here so that --help does not wait for what only a run needs.
     from graphrag_eval_lc.cli.outcome import measuring_config, show_run
+    from graphrag_eval_lc.comparison import gate_requirements
     from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
     names = measure_names(measures)
+    show = partial(
+        show_run,
+        worst=worst,
+        measures=names or (),
+        requirements=gate_requirements(fail_under or ()),
+        has_report=not no_report,
+        is_quiet=True,
+        is_scored_again=True,
+    )
     if responses is None:
         if output is not None or not dataset.is_dir():
             raise OptionError(
@@ -78,7 +103,7 @@ def score(
             max_cost=max_cost,
             judge_cache=not no_cache,
         )
-        show_run(again, worst=worst, measures=names or (), is_quiet=True, is_scored_again=True)
+        show(again)
         return
     if output is None:
         raise OptionError("there is no folder to write to", mend="Add --output DIR.")
@@ -95,7 +120,7 @@ def score(
         max_cost=max_cost,
         judge_cache=not no_cache,
     )
-    show_run(scored, worst=worst, measures=names or (), is_quiet=True, is_scored_again=True)
+    show(scored)
 
 
 def _refuse_given(where: str, **options: object) -> None:

@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS, is_error
+from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS, is_error, reason_of
+from graphrag_eval_lc.aggregation.reasons import shortened
 from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
@@ -216,7 +217,7 @@ def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeat
     for result in shown:
         repeat = f", repeat {result.get('repeat', 1)}" if has_repeats else ""
         name = escape(f"{result['question_id']}{repeat}")
-        question = f"[bold]{name}[/]\n{escape(_shortened(result['question_text']))}"
+        question = f"[bold]{name}[/]\n{escape(shortened(result['question_text'], _SHOWN_TEXT))}"
         table.add_row(question, _score(result), escape(reason_of(result)))
     return table
 
@@ -244,25 +245,3 @@ def _score(result: Mapping[str, Any]) -> str:
     if is_error(result):
         return "error"
     return format(result["steps_score"], ".2f")
-
-
-def reason_of(result: Mapping[str, Any]) -> str:
-    """Say in one line why a question did not score in full.
-
-    That is its error, else the diagnosis of the first reference step of the last groups that nothing fulfils.
-    """
-    if is_error(result):
-        return _shortened(str(result.get("error") or "failed without a message"), 3 * _SHOWN_TEXT)
-    for group, diagnoses in reversed(list(enumerate(result.get("steps_diagnosis", ())))):
-        for index, diagnosis in enumerate(diagnoses):
-            if diagnosis["matched"] and diagnosis["score"] == 1.0:
-                continue
-            name = result["reference_steps"][group][index]["name"]
-            nearest = f" (nearest: {diagnosis['nearest']})" if "nearest" in diagnosis else ""
-            return _shortened(f"{name}{nearest}: {diagnosis['reason']}", 3 * _SHOWN_TEXT)
-    return ""
-
-
-def _shortened(text: str, length: int = _SHOWN_TEXT) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[:length]}…"

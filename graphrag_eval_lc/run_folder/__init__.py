@@ -4,10 +4,12 @@ from graphrag_eval_lc.run_folder.atomic import write_yaml
 from graphrag_eval_lc.run_folder.folder import (
     AGGREGATES_FILE,
     FORMAT_VERSION,
+    REPORT_FILE,
     RESPONSES_FILE,
     RESULTS_FILE,
     RUN_FILE,
     RunFolder,
+    read_run,
 )
 from graphrag_eval_lc.run_folder.folder_lock import FolderLock
 from graphrag_eval_lc.run_folder.journal import Journal, Summary
@@ -18,6 +20,7 @@ from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
 __all__ = [
     "AGGREGATES_FILE",
     "FORMAT_VERSION",
+    "REPORT_FILE",
     "RESPONSES_FILE",
     "RESULTS_FILE",
     "RUN_FILE",
@@ -30,6 +33,7 @@ __all__ = [
     "iter_responses",
     "iter_results",
     "json_text",
+    "read_run",
     "write_yaml",
     "yaml_text",
 ]

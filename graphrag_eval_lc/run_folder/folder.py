@@ -24,6 +24,7 @@ RUN_FILE = "run.json"
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
+REPORT_FILE = "report.html"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
 
 # run.json goes last, so that no moment leaves responses of which nothing says what they answer.
@@ -62,17 +63,10 @@ class RunFolder:
             RunFolderError: It cannot be read, comes from a newer version of this package, or is missing although
                 other files of a run are there.
         """
-        path = self.path / RUN_FILE
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except FileNotFoundError:
+        run = read_run(self.path)
+        if run is None:
             self._refuse_files_without_run()
-            return None
-        except OSError as problem:
-            raise cannot_read(path, problem) from problem
-        except UnicodeDecodeError as problem:
-            raise _broken(path) from problem
-        return _checked_run(path, text)
+        return run
 
     def refuse_earlier(self) -> None:
         """Refuse a folder that holds a run.
@@ -92,8 +86,9 @@ class RunFolder:
             RunFolderError: One cannot be removed.
         """
         results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
-        files = [collecting_file(results), torn_file(responses), *(unfinished(self.path / name) for name in _FILES)]
-        for path in (*files, *(self.path / name for name in _FILES)):
+        names = (*_FILES, REPORT_FILE)
+        files = [collecting_file(results), torn_file(responses), *(unfinished(self.path / name) for name in names)]
+        for path in (*files, *(self.path / name for name in names)):
             try:
                 path.unlink(missing_ok=True)
             except OSError as problem:
@@ -143,6 +138,24 @@ class RunFolder:
                     path=self.path,
                     mend=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
                 )
+
+
+def read_run(folder: Path) -> dict[str, Any] | None:
+    """Give the run.json of a run's folder; None where there is none.
+
+    Raises:
+        RunFolderError: It cannot be read, or comes from a newer version of this package.
+    """
+    path = folder / RUN_FILE
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise cannot_read(path, problem) from problem
+    except UnicodeDecodeError as problem:
+        raise _broken(path) from problem
+    return _checked_run(path, text)
 
 
 def _checked_run(path: Path, text: str) -> dict[str, Any]:

@@ -2,12 +2,29 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.comparison.run_source import run_results
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.file_problems import cannot_write
+from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_table, steps_table
+from graphrag_eval_lc.frames.html import table_html
+from graphrag_eval_lc.frames.measures import is_spent
+from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+RunKind = Literal["questions", "steps", "aggregates"]
+_KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
+
+_COUNTS = {"answered": "number_of_success_samples", "failed": "number_of_error_samples"}
+_SPENT = {"total_tokens": "tokens", "cost": "cost in USD"}
 
 
 class BenchmarkRun:
@@ -64,9 +81,9 @@ class BenchmarkRun:
         return f"<BenchmarkRun {', '.join(part for part in parts if part)}>"
 
     @cached_property
-    def results(self) -> list[Result]:
+    def results(self) -> Results:
         """The scored samples, by question in the dataset's order, then by repeat."""
-        return list(self.iter_results())
+        return Results(self.iter_results())
 
     @cached_property
     def responses(self) -> list[Response]:
@@ -109,6 +126,100 @@ class BenchmarkRun:
         return next((each for each in self.responses if _key(each) == (question_id, repeat)), None) or self._missing(
             "response", question_id, repeat
         )
+
+    def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
+        """Give a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
+
+        See ``frames.questions_table``, ``frames.steps_table`` and ``frames.aggregates_table`` for the columns. The
+        results are read one at a time.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+            OptionError: There is no such kind.
+            RunFolderError: The file of results cannot be read.
+        """
+        return self._table(kind).to_pandas()
+
+    def to_csv(self, directory: str | PathLike[str]) -> list[Path]:
+        """Write the three tables of ``to_pandas`` to questions.csv, steps.csv and aggregates.csv.
+
+        Args:
+            directory: The folder; it is made where it is missing, and files of these names are replaced.
+
+        Returns:
+            The files.
+
+        Raises:
+            RunFolderError: The file of results cannot be read, or a file cannot be written.
+        """
+        folder = Path(directory)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise cannot_write(folder, problem) from problem
+        return [self._table(kind).to_csv(folder / f"{kind}.csv") for kind in _KINDS]
+
+    def plot_scores(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+        """Draw how the values of a metric are distributed, by template; failed samples stand apart.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No sample has the metric.
+            RunFolderError: The file of results cannot be read.
+        """
+        return plot_scores(self._table("questions").rows, metric, ax=ax)
+
+    def plot_templates(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+        """Draw a metric's mean for each template with its 95 % interval.
+
+        Repeats of a question count as their mean, and failed samples have a score of 0.
+
+        Raises:
+            MissingExtraError: matplotlib or scipy is not installed.
+            OptionError: No sample has the metric.
+            RunFolderError: The file of results cannot be read.
+        """
+        numbers = run_results(self).numbers([metric])
+        values: dict[str, list[float]] = {}
+        for question in numbers.questions.values() if metric in numbers.measured() else ():
+            value = question.spent(metric) if numbers.is_spent(metric) else question.score(metric)
+            if value is not None:
+                values.setdefault(question.template_id, []).append(value)
+        return plot_templates(values, metric, ax=ax)
+
+    def plot_time(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw how many seconds samples took, by template.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No time was measured.
+            RunFolderError: The file of results cannot be read.
+        """
+        return plot_times(self._table("questions").rows, ax=ax)
+
+    def _repr_html_(self) -> str:
+        micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
+        rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
+        rows += [
+            (f"mean {metric}", f"{figure['mean']:.3f}")
+            for metric, figure in micro.items()
+            if isinstance(figure, Mapping) and "mean" in figure and not is_spent(metric)
+        ]
+        rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
+        if self.stopped:
+            rows.append(("stopped", str(self.stopped["message"])))
+        if self.output_dir:
+            rows.append(("folder", str(self.output_dir)))
+        return table_html("Benchmark run", rows)
+
+    def _table(self, kind: RunKind) -> Table:
+        if kind == "questions":
+            return questions_table(self.iter_results())
+        if kind == "steps":
+            return steps_table(self.iter_results())
+        if kind == "aggregates":
+            return aggregates_table(self.aggregates)
+        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend=f"Give {', '.join(_KINDS)}.")
 
     def _missing(self, what: str, question_id: str, repeat: int) -> Any:
         raise RunFolderError(

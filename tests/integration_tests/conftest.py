@@ -1,6 +1,6 @@
 """Runs as processes of their own, which can be killed: their command line, what they asked and what they wrote.
 
-Beside them, the environment with ragas.
+Beside them, the environment with ragas, and a browser.
 """
 
 import json
@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import ragas_environment
 import yaml
+from browsing import started_browser
+from playwright.sync_api import Browser
 
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0
@@ -201,3 +203,9 @@ def run_on_disk(tmp_path: Path) -> Iterator[Callable[..., RunOnDisk]]:
 @pytest.fixture(scope="session")
 def ragas_python() -> Path:
     return ragas_environment.ragas_python()
+
+
+@pytest.fixture(scope="module")  # no longer, as asyncio sees a running loop meanwhile
+def browser() -> Iterator[Browser]:
+    with started_browser() as browser:
+        yield browser

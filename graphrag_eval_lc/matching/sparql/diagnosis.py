@@ -13,7 +13,7 @@ from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, rows_of, without_partner
 from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
 
-SHOWN_ROWS: Final = 5
+SHOWN_ROWS: Final = 20
 """So many of the rows that differ are given."""
 
 ShownRow: TypeAlias = tuple[str | None, ...]

@@ -230,7 +230,7 @@ async def test_a_cancelled_run_closes_what_is_open(make_agent, ai, handler, sear
     calls = ("search", {"query": "a"}, "call_1"), ("sleep", {}, "call_2")
     agent = make_agent([ai("", *calls)], [search, sleep])
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
+        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 1)
     response = handler.response("q1")
     assert (response["status"], response["error"]) == ("error", "CancelledError")
     assert ids_and_status(response) == [("call_1", "success"), ("call_2", "error")]
@@ -241,7 +241,7 @@ async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> No
     model = chat_model(script=[ai("done")], delay=30)
     agent = create_agent(model, [])
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 0.1)
+        await asyncio.wait_for(agent.ainvoke(HI, config={"callbacks": [handler]}), 1)
     response = handler.response("q1")
     assert "CancelledError" in response["llm_calls"][0]["error"]
     assert "input_tokens" not in response

@@ -5,7 +5,7 @@ from rich.console import Console
 
 from graphrag_eval_lc import compute_aggregates, run_evaluation
 from graphrag_eval_lc.metrics import parse_measure
-from graphrag_eval_lc.report.tables import print_summary, reason_of
+from graphrag_eval_lc.report.tables import print_summary
 
 
 def question(number: int) -> dict[str, Any]:
@@ -69,10 +69,6 @@ def test_number_of_worst_questions_is_the_callers() -> None:
 
 def test_markup_in_texts_is_shown_as_text() -> None:
     assert "[bold]1[/bold]" in printed()
-
-
-def test_reason_of_a_question_in_full_is_empty() -> None:
-    assert reason_of(run_evaluation(DATASET, RESPONSES)[0]) == ""
 
 
 def test_repeats_have_a_line_with_their_chances_and_the_standard_error() -> None:

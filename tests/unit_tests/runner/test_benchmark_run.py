@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from graphrag_eval_lc import run_benchmark
-from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 
 DATASET: list[Any] = [
@@ -79,3 +81,60 @@ def test_folder_that_went_is_told(tmp_path: Path) -> None:
 def test_run_without_files_has_none() -> None:
     run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
     assert (run.results, run.responses, run.output_dir) == ([], [], None)
+
+
+def test_results_show_themselves(run: BenchmarkRun) -> None:
+    assert isinstance(run.results, Results)
+
+
+def test_frames_are_of_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
+    assert run.to_pandas()[["question_id", "repeat"]].values.tolist() == [["q0", 1], ["q0", 2], ["q1", 1], ["q1", 2]]
+    assert run.to_pandas("steps").empty
+    assert set(run.to_pandas("aggregates")["scope"]) == {"template", "micro", "macro", "totals", "repeats"}
+    with pytest.raises(OptionError, match=r"no frame of kind 'answers'\. Give questions, steps, aggregates"):
+        run.to_pandas("answers")  # type: ignore[arg-type]
+
+
+def test_files_are_the_frames(run: BenchmarkRun, tmp_path: Path) -> None:
+    files = run.to_csv(tmp_path / "some" / "tables")
+    assert [file.name for file in files] == ["questions.csv", "steps.csv", "aggregates.csv"]
+    assert [len(file.read_text(encoding="utf-8").splitlines()) - 1 for file in files[:2]] == [4, 0]
+    assert "micro,,steps_score,mean,0.0" in files[2].read_text(encoding="utf-8")
+
+
+def test_folder_for_files_that_cannot_be_made_is_told(run: BenchmarkRun, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        run.to_csv(tmp_path / "file" / "tables")
+
+
+def test_notebook_shows_a_small_table_of_texts(run: BenchmarkRun) -> None:
+    run.stopped = {"message": "<script>"}
+    html = run._repr_html_()
+    assert all(f'<td style="text-align: left">{text}</td>' in html for text in ("2", "0.000", "&lt;script&gt;"))
+    assert str(run.output_dir or "") in html
+
+
+def test_run_with_aggregates_only_can_be_shown() -> None:
+    run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
+    assert "answered" in run._repr_html_()
+    with pytest.raises(OptionError, match="no question has the metric steps_score"):
+        run.plot_templates(ax=Figure().subplots())
+
+
+def test_plots_are_drawn_into_given_axes(run: BenchmarkRun) -> None:
+    for plot in (run.plot_scores, run.plot_templates, run.plot_time):
+        ax = Figure().subplots()
+        assert plot(ax=ax) is ax
+
+
+def test_means_of_templates_count_each_question_once_and_failed_ones_as_0() -> None:
+    scores = {("q0", 1): 1.0, ("q0", 2): 0.0, ("q1", 1): 1.0}
+    results: list[Any] = [
+        {"template_id": "t", "question_id": question, "repeat": repeat, "status": "success", "steps_score": score}
+        for (question, repeat), score in scores.items()
+    ]
+    results[2]["error"] = "lost"
+    ax = BenchmarkRun({}, results=results).plot_templates(ax=Figure().subplots())
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["t · 2"]
+    assert list(ax.get_lines()[-1].get_xdata()) == [0.25, 0.25]  # type: ignore[arg-type]

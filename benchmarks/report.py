@@ -1,0 +1,145 @@
+"""How large the report of a run is, how long it takes to write, and how long a browser takes to open it.
+
+Run it as ``python benchmarks/report.py``. Runs of 1,000 and 5,000 questions are made from the demo's questions and
+responses, each taken many times under new ids. A report is written in a process of its own; the memory is the peak over
+what the process had when the package was loaded. Opening it is measured in a headless Chromium (``chromium`` on the
+PATH), from the navigation until the list of questions is there and the window is painted, and so is opening one
+question: medians. Without a Chromium only size and writing are measured. ``--quick`` takes a tenth of the questions.
+The exit code is 1 where a goal is not met.
+"""
+
+import argparse
+import multiprocessing
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playwright.sync_api import sync_playwright
+
+from graphrag_eval_lc import load_dataset, run_benchmark, score_responses, write_report
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.agent import create_demo_agent
+
+QUESTIONS = (1_000, 5_000)
+REPEATS = 5
+OPENING_GOAL_SEC = 2.0  # for 1,000 questions
+MEMORY_GOAL_MB = 500.0
+
+ROW_OF_TABLE = "{:>9}  {:>10}  {:>9}  {:>7}  {:>7}  {:>6}  {:>10}"
+
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+
+
+class Written(NamedTuple):
+    """What writing a report took: its file, seconds and MB."""
+
+    path: Path
+    seconds: float
+    memory_mb: float
+
+
+class Opened(NamedTuple):
+    """Seconds until the list of questions was there, and until one of them was open."""
+
+    page_sec: float
+    question_sec: float
+
+
+def many_questions(templates: list[Any], responses: list[Any], number: int) -> tuple[list[Any], list[Any]]:
+    """Give the demo's dataset and responses, each question several times, up to a number of questions."""
+    known = {response["question_id"]: response for response in responses}
+    copies = -(-number // len(known))
+    left = number
+    dataset: list[Any] = []
+    answered: list[Any] = []
+    for template in templates:
+        questions = [
+            {**question, "id": f"{question['id']}_{copy:04}"}
+            for copy in range(copies)
+            for question in template["questions"]
+        ][:left]
+        left -= len(questions)
+        dataset.append({**template, "questions": questions})
+        answered += [{**known[question["id"][:-5]], "question_id": question["id"]} for question in questions]
+    return dataset, answered
+
+
+def written(folder: Path) -> Written:
+    """Write the report of a run's folder."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    path = write_report(folder)
+    seconds = time.perf_counter() - started
+    return Written(path, seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+
+
+def opened(browser: Any, path: Path) -> Opened:
+    """Open a report in a new window, then its first question."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    started = time.perf_counter()
+    page.goto(path.as_uri(), wait_until="commit")
+    row = page.locator("table.list .question-button").first
+    row.wait_for()
+    page.evaluate(PAINTED)
+    page_sec = time.perf_counter() - started
+    started = time.perf_counter()
+    row.click()
+    page.locator(".detail h3").first.wait_for()
+    page.evaluate(PAINTED)
+    question_sec = time.perf_counter() - started
+    context.close()
+    return Opened(page_sec, question_sec)
+
+
+def measure(browser: Any, folder: Path, number: int, templates: list[Any], responses: list[Any]) -> list[str]:
+    """Print a row of the table; give the goals that are not met."""
+    dataset, answered = many_questions(templates, responses, number)
+    score_responses(dataset, answered, output_dir=folder)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        report = pool.submit(written, folder).result()
+    results_mb = (folder / "results.jsonl").stat().st_size / 1e6
+    cells = [f"{number:,}", f"{results_mb:.1f}", f"{report.path.stat().st_size / 1e6:.1f}"]
+    cells += [f"{report.seconds:.1f}", f"{report.memory_mb:.0f}"]
+    missed = []
+    if report.memory_mb > MEMORY_GOAL_MB:
+        missed.append(f"{number:,} questions: {report.memory_mb:.0f} MB, not {MEMORY_GOAL_MB:.0f}")
+    if browser is not None:
+        times = [opened(browser, report.path) for _ in range(REPEATS)]
+        page_sec = statistics.median(each.page_sec for each in times)
+        cells += [f"{page_sec:.2f}", f"{statistics.median(each.question_sec for each in times):.2f}"]
+        if number <= min(QUESTIONS) and page_sec > OPENING_GOAL_SEC:
+            missed.append(f"{number:,} questions open in {page_sec:.2f} s, not {OPENING_GOAL_SEC:.2f} s")
+    print(ROW_OF_TABLE.format(*cells, *["-"] * (7 - len(cells))), flush=True)
+    return missed
+
+
+def main() -> int:
+    """Measure all sizes; give the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the questions")
+    divisor = 10 if parser.parse_args().quick else 1
+    templates = load_dataset(DATASET_PATH)
+    responses = run_benchmark(create_demo_agent, templates, progress="off").responses
+    chromium = shutil.which("chromium")
+    missed = []
+    print(ROW_OF_TABLE.format("questions", "results MB", "report MB", "write s", "peak MB", "open s", "question s"))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium) if chromium else None
+        for number in QUESTIONS:
+            missed += measure(browser, Path(folder) / str(number), number // divisor, templates, responses)
+        if browser is not None:
+            browser.close()
+    for goal in missed:
+        print(f"Goal not met: {goal}")
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

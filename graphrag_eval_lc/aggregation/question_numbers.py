@@ -1,0 +1,132 @@
+"""Each question's numbers, with the scores of failed questions counted as 0, as gates and comparisons take them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
+from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
+from graphrag_eval_lc.config import EvaluationConfig
+
+# Those that compare with the reference answer.
+_CORRECTNESS = frozenset({"answer_recall", "answer_precision", "answer_f1"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What can be said of the metrics that a failed sample would have had."""
+
+    has_reference_steps: bool
+    has_reference_answer: bool
+    has_retrieval: bool
+
+    def would_have(self, metric: str) -> bool:
+        if metric == "steps_score":
+            return self.has_reference_steps
+        if metric in _CORRECTNESS:
+            return self.has_reference_answer
+        return self.has_retrieval if metric.startswith("retrieval_") else True
+
+
+@dataclass(slots=True)
+class QuestionNumbers:
+    """The numbers of the samples of one question.
+
+    Attributes:
+        question_id: The question.
+        template_id: Its template.
+        samples: How many samples it has.
+        errors: How many of them failed.
+        sums: By metric the sum and the number of its values.
+        failures: The failed samples.
+    """
+
+    question_id: str
+    template_id: str
+    samples: int = 0
+    errors: int = 0
+    sums: dict[str, tuple[float, int]] = field(default_factory=dict)
+    failures: list[_Failure] = field(default_factory=list)
+
+    def score(self, metric: str, *, has_twin: bool = False) -> float | None:
+        """Give the mean of a score over the question's samples, failed ones counted as 0; None where it has none.
+
+        Args:
+            metric: The score.
+            has_twin: Whether the same question is known to have this score elsewhere, so that a failed sample
+                would have had it too.
+        """
+        total, count = self.sums.get(metric, (0.0, 0))
+        # The questions of which some samples are measured are those that have this score.
+        has_score = count > 0 or has_twin
+        count += sum(1 for failure in self.failures if has_score or failure.would_have(metric))
+        return total / count if count else None
+
+    def spent(self, metric: str) -> float | None:
+        """Give the mean of what the samples spent, failed ones as it was measured; None where it is not known."""
+        total, count = self.sums.get(metric, (0.0, 0))
+        return total / count if count else None
+
+
+class RunNumbers:
+    """The numbers of a run's questions; the results come one at a time, and nothing else of them is kept.
+
+    Args:
+        config: The configuration of the run, for the names of its tools and custom evaluations.
+        metrics: More metrics, of which nothing else tells that they are some: keys of the results.
+
+    Attributes:
+        questions: The questions by their ids, in the order of the results.
+
+    Example:
+        >>> numbers = RunNumbers()
+        >>> numbers.add({"template_id": "t", "question_id": "q1", "steps_score": 1.0})
+        >>> numbers.add({"template_id": "t", "question_id": "q2", "steps_score": 0.5, "error": "away"})
+        >>> [question.score("steps_score") for question in numbers.questions.values()]
+        [1.0, 0.0]
+    """
+
+    def __init__(self, config: EvaluationConfig | None = None, metrics: Iterable[str] = ()) -> None:
+        known = metrics_of(config or EvaluationConfig())
+        more = [metric for metric in metrics if metric not in known.of_samples]
+        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
+        self._measured: dict[str, None] = {}
+        self.questions: dict[str, QuestionNumbers] = {}
+
+    def add(self, result: Sample) -> None:
+        """Take up a result, which has ``question_id`` and ``template_id``."""
+        identifier = str(result["question_id"])
+        question = self.questions.get(identifier)
+        if question is None:
+            question = self.questions[identifier] = QuestionNumbers(identifier, str(result.get("template_id")))
+        question.samples += 1
+        if is_error(result):
+            question.errors += 1
+            question.failures.append(self._failure(result))
+        for metric, values in self._values(result).items():
+            self._measured[metric] = None
+            if not is_error(result) or self.is_spent(metric):
+                total, count = question.sums.get(metric, (0.0, 0))
+                question.sums[metric] = (total + sum(values) / len(values), count + 1)
+
+    def measured(self) -> Sequence[str]:
+        """Give the metrics that some sample has, the first seen first."""
+        return list(self._measured)
+
+    def is_spent(self, metric: str) -> bool:
+        """Tell whether a metric says what was spent, so that less of it is better."""
+        return metric in self._metrics.spent or metric.endswith("_cost")
+
+    def _values(self, result: Sample) -> Mapping[str, list[float]]:
+        values: dict[str, list[float]] = {}
+        for metric, value in self._metrics.sample_numbers(result):
+            values.setdefault(metric, []).append(value)
+        return values | self._metrics.step_scores(result)
+
+    def _failure(self, result: Sample) -> _Failure:
+        groups = result.get("reference_steps") or ()
+        steps = [*(step for group in groups for step in group), *steps_of(result)]
+        return _Failure(
+            has_reference_steps=bool(groups) or number(result.get("steps_score")) is not None,
+            has_reference_answer=result.get("reference_answer") is not None,
+            has_retrieval=any(step.get("name") in self._metrics.retrieval_names for step in steps),
+        )

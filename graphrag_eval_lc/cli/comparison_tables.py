@@ -1,0 +1,127 @@
+"""How runs compare, as the tables that a terminal shows."""
+
+import sys
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from graphrag_eval_lc.aggregation.reasons import shortened
+from graphrag_eval_lc.comparison import Comparison, MetricComparison, PairComparison, QuestionSide
+from graphrag_eval_lc.comparison.metric_comparison import interval_text
+from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+
+# Where the output is no terminal, rich would wrap the tables at 80 columns.
+_PLAIN_WIDTH = 140
+_SHOWN_TEXT = 90
+_SHOWN_REASON = 160
+
+
+def print_comparison(comparison: Comparison, *, show: int) -> None:
+    """Print the runs, the metrics of each pair, and questions that turned.
+
+    Args:
+        comparison: The comparison.
+        show: How many of the questions that turned are shown for each pair.
+    """
+    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    for run in comparison.runs:
+        questions = "1 question" if run.number_of_questions == 1 else f"{run.number_of_questions:,} questions"
+        path = f", {run.path}" if run.path else ""
+        console.print(f"{run.letter}  {run.label}: {questions}{path}", markup=False, highlight=False)
+    for pair in comparison.pairs:
+        console.print()
+        console.print(_metrics_table(pair))
+        console.print(_errors_line(pair), highlight=False)
+        if pair.turned and show and comparison.metric:
+            console.print()
+            console.print(_turned_table(pair, comparison.metric, show))
+    console.print()
+    for pair in comparison.pairs:
+        metric = pair.metric(comparison.metric) if comparison.metric else None
+        if metric is not None:
+            console.print(metric.sentence, markup=False, highlight=False, style="bold")
+
+
+def _metrics_table(pair: PairComparison) -> Table:
+    letter = pair.run.letter
+    table = Table(
+        title=f"{letter} beside A ({pair.number_of_questions:,} common questions, {pair.number_of_templates:,} "
+        f"{'template' if pair.number_of_templates == 1 else 'templates'})",
+        title_justify="left",
+        title_style="bold",
+        show_edge=False,
+    )
+    table.add_column("Metric", overflow="fold", max_width=36)
+    for heading in ("A", letter, f"{letter} − A", "95 % interval", "p", "p (Holm)", "d_z"):
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_column("Won/tied/lost", justify="right", overflow="fold")
+    table.add_column("Verdict", overflow="fold", ratio=1)
+    table.add_column("Needed", justify="right", overflow="fold")
+    was_spent = False
+    for metric in pair.metrics:
+        if metric.is_spent and not was_spent:
+            table.add_section()
+        was_spent = metric.is_spent
+        table.add_row(*_cells(metric))
+    table.caption = (
+        "means over questions; intervals by a bootstrap, p-values by a permutation test, both clustered by template\n"
+        "no evidence: of a difference; needed: how many questions would show one of this size; +: more templates would"
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _cells(metric: MetricComparison) -> tuple[str, ...]:
+    left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
+    return (
+        escape(metric.metric) + left_out,
+        value_text(metric.mean_a, metric.unit),
+        value_text(metric.mean_b, metric.unit),
+        change_text(metric.difference, metric.unit),
+        interval_text(metric),
+        p_text(metric.p_value),
+        p_text(metric.adjusted_p_value),
+        "–" if metric.effect_size is None else format(metric.effect_size, "+.2f").replace("-", "−"),
+        f"{metric.wins}/{metric.ties}/{metric.losses}",
+        metric.verdict if metric.wins or metric.losses else "the same",
+        _needed(metric),
+    )
+
+
+def _needed(metric: MetricComparison) -> str:
+    needed = metric.questions_needed
+    if metric.verdict != "no evidence" or needed is None:
+        return ""
+    return "+" if needed <= metric.number_of_questions else f"{needed:,}"
+
+
+def _errors_line(pair: PairComparison) -> str:
+    counts = f"{pair.errors_a:,} in A, {pair.errors_b:,} in {pair.run.letter}"
+    return f"Failed samples, of which scores count as 0: {counts}."
+
+
+def _turned_table(pair: PairComparison, metric: str, show: int) -> Table:
+    turned = pair.turned[:show]
+    table = Table(
+        title=f"Questions that turned in {escape(metric)} ({len(turned):,} of {len(pair.turned):,})",
+        title_justify="left",
+        title_style="bold",
+        show_edge=False,
+        show_lines=True,
+    )
+    table.add_column("Question", overflow="fold", ratio=2)
+    table.add_column("", no_wrap=True)
+    for letter in ("A", pair.run.letter):
+        table.add_column(letter, overflow="fold", ratio=2)
+    for question in turned:
+        text = escape(shortened(question.question_text, _SHOWN_TEXT))
+        name = f"[bold]{escape(question.question_id)}[/]"
+        sides = ((question.score_a, question.a), (question.score_b, question.b))
+        table.add_row(f"{name}\n{text}", question.direction, *(_side(score, side) for score, side in sides))
+    return table
+
+
+def _side(score: float, side: QuestionSide) -> str:
+    reason = escape(shortened(side.reason, _SHOWN_REASON))
+    return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"

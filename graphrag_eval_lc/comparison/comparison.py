@@ -1,0 +1,263 @@
+"""What came out of a comparison: a baseline, the runs that are compared with it, and where they differ."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphrag_eval_lc.comparison.metric_comparison import MetricComparison, difference_of, interval_text, verdict_text
+from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.comparison.turned import TurnedQuestion
+from graphrag_eval_lc.frames import Table
+from graphrag_eval_lc.frames.plots import plot_differences, plot_questions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Kind = Literal["metrics", "questions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One of the runs.
+
+    Attributes:
+        letter: What it is called in the comparison: A is the baseline.
+        label: The name that it was given, else that of its folder, else its letter.
+        path: Its folder; None where the results were given.
+        number_of_questions: How many questions it has.
+        number_of_samples: How many results, which is more with repeats.
+        number_of_errors: How many of these failed.
+    """
+
+    letter: str
+    label: str
+    path: str | None
+    number_of_questions: int
+    number_of_samples: int
+    number_of_errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedQuestion:
+    """One question of both runs.
+
+    Attributes:
+        question_id: Its id.
+        template_id: Its template, as A has it.
+        values: By metric the value in A and in the other run, each the mean over its repeats.
+    """
+
+    question_id: str
+    template_id: str
+    values: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairComparison:
+    """A run beside the baseline A.
+
+    Attributes:
+        run: The run that is compared with A.
+        number_of_questions: How many questions both have; no others are compared.
+        number_of_templates: How many templates these have.
+        errors_a: How many samples of these questions failed in A.
+        errors_b: How many in the other run. A failed sample's scores count as 0.
+        left_out_a: How many questions only A has.
+        left_out_b: How many only the other run has.
+        metrics: The metrics that both runs have, scores before what was spent.
+        turned: The questions of which the comparison's ``metric`` changed: those that are wrong now first, then
+            those that are right now, then the others, the largest change first.
+        questions: The values of each common question.
+    """
+
+    run: RunSummary
+    number_of_questions: int
+    number_of_templates: int
+    errors_a: int
+    errors_b: int
+    left_out_a: int
+    left_out_b: int
+    metrics: tuple[MetricComparison, ...]
+    turned: tuple[TurnedQuestion, ...]
+    questions: tuple[ComparedQuestion, ...]
+
+    def metric(self, name: str) -> MetricComparison | None:
+        """Give the comparison in one metric; None where it was not compared."""
+        return next((metric for metric in self.metrics if metric.metric == name), None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison:
+    """Runs beside each other.
+
+    Attributes:
+        baseline: The first run, A.
+        pairs: Each other run beside it.
+        metric: The metric that says which questions turned, and whether there is a regression; None where the runs
+            have no score in common.
+        warnings: What is to be known of the comparison.
+    """
+
+    baseline: RunSummary
+    pairs: tuple[PairComparison, ...]
+    metric: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[RunSummary, ...]:
+        """All runs, the baseline first."""
+        return (self.baseline, *(pair.run for pair in self.pairs))
+
+    def regressions(self) -> list[MetricComparison]:
+        """Give the comparisons in ``metric`` in which a run is worse than the baseline, adjusted p below 0.05."""
+        compared = (pair.metric(self.metric) for pair in self.pairs if self.metric is not None)
+        return [metric for metric in compared if metric is not None and metric.verdict == "worse"]
+
+    def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
+        """Give the comparison as rows.
+
+        Args:
+            kind: ``metrics``: one for each run and metric. ``questions``: one for each run, question and metric.
+        """
+        return list(self._question_rows() if kind == "questions" else self._metric_rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the comparison as plain dicts, lists and values, as JSON has them."""
+        return asdict(self)
+
+    def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
+        """Give the rows as a tidy frame.
+
+        Args:
+            kind: As for ``rows``.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return Table.of(self.rows(kind)).to_pandas()
+
+    def to_csv(self, path: str | PathLike[str], kind: Kind = "metrics") -> Path:
+        """Write the rows as comma-separated values.
+
+        Args:
+            path: The file; one that is there is replaced.
+            kind: As for ``rows``.
+
+        Raises:
+            RunFolderError: The file cannot be written.
+        """
+        return Table.of(self.rows(kind)).to_csv(path)
+
+    def plot_differences(self, *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
+        """Draw the difference of each metric with its interval.
+
+        Args:
+            spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
+            ax: Where to draw; new axes by default.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: There is nothing to draw.
+        """
+        return plot_differences(self.rows(), spent=spent, ax=ax)
+
+    def plot_questions(self, metric: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw each question's difference from the baseline.
+
+        Args:
+            metric: The metric that is drawn; ``Comparison.metric`` by default.
+            ax: Where to draw; new axes by default.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No question has the metric in both runs.
+        """
+        return plot_questions(self.rows("questions"), str(metric or self.metric), ax=ax)
+
+    def __repr__(self) -> str:
+        others = ", ".join(f"{pair.run.label} ({pair.number_of_questions} questions)" for pair in self.pairs)
+        return f"<Comparison of {self.baseline.label} with {others}>"
+
+    def __str__(self) -> str:
+        lines = [f"{run.letter}: {run.label}" for run in self.runs]
+        for pair in self.pairs:
+            lines += [
+                metric.sentence for metric in pair.metrics if not metric.is_spent or metric.verdict != "no evidence"
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Give a small table, as a notebook shows it."""
+        parts = [
+            "<p>",
+            "<br>".join(escape(f"{run.letter}: {run.label}{_errors_text(run)}") for run in self.runs),
+            "</p>",
+        ]
+        headings = ("", "A", "other", "difference", "95 % interval", "p (Holm)", "wins / ties / losses", "")
+        parts += ["<table><thead><tr>", *(f"<th>{heading}</th>" for heading in headings), "</tr></thead><tbody>"]
+        for pair in self.pairs:
+            for metric in pair.metrics:
+                cells = (
+                    metric.metric,
+                    value_text(metric.mean_a, metric.unit),
+                    f"{pair.run.letter}: {value_text(metric.mean_b, metric.unit)}",
+                    change_text(metric.difference, metric.unit),
+                    interval_text(metric),
+                    p_text(metric.adjusted_p_value),
+                    f"{metric.wins} / {metric.ties} / {metric.losses}",
+                    verdict_text(metric, pair.run.letter),
+                )
+                parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in cells), "</tr>"]
+        parts += ["</tbody></table>", *(f"<p>{escape(warning)}</p>" for warning in self.warnings)]
+        return "".join(parts)
+
+    def _metric_rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            for metric in pair.metrics:
+                low, high = metric.interval or (None, None)
+                yield {
+                    "run": pair.run.letter,
+                    "label": pair.run.label,
+                    "metric": metric.metric,
+                    "unit": metric.unit,
+                    "is_spent": metric.is_spent,
+                    "number_of_questions": metric.number_of_questions,
+                    "left_out": metric.left_out,
+                    "mean_a": metric.mean_a,
+                    "mean_b": metric.mean_b,
+                    "difference": metric.difference,
+                    "low": low,
+                    "high": high,
+                    "p_value": metric.p_value,
+                    "adjusted_p_value": metric.adjusted_p_value,
+                    "effect_size": metric.effect_size,
+                    "wins": metric.wins,
+                    "ties": metric.ties,
+                    "losses": metric.losses,
+                    "verdict": metric.verdict,
+                    "questions_needed": metric.questions_needed,
+                }
+
+    def _question_rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            for question in pair.questions:
+                for metric, (a, b) in question.values.items():
+                    yield {
+                        "run": pair.run.letter,
+                        "question_id": question.question_id,
+                        "template_id": question.template_id,
+                        "metric": metric,
+                        "a": a,
+                        "b": b,
+                        "difference": difference_of((a, b)),
+                    }
+
+
+def _errors_text(run: RunSummary) -> str:
+    if not run.number_of_errors:
+        return ""
+    return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores count as 0)"

@@ -1,0 +1,130 @@
+"""Gates: the means that a run must reach."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.comparison.run_source import RunSource, run_results
+from graphrag_eval_lc.errors import OptionError
+
+# A mean of 0.9 is 0.9, whatever rounding makes of it.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether the mean of a score reaches what is required.
+
+    Attributes:
+        metric: The score.
+        required: The least mean.
+        mean: The mean over the questions, failed samples counted as 0; None where no question was measured.
+        number_of_questions: How many questions have it.
+        number_of_errors: How many of their samples failed.
+        left_out: How many questions do not have it.
+    """
+
+    metric: str
+    required: float
+    mean: float | None
+    number_of_questions: int
+    number_of_errors: int
+    left_out: int
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether the mean is at least what is required."""
+        return self.mean is not None and self.mean >= self.required - _ROUNDING
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return f"{self.metric} was not measured, and {self.required:g} is required"
+        errors = f", {self.number_of_errors:,} failed and counted as 0" if self.number_of_errors else ""
+        without = f", {self.left_out:,} without it" if self.left_out else ""
+        questions = "1 question" if self.number_of_questions == 1 else f"{self.number_of_questions:,} questions"
+        reached = "reaches" if self.has_passed else "falls short of"
+        mean = _mean_text(self.mean, self.required)
+        return f"{self.metric} {mean} {reached} {self.required:g} ({questions}{errors}{without})"
+
+
+def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
+    """Give what is required by metric, from texts such as ``steps_score=0.9``.
+
+    Raises:
+        OptionError: A text has another form, or names a metric twice or one of what is spent.
+
+    Example:
+        >>> gate_requirements(["steps_score=0.9", "answer_f1=0.8"])
+        {'steps_score': 0.9, 'answer_f1': 0.8}
+    """
+    requirements: dict[str, float] = {}
+    for text in texts:
+        metric, _, value = (part.strip() for part in text.partition("="))
+        try:
+            required = float(value)
+        except ValueError:
+            required = math.nan
+        if not metric or not math.isfinite(required):
+            raise OptionError(f"{text!r} is no requirement", mend="Write it as --fail-under steps_score=0.9.")
+        if metric in requirements:
+            raise OptionError(f"{metric} is required twice", mend="Leave one of them out.")
+        if RunNumbers().is_spent(metric):
+            raise OptionError(
+                f"{metric} says what was spent, of which less is better",
+                mend="Require a score, such as --fail-under steps_score=0.9; --max-tokens, --max-cost and --max-time "
+                "bound what a run spends.",
+            )
+        requirements[metric] = required
+    return requirements
+
+
+def gate_results(run: RunSource, requirements: Mapping[str, float]) -> list[GateResult]:
+    """Give for each requirement whether a run meets it.
+
+    The mean is over the questions, each of which counts once, with the mean of its repeats; failed samples count
+    as 0. A score that no question has is not reached.
+
+    Args:
+        run: The folder of a run, a BenchmarkRun, or results.
+        requirements: The least mean by metric.
+
+    Raises:
+        RunFolderError: The folder cannot be read.
+
+    Example:
+        >>> results = [
+        ...     {"template_id": "t", "question_id": "q1", "status": "success", "steps_score": 1.0},
+        ...     {"template_id": "t", "question_id": "q2", "status": "error", "steps_score": 0.0},
+        ... ]
+        >>> for gate in gate_results(results, {"steps_score": 0.9, "answer_f1": 0.8}):
+        ...     print(gate)
+        steps_score 0.500 falls short of 0.9 (2 questions, 1 failed and counted as 0)
+        answer_f1 was not measured, and 0.8 is required
+    """
+    numbers = run_results(run).numbers(requirements)
+    return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
+
+
+def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResult:
+    scores = []
+    errors = 0
+    for question in numbers.questions.values() if metric in numbers.measured() else ():
+        score = question.score(metric)
+        if score is not None:
+            scores.append(score)
+            errors += question.errors
+    return GateResult(
+        metric=metric,
+        required=required,
+        mean=math.fsum(scores) / len(scores) if scores else None,
+        number_of_questions=len(scores),
+        number_of_errors=errors,
+        left_out=len(numbers.questions) - len(scores),
+    )
+
+
+def _mean_text(mean: float, required: float) -> str:
+    """Give a mean as text, with more digits where it would else look as if it reached what it does not."""
+    text = format(mean, ".3f")
+    return format(mean, ".9f") if mean < required <= float(text) else text

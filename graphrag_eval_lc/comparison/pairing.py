@@ -1,0 +1,160 @@
+"""The questions that two runs have in common, with their values, and what is to be known of that."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.comparison.metric_comparison import Pair
+from graphrag_eval_lc.comparison.run_source import RunResults
+from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+
+# What judges spent is not of the agent's doing; it is compared where it is asked for.
+_SPENT_BY_AGENTS = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost")
+_SCORED_BY = ("steps", "sparql", "llm", "answer_correctness", "answer_relevance", "custom_evaluations", "retrieval")
+# With fewer clusters 2 / 2^G is not below 0.05.
+_FEWEST_FOR_A_VERDICT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRun:
+    """A run of a comparison.
+
+    Attributes:
+        letter: What it is called there.
+        results: Its results.
+        numbers: Its numbers.
+    """
+
+    letter: str
+    results: RunResults
+    numbers: RunNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The common questions of two runs.
+
+    Attributes:
+        a: The baseline.
+        b: The other run.
+        common: The ids of the questions that both have, in A's order.
+    """
+
+    a: NamedRun
+    b: NamedRun
+    common: Sequence[str]
+
+    @classmethod
+    def of(cls, a: NamedRun, b: NamedRun) -> "Pairing":
+        """Give the common questions of two runs."""
+        return cls(a, b, [identifier for identifier in a.numbers.questions if identifier in b.numbers.questions])
+
+    def questions(self) -> Iterable[tuple[QuestionNumbers, QuestionNumbers]]:
+        """Give the numbers of each common question in both runs."""
+        return ((self.a.numbers.questions[each], self.b.numbers.questions[each]) for each in self.common)
+
+    def template_ids(self) -> set[str]:
+        """Give the templates of the common questions, as A has them."""
+        return {self.a.numbers.questions[identifier].template_id for identifier in self.common}
+
+    def is_spent(self, metric: str) -> bool:
+        """Tell whether less of a metric is better."""
+        return self.a.numbers.is_spent(metric) or self.b.numbers.is_spent(metric)
+
+    def metrics(self) -> list[str]:
+        """Give the metrics that are compared where none are named: scores, steps_score first, then what was spent."""
+        known = self._in_both()
+        scores = [metric for metric in known if not self.is_spent(metric)]
+        spent = [metric for metric in _SPENT_BY_AGENTS if metric in known]
+        return sorted(scores, key=lambda metric: metric != "steps_score") + spent
+
+    def can_compare(self, metric: str) -> bool:
+        """Tell whether both runs have a metric; one in which all questions failed would have had it."""
+        return metric in self._in_both()
+
+    def values(self, metric: str) -> Mapping[str, Pair]:
+        """Give a metric's values in A and in the other run by the ids of the questions that have it in both."""
+        pairs: dict[str, Pair] = {}
+        for a, b in self.questions():
+            if self.is_spent(metric):
+                pair = a.spent(metric), b.spent(metric)
+            else:
+                pair = a.score(metric, has_twin=metric in b.sums), b.score(metric, has_twin=metric in a.sums)
+            if pair[0] is not None and pair[1] is not None:
+                pairs[a.question_id] = (pair[0], pair[1])
+        return pairs
+
+    def by_template(self, pairs: Mapping[str, Pair]) -> dict[str, list[Pair]]:
+        """Give values by the questions' templates, as A has them."""
+        groups: dict[str, list[Pair]] = {}
+        for identifier, pair in pairs.items():
+            groups.setdefault(self.a.numbers.questions[identifier].template_id, []).append(pair)
+        return groups
+
+    def warnings(self) -> list[str]:
+        """Say what is to be known of the two runs beside each other."""
+        return [
+            *self._question_warnings(),
+            *self._template_warnings(),
+            *self._setting_warnings(),
+        ]
+
+    def _in_both(self) -> list[str]:
+        in_a, in_b = self.a.numbers.measured(), self.b.numbers.measured()
+        scores_a = in_b if _all_failed(self.a.numbers) else ()
+        scores_b = in_a if _all_failed(self.b.numbers) else ()
+        known_a, known_b = {*in_a, *scores_a}, {*in_b, *scores_b}
+        return [metric for metric in dict.fromkeys([*in_a, *in_b]) if metric in known_a and metric in known_b]
+
+    def _question_warnings(self) -> Iterable[str]:
+        a, b = self.a, self.b
+        only_a = len(a.numbers.questions) - len(self.common)
+        only_b = len(b.numbers.questions) - len(self.common)
+        datasets = [(run.results.record.get("dataset") or {}).get("sha256") for run in (a, b)]
+        if None not in datasets and datasets[0] != datasets[1]:
+            yield (
+                f"A and {b.letter} were scored on different datasets: the {len(self.common):,} common questions are "
+                f"compared; {only_a:,} of A and {only_b:,} of {b.letter} are left out."
+            )
+        elif only_a or only_b:
+            yield (
+                f"A and {b.letter} have {len(self.common):,} questions in common; {only_a:,} of A and {only_b:,} of "
+                f"{b.letter} are left out."
+            )
+        texts_a, texts_b = (run.results.record.get("questions") or {} for run in (a, b))
+        changed = sum(each in texts_a and each in texts_b and texts_a[each] != texts_b[each] for each in self.common)
+        if changed:
+            yield f"{_questions(changed)} with another text in {b.letter} than in A."
+
+    def _template_warnings(self) -> Iterable[str]:
+        moved = sum(a.template_id != b.template_id for a, b in self.questions())
+        if moved:
+            yield f"{_questions(moved)} of another template in {self.b.letter} than in A; A's templates are taken."
+        number = len(self.template_ids())
+        if number == 1:
+            yield (
+                "All questions are of one template, so that each counts for itself: intervals are too narrow and "
+                "p-values too small where the questions resemble each other."
+            )
+        elif number < _FEWEST_FOR_A_VERDICT:
+            yield f"There are {number} templates; with fewer than {_FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
+        elif number < FEWEST_CLUSTERS:
+            yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
+
+    def _setting_warnings(self) -> Iterable[str]:
+        configs = [run.results.record.get("config") for run in (self.a, self.b)]
+        if isinstance(configs[0], Mapping) and isinstance(configs[1], Mapping):
+            different = [key for key in _SCORED_BY if configs[0].get(key) != configs[1].get(key)]
+            if different:
+                yield (
+                    f"A and {self.b.letter} were scored with other settings ({', '.join(different)}), so that their "
+                    "scores may not be comparable."
+                )
+
+
+def _all_failed(numbers: RunNumbers) -> bool:
+    return all(question.errors == question.samples for question in numbers.questions.values())
+
+
+def _questions(count: int) -> str:
+    return "1 common question is" if count == 1 else f"{count:,} common questions are"

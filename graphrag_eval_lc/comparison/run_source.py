@@ -1,0 +1,118 @@
+"""Where the results of a run come from: a folder, a run in memory, or a list."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.errors import ComparisonError, RunFolderError
+from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
+
+# What a configuration says of the numbers in results.
+_OF_NUMBERS = ("steps", "custom_evaluations")
+
+
+class HasResults(Protocol):
+    """A run that gives its results one at a time, such as a BenchmarkRun."""
+
+    def iter_results(self) -> Iterator[Any]:
+        """Give the results, each time from the first."""
+
+
+RunSource = str | PathLike[str] | HasResults | Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults:
+    """The results of a run, to be read as often as they are needed.
+
+    Attributes:
+        path: The run's folder; None where the results were given.
+        record: Its run.json; empty where there is none.
+    """
+
+    path: Path | None
+    record: Mapping[str, Any]
+    _read: Callable[[], Iterable[Mapping[str, Any]]] = field(repr=False)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Give the results.
+
+        Raises:
+            ComparisonError: One of them is no result of a question.
+            RunFolderError: The file of results cannot be read.
+        """
+        for result in self._read():
+            if not isinstance(result, Mapping) or result.get("question_id") is None:
+                raise ComparisonError(
+                    "a result without question_id",
+                    path=self.path and self.path / RESULTS_FILE,
+                    mend="Give results as run_evaluation makes them, or the folder of a run.",
+                )
+            yield result
+
+    def config(self) -> EvaluationConfig:
+        """Give the configuration of the run, as far as it says what the numbers of its results are.
+
+        Raises:
+            ConfigError: That in run.json cannot be read.
+        """
+        config = self.record.get("config")
+        known = config if isinstance(config, Mapping) else {}
+        return load_config(
+            {key: known[key] for key in _OF_NUMBERS if known.get(key) is not None}, has_llm=True, has_embeddings=True
+        )
+
+    def numbers(self, metrics: Iterable[str] = ()) -> RunNumbers:
+        """Give the numbers of the run's questions.
+
+        Args:
+            metrics: More metrics than the configuration tells: keys of the results.
+        """
+        numbers = RunNumbers(self.config(), metrics)
+        for result in self:
+            numbers.add(result)
+        return numbers
+
+
+def run_results(source: RunSource) -> RunResults:
+    """Give the results of a run.
+
+    Args:
+        source: The folder of a run, a BenchmarkRun (or what else has ``iter_results`` or ``results``), or results.
+
+    Raises:
+        RunFolderError: The folder holds no results, or its run.json cannot be read.
+        ComparisonError: It is none of these.
+    """
+    if isinstance(source, str | PathLike):
+        return _of_folder(Path(source))
+    if hasattr(source, "iter_results"):
+        folder = getattr(source, "output_dir", None)
+        record = read_run(Path(folder)) if folder else None
+        return RunResults(Path(folder) if folder else None, record or {}, source.iter_results)
+    results = getattr(source, "results", source)
+    if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
+        raise ComparisonError(
+            f"a run cannot be read from {type(source).__name__}",
+            mend="Give the folder of a run, a BenchmarkRun, or a list of results.",
+        )
+    kept = list(results)
+    return RunResults(None, {}, lambda: kept)
+
+
+def _of_folder(folder: Path) -> RunResults:
+    results = folder / RESULTS_FILE
+    if not folder.is_dir():
+        what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
+        raise RunFolderError(what, path=folder, mend="Give the folder that run, score or demo wrote.")
+    if not results.is_file():
+        raise RunFolderError(
+            f"the folder holds no {RESULTS_FILE}",
+            path=folder,
+            mend="Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR.",
+        )
+    return RunResults(folder, read_run(folder) or {}, lambda: iter_results(results))

@@ -1,0 +1,93 @@
+"""The table of steps: a row for each call that the agent made."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.frames.measures import scalars
+from graphrag_eval_lc.frames.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FIRST = (
+    "question_id",
+    "repeat",
+    "template_id",
+    "position",
+    "name",
+    "status",
+    "matched",
+    "reference_group",
+    "reference_step",
+    "reference_score",
+    "elapsed_sec",
+)
+
+
+def steps_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Give the steps of results as a frame with a row for each call; see ``steps_table``.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    return steps_table(results).to_pandas()
+
+
+def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
+    """Give the steps of results as a table with a row for each call that the agent made.
+
+    Its columns are ``question_id``, ``repeat``, ``template_id``, ``position`` (from 0), ``name`` and ``status``;
+    ``matched`` says whether a reference step is fulfilled by this call, ``reference_group`` and ``reference_step``
+    (from 0) which one, and ``reference_score`` how well. Then come ``elapsed_sec`` and every other number and text
+    of the step: what was measured of it, its ``id``, its ``args`` as JSON, its ``error``. Of the output there is
+    only its length, ``output_characters``: the whole stands in the results.
+
+    Args:
+        results: The results of ``run_evaluation`` or of a run; each is let go once its rows are there.
+
+    Example:
+        >>> step = {"name": "now", "args": {}, "id": "c1", "status": "success", "output": "12:00"}
+        >>> result = {"question_id": "q", "template_id": "t", "actual_steps": [step]}
+        >>> steps_table([result]).rows[0]["output_characters"]
+        5
+    """
+    return Table.of((row for result in results for row in _step_rows(result)), _FIRST).with_texts_last(_FIRST)
+
+
+def _step_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    fulfilled = _fulfilled(result)
+    for position, step in enumerate(result.get("actual_steps") or ()):
+        # A match names the call's id, or where it has none, its position.
+        reference = fulfilled.get(str(step.get("id", position)))
+        row: dict[str, Any] = {
+            "question_id": str(result["question_id"]),
+            "repeat": result.get("repeat", 1),
+            "template_id": str(result["template_id"]),
+            "position": position,
+            "name": step.get("name"),
+            "status": step.get("status"),
+            "matched": reference is not None,
+            **(reference or {}),
+        }
+        if isinstance(step.get("output"), str):
+            row["output_characters"] = len(step["output"])
+        row.update(scalars(step, but=("output", *row)))
+        if "args" in step:
+            row["args"] = json.dumps(step["args"], ensure_ascii=False, default=str)
+        yield row
+
+
+def _fulfilled(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give the reference steps that calls fulfil, by what names the call."""
+    diagnosis = result.get("steps_diagnosis")
+    return {
+        step["matches"]: {
+            "reference_group": group,
+            "reference_step": place,
+            **({"reference_score": diagnosis[group][place]["score"]} if diagnosis else {}),
+        }
+        for group, steps in enumerate(result.get("reference_steps") or ())
+        for place, step in enumerate(steps)
+        if "matches" in step
+    }

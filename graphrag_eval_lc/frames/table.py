@@ -1,0 +1,95 @@
+"""Rows with named columns: as a pandas frame, or as a file of comma-separated values."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.file_problems import cannot_write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows with named columns.
+
+    Attributes:
+        columns: The names of the columns in order.
+        rows: The cells by column; what is not known of a row is absent.
+
+    Example:
+        >>> Table.of([{"id": "a"}, {"id": "b", "score": 1.0}]).columns
+        ('id', 'score')
+    """
+
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], first: Iterable[str] = ()) -> "Table":
+        """Give a table with the columns that its rows have, as they are first seen.
+
+        Args:
+            rows: The cells by column.
+            first: Columns that are there in any case, before all others.
+        """
+        kept = list(rows)
+        return cls(tuple(dict.fromkeys([*first, *(column for row in kept for column in row)])), kept)
+
+    def with_texts_last(self, first: Sequence[str]) -> "Table":
+        """Give the table with columns that hold texts after those that hold numbers, but for the ``first`` ones."""
+        texts = {
+            column
+            for row in self.rows
+            for column, value in row.items()
+            if isinstance(value, str) and column not in first
+        }
+        return Table(tuple(sorted(self.columns, key=texts.__contains__)), self.rows)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Give the table as a frame; what is absent is missing there.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ModuleNotFoundError as problem:
+            raise MissingExtraError("A frame", "notebook", "pandas") from problem
+        return pd.DataFrame(list(self.rows), columns=list(self.columns))
+
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write the table as comma-separated values in UTF-8; what is absent is empty there.
+
+        Returns:
+            The file.
+
+        Raises:
+            RunFolderError: The file cannot be written.
+        """
+        target = Path(path)
+        try:
+            # A lone surrogate, as broken JSON may hold, is no character that a file could have.
+            with target.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+                writer = csv.DictWriter(file, self.columns)
+                writer.writeheader()
+                writer.writerows(self.rows)
+        except OSError as problem:
+            raise cannot_write(target, problem) from problem
+        return target
+
+
+def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":
+    """Give rows as a frame, with the columns that they have.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    return Table.of(rows).to_pandas()

@@ -1,0 +1,99 @@
+"""Writing the comparison of runs as one HTML page."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+
+from graphrag_eval_lc import __version__
+from graphrag_eval_lc.comparison.comparison import Comparison
+from graphrag_eval_lc.comparison.metric_comparison import MetricComparison, interval_text, verdict_text
+from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.report.page import render_page
+from graphrag_eval_lc.report.texts import args_text, visible
+from graphrag_eval_lc.report.texts import value_text as output_text
+from graphrag_eval_lc.run_folder.atomic import replace_file
+
+_SCRIPTS = ("scroll_boxes.js", "comparison.js")
+
+# Where a difference and its interval stand, in percent of the chart's width; 50 is no difference.
+Place = dict[str, float | None]
+
+
+def write_comparison(comparison: Comparison, path: str | PathLike[str]) -> Path:
+    """Write a comparison as one HTML file that needs nothing else.
+
+    Args:
+        comparison: What ``compare_runs`` gave.
+        path: The file; one that is there is replaced as a whole.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+        RunFolderError: The file cannot be written.
+    """
+    target = Path(path)
+    replace_file(target, [comparison_html(comparison).encode("utf-8")])
+    return target
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Give a comparison as the text of an HTML page.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    return render_page(
+        "comparison.html.j2",
+        _SCRIPTS,
+        comparison=comparison,
+        places={pair.run.letter: _places(pair.metrics) for pair in comparison.pairs},
+        version=__version__,
+        generated=datetime.now(UTC).isoformat(timespec="seconds"),
+        value_text=value_text,
+        change_text=change_text,
+        interval_text=interval_text,
+        p_text=p_text,
+        verdict_text=verdict_text,
+        args_text=_args_text,
+        output_text=output_text,
+    )
+
+
+def _args_text(text: str) -> str:
+    """Give the arguments of a call line by line; as they are where they were cut."""
+    try:
+        return args_text(json_value(text))
+    except (ValueError, RecursionError):
+        return visible(text)
+
+
+def _places(metrics: Iterable[MetricComparison]) -> dict[str, Place | None]:
+    """Place the differences of all scores on one scale, and those of what was spent, relative to A, on another."""
+    places: dict[str, Place | None] = {}
+    for is_spent in (False, True):
+        family = [metric for metric in metrics if metric.is_spent is is_spent]
+        widest = max((abs(value) for metric in family for value in _values(metric)), default=0.0)
+        places.update({metric.metric: _place(metric, widest) for metric in family})
+    return places
+
+
+def _place(metric: MetricComparison, widest: float) -> Place | None:
+    values = _values(metric)
+    if not values or not widest:
+        return None
+    difference, *interval = (round(50 + 48 * value / widest, 2) for value in values)
+    low, high = interval or (None, None)
+    return {"difference": difference, "low": low, "high": high}
+
+
+def _values(metric: MetricComparison) -> list[float]:
+    """Give a difference and the ends of its interval; nothing where they are relative to nothing."""
+    bounds = [metric.interval.low, metric.interval.high] if metric.interval else []
+    values = [metric.difference, *bounds]
+    if not metric.is_spent:
+        return values
+    return [value / metric.mean_a for value in values] if metric.mean_a else []

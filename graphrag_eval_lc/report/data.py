@@ -1,0 +1,146 @@
+"""All that a report shows, from a single pass over the results of a run."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, TypedDict
+
+from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.report.chunks import DetailChunks
+from graphrag_eval_lc.report.details import detail_of
+from graphrag_eval_lc.report.extremes import Extremes
+from graphrag_eval_lc.report.funnel import Funnel, Matrix
+from graphrag_eval_lc.report.index_rows import IndexRows
+from graphrag_eval_lc.report.problems import Problems
+from graphrag_eval_lc.report.reported_run import ReportedRun
+from graphrag_eval_lc.report.samples import reported_samples
+from graphrag_eval_lc.report.scores import score_records, score_values, template_metrics
+from graphrag_eval_lc.report.spent import Spent
+from graphrag_eval_lc.report.templates_table import template_rows
+from graphrag_eval_lc.report.texts import one_line
+from graphrag_eval_lc.report.what_ran import title_of, what_ran
+from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+
+Record = dict[str, Any]
+_WARNING = 1_000
+
+
+class ReportData(TypedDict):
+    """What the page of a report is rendered from; all texts are plain text.
+
+    Attributes:
+        title: The run's label, or its folder.
+        generated: When, in ISO 8601.
+        version: This package's.
+        what_ran: ``name``, ``value`` and maybe ``href``.
+        warnings: What is to be known before a number is trusted.
+        numbers: ``questions``, ``samples``, ``answered``, ``errors``, ``templates`` and ``repeats``.
+        scores: For each score its means, their interval and distribution.
+        spent: Tokens, seconds and dollars.
+        score_metrics: The scores that have a column in ``templates``.
+        templates: A row for each template.
+        funnel: The stages at which questions fell out; None where none has a reference query.
+        matrix: Steps against answers; None where no answer was judged.
+        errors: By kind.
+        slowest: The questions that took the longest.
+        dearest: Those that spent the most.
+        capture_warnings: By kind.
+        tools: The names of the tools that were called.
+        has_repeats: Whether questions were asked several times.
+        index_json: The rows of the list of questions, as JSON.
+        chunks: The questions' details, packed.
+    """
+
+    title: str
+    generated: str
+    version: str
+    what_ran: list[dict[str, str]]
+    warnings: list[str]
+    numbers: dict[str, int]
+    scores: list[Record]
+    spent: list[Record]
+    score_metrics: list[str]
+    templates: list[Record]
+    funnel: Record | None
+    matrix: Record | None
+    errors: list[Record]
+    slowest: list[Record]
+    dearest: list[Record]
+    capture_warnings: list[Record]
+    tools: list[str]
+    has_repeats: bool
+    index_json: str
+    chunks: list[str]
+
+
+def report_data(run: ReportedRun, version: str) -> ReportData:
+    """Give what the page of a report is rendered from; of each result no more is kept than the page holds.
+
+    Args:
+        run: The run.
+        version: This package's.
+    """
+    config, metrics = run.config, run.metrics()
+    judges = run.record.get("judges")
+    functions = judges.get("functions") or () if isinstance(judges, dict) else ()
+    numbers, spent = RunNumbers(config, run.more_metrics), Spent(config)
+    funnel, matrix, extremes, problems = Funnel(config), Matrix(), Extremes(), Problems(config, functions)
+    index, chunks = IndexRows(), DetailChunks()
+    errors = repeats = 0
+    for sample in reported_samples(run.results, metrics):
+        cost = spent.cost_of(sample.result)
+        errors += sample.has_failed
+        repeat = sample.result.get("repeat")
+        repeats = max(repeats, repeat if isinstance(repeat, int) else 1)
+        numbers.add(sample.result)
+        for section in (spent, funnel, matrix, problems):
+            section.add(sample)
+        extremes.add(sample, cost)
+        index.add(sample, cost, chunks.add(sample.key, detail_of(sample, config, metrics)))
+    scores = score_values(numbers)
+    columns = template_metrics(scores)
+    templates = template_rows(numbers, scores, columns, spent)
+    return {
+        "title": title_of(run),
+        "generated": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": version,
+        "what_ran": what_ran(run),
+        "warnings": [one_line(warning, _WARNING) for warning in _warnings(run, len(index), len(templates))],
+        "numbers": {
+            "questions": len(numbers.questions),
+            "samples": len(index),
+            "answered": len(index) - errors,
+            "errors": errors,
+            "templates": len(templates),
+            "repeats": repeats,
+        },
+        "scores": score_records(scores),
+        "spent": spent.records(),
+        "score_metrics": columns,
+        "templates": templates,
+        "funnel": funnel.record(),
+        "matrix": matrix.record(),
+        "errors": problems.errors(),
+        "slowest": extremes.slowest(),
+        "dearest": extremes.dearest(),
+        "capture_warnings": problems.capture_warnings(),
+        "tools": list(index.tools),
+        "has_repeats": repeats > 1,
+        "index_json": index.json(),
+        "chunks": chunks.packed(),
+    }
+
+
+def _warnings(run: ReportedRun, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
+    stopped = run.record.get("stopped")
+    if isinstance(stopped, dict):
+        left_out = stopped.get("left_out") or 0
+        yield f"The run was stopped: {stopped.get('message')}; {left_out:,} samples were not asked."
+    yield from run.warnings
+    if not number_of_samples:
+        yield "The run has no results."
+    elif number_of_templates < FEWEST_CLUSTERS:
+        count = "only one template" if number_of_templates == 1 else f"only {number_of_templates} templates"
+        yield (
+            f"There {'is' if number_of_templates == 1 else 'are'} {count}: questions of one template resemble each "
+            f"other, so intervals say little with fewer than {FEWEST_CLUSTERS}."
+        )

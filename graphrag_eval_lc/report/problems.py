@@ -1,0 +1,111 @@
+"""What went wrong, grouped by kind: failed questions, failed calls, judges that failed, and warnings of the capture."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.samples import ReportedSample
+from graphrag_eval_lc.report.texts import one_line
+
+_EXAMPLE = 600
+_KIND = 100
+_CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
+# Ids, numbers and what stands in quotes or brackets make no kind of their own.
+_PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*\d\S*""")
+
+
+@dataclass(slots=True)
+class _Group:
+    example: str
+    count: int = 0
+    questions: dict[str, None] = field(default_factory=dict)
+
+
+class Problems:
+    """Groups what went wrong.
+
+    Args:
+        config: The configuration, for the names of custom evaluations.
+        functions: The names of the functions that judged.
+    """
+
+    def __init__(self, config: EvaluationConfig, functions: Iterable[str] = ()) -> None:
+        custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
+        self._judges = ("answer_correctness", "answer_relevance", *custom, *functions)
+        self._errors: dict[tuple[str, str], _Group] = {}
+        self._warnings: dict[str, _Group] = {}
+
+    def add(self, sample: ReportedSample) -> None:
+        """Take up a sample."""
+        if sample.has_failed:
+            error = sample.result.get("error") or "failed without a message"
+            self._add("question", kind_of(error), error, sample.key)
+        for step in sample.result.get("actual_steps") or ():
+            name = one_line(step.get("name"), _KIND)
+            if step.get("status") == "error":
+                self._add("call", f"{name}: {kind_of(step.get('error'))}", step.get("error"), sample.key)
+            elif step.get("comparison_error") is not None:
+                why = step["comparison_error"]
+                self._add("call", f"{name}: output that cannot be compared", why, sample.key)
+        for judge, error in _judge_errors(sample.result, self._judges):
+            self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
+        for warning in sample.result.get("capture_warnings") or ():
+            group = self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE)))
+            _count(group, sample.key)
+
+    def errors(self) -> list[dict[str, Any]]:
+        """Give the section ``errors``: failed questions first, then the most frequent."""
+        order = ("question", "call", "judge")
+        groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
+        return [
+            {
+                "where": where,
+                "kind": kind,
+                "count": group.count,
+                "example": group.example,
+                "questions": list(group.questions),
+            }
+            for (where, kind), group in groups
+        ]
+
+    def capture_warnings(self) -> list[dict[str, Any]]:
+        """Give the section ``capture_warnings``, the most frequent first."""
+        groups = sorted(self._warnings.values(), key=lambda group: -group.count)
+        return [{"text": each.example, "count": each.count, "questions": list(each.questions)} for each in groups]
+
+    def _add(self, where: str, kind: str, example: Any, key: str) -> None:
+        _count(self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))), key)
+
+
+def _count(group: _Group, key: str) -> None:
+    group.count += 1
+    group.questions[key] = None
+
+
+def kind_of(error: Any) -> str:
+    """Give the kind of an error: the class that its text begins with, else the text without what is particular.
+
+    Example:
+        >>> kind_of("ValueError: no row 7"), kind_of("Client error '400' for row 7 of x")
+        ('ValueError', 'Client error … for row … of x')
+    """
+    text = str(error)
+    named = _CLASS.match(text)
+    return one_line(named[1], _KIND) if named else _general(text)
+
+
+def _general(text: Any) -> str:
+    return one_line(_PARTICULAR.sub("…", one_line(text, 2 * _KIND)), _KIND)
+
+
+def _judge_errors(result: Mapping[str, Any], judges: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for judge in judges:
+        error = result.get(f"{judge}_error")
+        if isinstance(error, str):
+            yield one_line(judge, _KIND), error
+    for step in result.get("actual_steps") or ():
+        for key, error in step.items():
+            if key.startswith("retrieval_") and key.endswith("_error") and isinstance(error, str):
+                yield key.removesuffix("_error"), error

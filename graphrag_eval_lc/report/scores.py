@@ -1,0 +1,109 @@
+"""The scores of a run: means over answered and over all questions, how sure they are, and their distributions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.report.distributions import bins_of, range_of
+from graphrag_eval_lc.report.texts import shown_name
+from graphrag_eval_lc.statistics import FEWEST_CLUSTERS, bootstrap_interval
+
+# What stands first, and in the table of templates.
+_MAIN = (
+    "steps_score",
+    "answer_f1",
+    "answer_relevance",
+    "retrieval_answer_f1",
+    "retrieval_context_f1",
+    "retrieval_utilization",
+)
+_LED = ("steps_score", "answer_f1", "answer_recall", "answer_precision", "answer_relevance")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreValues:
+    """The values of one score, one for each question: with repeats the question's mean.
+
+    Attributes:
+        answered: By template those of the questions that were answered.
+        every: By template those of all questions, failed ones as 0.
+    """
+
+    answered: Mapping[str, Sequence[float]]
+    every: Mapping[str, Sequence[float]]
+
+    def all_values(self) -> list[float]:
+        """Give the values of all questions."""
+        return [value for values in self.every.values() for value in values]
+
+    def answered_values(self) -> list[float]:
+        """Give the values of the questions that were answered."""
+        return [value for values in self.answered.values() for value in values]
+
+
+def score_values(numbers: RunNumbers) -> dict[str, ScoreValues]:
+    """Give the values of each score that was measured, the most important scores first."""
+    measured = [metric for metric in numbers.measured() if not numbers.is_spent(metric)]
+    order = [*(metric for metric in _LED if metric in measured), *(each for each in measured if each not in _LED)]
+    return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in order}
+
+
+def template_metrics(metrics: Iterable[str]) -> list[str]:
+    """Give the scores that have a column in the table of templates: the main ones, and those of the user's own."""
+    return [metric for metric in metrics if metric in _MAIN or not metric.startswith(("answer_", "retrieval_"))]
+
+
+def score_records(scores: Mapping[str, ScoreValues]) -> list[dict[str, Any]]:
+    """Give the section ``scores``."""
+    return [{"metric": metric, **score_record(values), **_interval(values)} for metric, values in scores.items()]
+
+
+def score_record(values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
+    """Give means, numbers and distribution of a score."""
+    every, answered = values.all_values(), values.answered_values()
+    low, high = shown_range or range_of(every)
+    return {
+        "mean_answered": mean_of(answered),
+        "mean_all": mean_of(every),
+        "n_answered": len(answered),
+        "n_all": len(every),
+        "bins": bins_of(every, low, high),
+        "range": [low, high],
+    }
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """Give the mean; None where there are no values."""
+    return fmean(values) if values else None
+
+
+def _values(metric: str, questions: Iterable[QuestionNumbers]) -> ScoreValues:
+    answered: dict[str, list[float]] = {}
+    every: dict[str, list[float]] = {}
+    for question in questions:
+        total, count = question.sums.get(metric, (0.0, 0))
+        if count:
+            answered.setdefault(question.template_id, []).append(total / count)
+        value = question.score(metric)
+        if value is not None:
+            every.setdefault(question.template_id, []).append(value)
+    return ScoreValues(answered, every)
+
+
+def _interval(values: ScoreValues) -> dict[str, Any]:
+    clusters = len(values.every)
+    try:
+        interval = bootstrap_interval(values.every)
+    except MissingExtraError as problem:
+        return {"low": None, "high": None, "interval_note": str(problem)}
+    if interval is None:
+        return {"low": None, "high": None, "interval_note": "one question says nothing of how sure this is"}
+    note = None
+    if clusters == 1:
+        note = "all questions are of one template, so each was taken for itself: the interval may be too narrow"
+    elif clusters < FEWEST_CLUSTERS:
+        note = f"only {clusters} templates: the interval says little below {FEWEST_CLUSTERS}"
+    return {"low": interval.low, "high": interval.high, "interval_note": note}

@@ -1,0 +1,123 @@
+"""Each reference step beside the actual step that fulfils it or comes nearest, and why."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphrag_eval_lc.config import EvaluationConfig, SparqlConfig
+from graphrag_eval_lc.matching import StepView, compare_sparql_results
+from graphrag_eval_lc.matching.registry import names_that_fulfil
+from graphrag_eval_lc.report.step_names import is_scored, step_name
+from graphrag_eval_lc.report.texts import args_text, shortened, shown_name, value_text, visible
+
+_SPARQL_RESULTS = "application/sparql-results+json"
+
+Step = Mapping[str, Any]
+
+
+def step_groups(result: Mapping[str, Any], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
+    """Give the groups of reference steps, each step with what became of it."""
+    groups = result.get("reference_steps") or []
+    actual_steps = result.get("actual_steps") or []
+    return [
+        [
+            _step_record(step, diagnosis, actual_steps, config, scored=is_scored(at, groups, config))
+            for step, diagnosis in _with_diagnoses(group, result.get("steps_diagnosis") or (), at)
+        ]
+        for at, group in enumerate(groups)
+    ]
+
+
+def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
+    """Say for each actual step that fulfils a reference step which one that is."""
+    return {
+        step["actual"]: f"group {at} step {place}"
+        for at, group in enumerate(groups, start=1)
+        for place, step in enumerate(group, start=1)
+        if step["status"] == "matched" and step["actual"] is not None
+    }
+
+
+def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:
+    """Give the indices of the successful steps that fit no reference step."""
+    fitting = {step["actual"] for group in groups for step in group if step["score"] > 0}
+    return [at for at, step in enumerate(actual_steps) if step.get("status") == "success" and at not in fitting]
+
+
+def _with_diagnoses(group: Sequence[Step], diagnoses: Sequence[Any], at: int) -> Iterator[tuple[Step, Step]]:
+    known = diagnoses[at] if at < len(diagnoses) else ()
+    for place, step in enumerate(group):
+        yield step, known[place] if place < len(known) else {}
+
+
+def _step_record(
+    reference: Step, diagnosis: Step, actual_steps: Sequence[Step], config: EvaluationConfig, *, scored: bool
+) -> dict[str, Any]:
+    actual = _nearest(reference, diagnosis, actual_steps, config)
+    is_matched, score = bool(diagnosis.get("matched")), diagnosis.get("score", 0.0)
+    status = "matched" if is_matched else "unscored" if not scored else "missing" if actual is None else "near"
+    record: dict[str, Any] = {
+        "name": shown_name(reference.get("name")),
+        "scored": scored,
+        "status": status,
+        "score": score,
+        "reason": shortened(str(diagnosis.get("reason", ""))),
+        "reference": {"args": args_text(reference.get("args")), "output": value_text(reference.get("output", ""))},
+        "actual": actual,
+    }
+    if actual is not None and score < 1.0:
+        rows = _unlike_rows(reference, actual_steps[actual], config)
+        if rows is not None:
+            record["rows"] = rows
+    return record
+
+
+def _nearest(reference: Step, diagnosis: Step, actual_steps: Sequence[Step], config: EvaluationConfig) -> int | None:
+    """Find the actual step that a diagnosis names by its id; of several with that id the last of a fitting name."""
+    nearest = diagnosis.get("nearest")
+    if nearest is None:
+        return None
+    named = [at for at, step in enumerate(actual_steps) if step.get("id") is not None and str(step["id"]) == nearest]
+    if not named:
+        is_index = str(nearest).isdecimal() and int(nearest) < len(actual_steps)
+        return int(nearest) if is_index else None
+    fulfilling = names_that_fulfil(str(reference.get("name")))
+    fitting = [at for at in named if step_name(actual_steps[at], config) in fulfilling]
+    successful = [at for at in fitting if actual_steps[at].get("status") == "success"]
+    return (successful or fitting or named)[-1]
+
+
+def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dict[str, Any] | None:
+    """Give the rows that two SPARQL results do not share; None where they are none, or cannot be compared."""
+    if (
+        reference.get("name") != "sparql_query"
+        or reference.get("output_media_type") != _SPARQL_RESULTS
+        or step_name(actual, config) != "sparql_query"
+        or actual.get("status") != "success"
+    ):
+        return None
+    compared = compare_sparql_results(
+        reference.get("output", ""),
+        actual.get("output", ""),
+        reference.get("required_columns"),
+        **_options(reference, config.sparql),
+    )
+    if not compared.missing_row_count and not compared.extra_row_count:
+        return None
+    columns = compared.columns
+    required = list(dict.fromkeys(reference.get("required_columns") or columns))
+    return {
+        "columns": [[visible(name), visible(columns[name]) if name in columns else None] for name in required],
+        "missing": [_cells(row) for row in compared.missing_rows],
+        "extra": [_cells(row) for row in compared.extra_rows],
+        "missing_count": compared.missing_row_count,
+        "extra_count": compared.extra_row_count,
+    }
+
+
+def _options(reference: Step, sparql: SparqlConfig) -> dict[str, bool]:
+    step = StepView(reference, dict(sparql))
+    return {key: bool(step.get(key)) for key in ("ordered", "ignore_duplicates", "strict")}
+
+
+def _cells(row: Sequence[str | None]) -> list[str | None]:
+    return [None if text is None else visible(text) for text in row]

@@ -1,0 +1,90 @@
+"""What a run spent: tokens, seconds and dollars, over all samples and for each."""
+
+from array import array
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from graphrag_eval_lc.aggregation import JudgeCosts
+from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.totals import Totals
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.distributions import percentile
+from graphrag_eval_lc.report.samples import ReportedSample
+
+_SHOWN = {
+    "elapsed_sec": ("Time", "seconds"),
+    "total_tokens": ("Tokens", "tokens"),
+    "input_tokens": ("Input tokens", "tokens"),
+    "output_tokens": ("Output tokens", "tokens"),
+    "agent_cost": ("Agent's cost", "usd"),
+    "judges_cost": ("Judges' cost", "usd"),
+}
+
+
+class Spent:
+    """Adds up what samples spent; failed ones count.
+
+    Args:
+        config: The configuration, for the names of custom evaluations.
+    """
+
+    def __init__(self, config: EvaluationConfig) -> None:
+        self._judge_costs = JudgeCosts(config)
+        self._totals = Totals(self._judge_costs)
+        self._values = {metric: array("d") for metric in _SHOWN}
+        self._of_templates: dict[str, dict[str, array[float]]] = {}
+
+    def add(self, sample: ReportedSample) -> None:
+        """Take up a sample."""
+        self._totals.add(sample.result)
+        of_template = self._of_templates.setdefault(sample.template_id, {metric: array("d") for metric in _SHOWN})
+        for metric, value in self._figures(sample.result).items():
+            self._values[metric].append(value)
+            of_template[metric].append(value)
+
+    def cost_of(self, result: Mapping[str, Any]) -> float | None:
+        """Give what a sample cost, judges included, as far as it is known; None where nothing is."""
+        figures = self._figures(result)
+        costs = [figures[metric] for metric in ("agent_cost", "judges_cost") if metric in figures]
+        return sum(costs) if costs else None
+
+    def records(self) -> list[dict[str, Any]]:
+        """Give the section ``spent``: totals with failed attempts, the rest over the samples."""
+        totals = self._totals.summary()
+        return [
+            _record(name, unit, values, totals.get(metric), totals.get("unmeasured_samples", {}).get(metric))
+            for metric, (name, unit) in _SHOWN.items()
+            if (values := self._values[metric])
+        ]
+
+    def means(self, template_id: str) -> dict[str, float | None]:
+        """Give a template's mean tokens, seconds and cost, over its samples of which they are known."""
+        values = self._of_templates[template_id]
+        keys = {"tokens": "total_tokens", "seconds": "elapsed_sec", "cost": "agent_cost"}
+        return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
+
+    def _figures(self, result: Mapping[str, Any]) -> dict[str, float]:
+        measured = {metric: number(result.get(metric)) for metric in _SHOWN}
+        figures = {metric: value for metric, value in measured.items() if value is not None}
+        judged = [cost for cost in self._judge_costs.of(result) if cost is not None]
+        return {**figures, "judges_cost": sum(judged)} if judged else figures
+
+
+def _record(
+    name: str, unit: str, values: "array[float]", total: float | None, unmeasured: int | None
+) -> dict[str, Any]:
+    note = None
+    if unmeasured:
+        samples = "sample is" if unmeasured == 1 else "samples are"
+        note = f"{unmeasured:,} {samples} not measured in full, so the total is of the rest"
+    return {
+        "name": name,
+        "unit": unit,
+        "total": sum(values) if total is None else total,
+        "mean": fmean(values),
+        "median": percentile(values, 0.5),
+        "p95": percentile(values, 0.95),
+        "n": len(values),
+        "note": note,
+    }

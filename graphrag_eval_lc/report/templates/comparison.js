@@ -1,0 +1,3 @@
+// Starts the comparison: everything is in the page already, only its boxes are watched.
+
+watchScrollBoxes();

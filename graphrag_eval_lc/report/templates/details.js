@@ -1,0 +1,120 @@
+// What a question's row shows when it is opened.
+
+function section(title, notes, ...content) {
+  return element("section", {}, element("h3", {}, title, " ", notes), content);
+}
+
+function labelled(label, content, kind = "") {
+  return element("div", { class: `labelled ${kind}` }, element("span", { class: "label" }, label), content);
+}
+
+function measureTable(measures, caption) {
+  const rows = measures.map((measure) => {
+    const cost = isNumber(measure.cost) ? element("span", { class: "muted small" }, ` ${dollarsText(measure.cost)}`) : [];
+    const why = measure.error ? [badge("✗ error", "bad"), " ", foreign(measure.error)] : measure.reason ? foreign(measure.reason) : [];
+    return element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, foreign(measure.name)),
+      element("td", { class: "number" }, valueText(measure.value), cost),
+      element("td", { class: "prose" }, why),
+    );
+  });
+  const heads = [
+    element("th", { scope: "col" }, "Measure"),
+    element("th", { scope: "col", class: "number" }, "Value"),
+    measures.some((measure) => measure.reason || measure.error) ? element("th", { scope: "col" }, "Why") : element("td"),
+  ];
+  return element(
+    "table",
+    { class: "measures" },
+    element("caption", { class: "unseen" }, caption),
+    element("thead", {}, element("tr", {}, heads)),
+    element("tbody", {}, rows),
+  );
+}
+
+function claimList(title, sign, kind, claims) {
+  if (!claims?.length) return [];
+  return [
+    element("h4", { class: kind }, icon(sign), ` ${title} `, element("small", {}, String(claims.length))),
+    element("ul", { class: `claims ${kind}` }, claims.map((claim) => element("li", {}, foreign(claim)))),
+  ];
+}
+
+function answersSection(detail) {
+  const side = (title, text, without) =>
+    element(
+      "div",
+      { class: "side" },
+      element("h4", {}, title),
+      text ? foreignBlock(text) : element("p", { class: "muted" }, without),
+    );
+  const claims = detail.claims ?? {};
+  const reason = claims.reason ? element("p", { class: "muted" }, foreign(claims.reason)) : [];
+  return section(
+    "Answer",
+    [],
+    element(
+      "div",
+      { class: "sides" },
+      side("Reference", detail.reference_answer, "The dataset has no reference answer."),
+      side("Actual", detail.actual_answer, "The agent gave no answer."),
+    ),
+    claimList("Supported claims", "✓", "good", claims.supported),
+    claimList("Wrong claims", "✗", "bad", claims.wrong),
+    claimList("Missing claims", "○", "warn", claims.missing),
+    reason,
+  );
+}
+
+function warningsSection(detail) {
+  const attempts = (detail.failed_attempts ?? []).map((attempt) =>
+    element("li", {}, foreign(attempt.error), element("span", { class: "muted" }, ` ${secondsText(attempt.seconds)}, ${countText(attempt.tokens)} tokens, ${counted(attempt.calls, "call")}`)),
+  );
+  const parts = [];
+  if (detail.warnings?.length) {
+    parts.push(element("ul", {}, detail.warnings.map((text) => element("li", {}, icon("⚠"), " ", foreign(text)))));
+  }
+  if (attempts.length) parts.push(element("p", {}, "Attempts that failed before:"), element("ol", {}, attempts));
+  return parts.length ? section("Warnings", [], parts) : [];
+}
+
+function linkLine(key) {
+  const link = element("a", { href: `#q=${encodeURIComponent(key)}` }, "Link to this question");
+  const copy = element("button", { type: "button" }, "Copy link");
+  const said = element("span", { role: "status", class: "muted" });
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(link.href);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = "The browser does not allow it; copy the address of the link.";
+    }
+  });
+  return element("p", { class: "link-line" }, link, copy, said);
+}
+
+function detailParts(detail, row) {
+  return [
+    linkLine(detail.key),
+    detail.question === row.q ? [] : labelled("Question", foreignBlock(detail.question)),
+    detail.error ? labelled("✗ Error", foreignBlock(detail.error), "bad") : [],
+    answersSection(detail),
+    stepsSection(detail),
+    timelineSection(detail),
+    detail.measures?.length ? section("Measures", [], measureTable(detail.measures, "Measures of the question")) : [],
+    warningsSection(detail),
+  ].flat();
+}
+
+// Fill a place with a question's details, or with why they cannot be shown.
+async function fillDetail(place, row) {
+  try {
+    const detail = await detailsOf(row);
+    if (!detail) throw new Error("The details of this question are not in this file.");
+    place.replaceChildren(...detailParts(detail, row));
+  } catch (problem) {
+    place.replaceChildren(element("p", { class: "bad" }, icon("✗"), ` ${problem.message}`));
+  }
+}

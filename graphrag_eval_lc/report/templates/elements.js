@@ -1,0 +1,59 @@
+// Making elements. Texts only ever become text nodes and attributes, never markup.
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// A text that is not ours: it keeps its own direction, and cannot turn ours round.
+function foreign(text) {
+  return element("bdi", {}, String(text));
+}
+
+// A block of such text, with its line breaks.
+function foreignBlock(text) {
+  return element("div", { class: "foreign", dir: "auto" }, String(text));
+}
+
+// Code, arguments and outputs: they scroll in their own box, which the keyboard reaches.
+function codeBlock(text, label) {
+  return element("pre", { class: "code", dir: "auto", tabindex: "0", role: "group", "aria-label": label }, text);
+}
+
+function badge(text, kind = "") {
+  return element("span", { class: `badge ${kind}` }, text);
+}
+
+function icon(sign) {
+  return element("span", { "aria-hidden": "true", class: "icon" }, sign);
+}
+
+// A text that only screen readers say.
+function unseen(text) {
+  return element("span", { class: "unseen" }, text);
+}
+
+let disclosedCount = 0;
+
+// A button and the part that it opens, which is made when it is first opened.
+function disclosure(label, makeBody, { classes = "", tag = "div" } = {}) {
+  disclosedCount += 1;
+  const body = element(tag, { id: `disclosed-${disclosedCount}`, class: "disclosed", hidden: true });
+  const button = element(
+    "button",
+    { type: "button", class: `disclosure ${classes}`, "aria-expanded": "false", "aria-controls": body.id },
+    label,
+  );
+  button.addEventListener("click", () => {
+    const opens = button.getAttribute("aria-expanded") === "false";
+    if (opens && !body.hasChildNodes()) body.append(...[makeBody()].flat(Infinity));
+    button.setAttribute("aria-expanded", String(opens));
+    body.hidden = !opens;
+  });
+  return { button, body };
+}

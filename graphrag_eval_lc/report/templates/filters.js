@@ -1,0 +1,126 @@
+// Which questions are shown, and in which order: read from the address, changed by the form, kept in the address.
+
+const NO_FILTERS = { text: "", template: "", status: "", metric: "", min: "", max: "", tool: "", set: "", sort: "" };
+
+// Parts of the address after "#"; one that cannot be read is left out.
+function hashParts() {
+  const parts = {};
+  for (const part of location.hash.slice(1).split("&")) {
+    const equals = part.indexOf("=");
+    if (equals < 1) continue; // the name of a section
+    try {
+      parts[part.slice(0, equals)] = decodeURIComponent(part.slice(equals + 1));
+    } catch {
+      // a broken address shows all questions
+    }
+  }
+  return parts;
+}
+
+function filtersFromHash(lists) {
+  const parts = hashParts();
+  const filters = { ...NO_FILTERS, metric: lists.metrics[0] ?? "" };
+  for (const name of Object.keys(NO_FILTERS)) if (Object.hasOwn(parts, name)) filters[name] = parts[name];
+  if (!lists.metrics.includes(filters.metric)) filters.metric = lists.metrics[0] ?? "";
+  if (!Object.hasOwn(lists.sets, filters.set)) filters.set = "";
+  return filters;
+}
+
+function keepFiltersInHash(filters, lists) {
+  const parts = Object.entries(filters)
+    .filter(([name, value]) => value !== "" && !(name === "metric" && value === lists.metrics[0]))
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const address = parts.length ? `#${parts.join("&")}` : location.pathname + location.search;
+  try {
+    history.replaceState(null, "", address);
+  } catch {
+    // the address then stays as it is
+  }
+}
+
+// A failed question has a score of 0, as in comparisons and gates; one that was not measured has none.
+function scoreOf(row, metric) {
+  if (Object.hasOwn(row.m, metric)) return row.m[metric];
+  return row.s === "error" ? 0 : null;
+}
+
+// Give the function that says whether a row is shown.
+function rowFilter(filters, lists) {
+  const words = filters.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const keys = filters.set ? new Set(lists.sets[filters.set].keys) : null;
+  const tool = filters.tool === "" ? null : lists.tools.indexOf(filters.tool);
+  const min = filters.min === "" ? -Infinity : Number(filters.min);
+  const max = filters.max === "" ? Infinity : Number(filters.max);
+  const ranged = filters.min !== "" || filters.max !== "";
+  return (row) => {
+    if (keys && !keys.has(row.k)) return false;
+    if (filters.template && row.t !== filters.template) return false;
+    if (filters.status && row.s !== filters.status) return false;
+    if (tool !== null && !row.tools.includes(tool)) return false;
+    if (ranged) {
+      const score = scoreOf(row, filters.metric);
+      if (score === null || score < min || score > max) return false;
+    }
+    if (!words.length) return true;
+    const text = `${row.k} ${row.q} ${row.t}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+}
+
+const SORT_VALUES = {
+  id: (row) => row.k,
+  template: (row) => row.t,
+  tok: (row) => row.tok ?? null,
+  sec: (row) => row.sec ?? null,
+  usd: (row) => row.usd ?? null,
+};
+
+// Give the rows in the order that "sort" names, such as "sec" or "-sec" (falling); "" is the dataset's order.
+function sortedRows(rows, sort) {
+  const descending = sort.startsWith("-");
+  const column = descending ? sort.slice(1) : sort;
+  if (!column) return rows;
+  const value = SORT_VALUES[column] ?? ((row) => scoreOf(row, column));
+  return [...rows].sort((one, other) => compareValues(value(one), value(other), descending));
+}
+
+function field(label, control) {
+  control.id = `filter-${control.name}`;
+  return element("div", { class: `field field-${control.name}` }, element("label", { for: control.id }, label), control);
+}
+
+function choice(name, options) {
+  const made = element("select", { name });
+  for (const [value, text] of options) made.append(element("option", { value }, text));
+  return made;
+}
+
+function sortChoices(lists) {
+  const named = [
+    ["id", "id"],
+    ["template", "template"],
+    ...lists.metrics.map((metric) => [metric, metric]),
+    ["tok", "tokens"],
+    ["sec", "time"],
+    ...(lists.hasCost ? [["usd", "cost"]] : []),
+  ];
+  return [["", "dataset's order"], ...named.flatMap(([value, name]) => [[value, `${name}, rising`], [`-${value}`, `${name}, falling`]])];
+}
+
+// Give the form; its fields are named as the filters.
+function filterForm(lists) {
+  const plain = (value) => [value, value];
+  const range = (name, label) =>
+    element("input", { type: "number", name, min: "0", max: "1", step: "any", placeholder: label, inputmode: "decimal" });
+  const fields = [
+    field("Search text and id", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
+    field("Template", choice("template", [["", "all"], ...lists.templates.map(plain)])),
+    field("Status", choice("status", [["", "all"], ["success", "answered"], ["error", "error"]])),
+  ];
+  if (lists.metrics.length) {
+    fields.push(field("Score", choice("metric", lists.metrics.map(plain))), field("from", range("min", "0")), field("to", range("max", "1")));
+  }
+  if (lists.tools.length) fields.push(field("Used tool", choice("tool", [["", "any"], ...lists.tools.map(plain)])));
+  fields.push(field("Sort by", choice("sort", sortChoices(lists))));
+  return element("form", { class: "filters", role: "search", "aria-label": "Questions" }, fields);
+}

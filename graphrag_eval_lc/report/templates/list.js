@@ -1,0 +1,221 @@
+// The list of questions: a table that shows the first rows of what is asked for, and more when told to.
+
+const ROWS_AT_ONCE = 200;
+const METRICS_SHOWN = 3;
+const NARROW = "screen and (max-width: 60rem)"; // where tables.css leaves out columns
+
+class QuestionList {
+  constructor(place, rows, lists) {
+    this.rows = rows;
+    this.lists = lists;
+    this.filters = filtersFromHash(lists);
+    this.shownRows = [];
+    this.openKeys = new Set();
+    this.form = filterForm(lists);
+    this.chips = element("p", { class: "chips" });
+    this.count = element("p", { role: "status", class: "count-line" });
+    this.table = element("table", { class: "list" }, element("caption", { class: "unseen" }, "Questions"));
+    this.more = element("button", { type: "button", class: "more" });
+    place.append(this.form, this.chips, this.count, this.table, this.more);
+    matchMedia(NARROW).addEventListener("change", () => this.spanDetails());
+    addEventListener("beforeprint", () => this.spanDetails(this.columnCount));
+    addEventListener("afterprint", () => this.spanDetails());
+    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.form.addEventListener("input", (event) => this.change({ [event.target.name]: event.target.value }));
+    this.more.addEventListener("click", () => this.showMore());
+    this.render();
+  }
+
+  // Change some filters, and show what they leave.
+  change(filters) {
+    this.filters = { ...this.filters, ...filters };
+    keepFiltersInHash(this.filters, this.lists);
+    this.render();
+  }
+
+  clear() {
+    this.change({ ...NO_FILTERS, metric: this.filters.metric, sort: this.filters.sort });
+  }
+
+  // The metrics that have a column: the first ones, and the one that is chosen.
+  metrics() {
+    const first = this.lists.metrics.slice(0, METRICS_SHOWN);
+    return first.includes(this.filters.metric) || !this.filters.metric ? first : [...first, this.filters.metric];
+  }
+
+  render() {
+    for (const control of this.form.elements) {
+      if (Object.hasOwn(this.filters, control.name) && control.value !== this.filters[control.name]) {
+        control.value = this.filters[control.name];
+      }
+    }
+    this.shownRows = sortedRows(this.rows.filter(rowFilter(this.filters, this.lists)), this.filters.sort);
+    this.openKeys.clear();
+    this.body = element("tbody");
+    this.table.replaceChildren(this.table.caption, this.head(), this.body);
+    this.renderChips();
+    this.showMore();
+  }
+
+  head() {
+    const { hasCost } = this.lists;
+    const columns = [
+      ["id", "Question", "wide"],
+      ["template", "Template", "side-column"],
+      ...this.metrics().map((metric, index) => [metric, metric, index ? "score side-column" : "score"]),
+      ["tok", "Tokens", "side-column"],
+      ["sec", "Time", "side-column"],
+      ...(hasCost ? [["usd", "Cost", "side-column"]] : []),
+    ];
+    this.columnCount = columns.length;
+    const descending = this.filters.sort.startsWith("-");
+    const sorted = descending ? this.filters.sort.slice(1) : this.filters.sort;
+    const cells = columns.map(([column, text, classes]) => {
+      const cell = element("th", { scope: "col", class: classes }, text);
+      const textual = column === "id" || column === "template";
+      sortButton(cell, () => {
+        const next = column === sorted ? !descending : !textual;
+        this.change({ sort: next ? `-${column}` : column });
+        this.table.querySelectorAll("th .sort")[cell.cellIndex].focus();
+      });
+      if (column === sorted) cell.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      return cell;
+    });
+    return element("thead", {}, element("tr", {}, cells));
+  }
+
+  renderChips() {
+    const { set } = this.filters;
+    const filtered = Object.entries(this.filters).some(([name, value]) => value !== "" && name !== "metric" && name !== "sort");
+    const parts = [];
+    if (set) {
+      const remove = element("button", { type: "button", class: "chip" }, foreign(this.lists.sets[set].label), " ", icon("✕"), unseen(" (remove this filter)"));
+      remove.addEventListener("click", () => {
+        this.change({ set: "" });
+        this.form.elements.text.focus();
+      });
+      parts.push(remove);
+    }
+    if (filtered) {
+      const clear = element("button", { type: "button" }, "Clear all filters");
+      clear.addEventListener("click", () => {
+        this.clear();
+        this.form.elements.text.focus();
+      });
+      parts.push(clear);
+    }
+    this.chips.replaceChildren(...parts);
+    this.chips.hidden = !parts.length;
+  }
+
+  // Add the next rows to the table.
+  showMore(until = this.shownCount() + ROWS_AT_ONCE) {
+    const from = this.shownCount();
+    const fragment = document.createDocumentFragment();
+    for (const row of this.shownRows.slice(from, until)) fragment.append(this.questionRow(row));
+    this.body.append(fragment);
+    const shown = Math.min(until, this.shownRows.length);
+    const left = this.shownRows.length - shown;
+    this.more.hidden = left === 0;
+    this.more.textContent = `Show ${countText(Math.min(left, ROWS_AT_ONCE))} more`;
+    const all = this.rows.length === this.shownRows.length ? "" : ` of ${countText(this.rows.length)}`;
+    const noun = this.lists.hasRepeats ? "sample" : "question";
+    this.count.textContent = `${countText(this.shownRows.length)}${all} ${noun}${this.rows.length === 1 ? "" : "s"}${left ? `; the first ${countText(shown)} are shown` : ""}`;
+  }
+
+  shownCount() {
+    return this.body.querySelectorAll(":scope > .question").length;
+  }
+
+  questionRow(row) {
+    const button = element(
+      "button",
+      { type: "button", class: "disclosure question-button", "aria-expanded": "false" },
+      element("span", { class: "question-text" }, foreign(row.q)),
+      element("span", { class: "question-id" }, foreign(row.k)),
+    );
+    const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
+    const reason = row.r ? element("div", { class: "reason" }, foreign(row.r)) : [];
+    const made = element(
+      "tr",
+      { class: `question ${row.s}` },
+      element("th", { scope: "row" }, button, meta, reason),
+      element("td", { class: "side-column template-id" }, foreign(row.t)),
+      this.metrics().map((metric, index) => this.scoreCell(row, metric, index)),
+      element("td", { class: "side-column number" }, countText(row.tok)),
+      element("td", { class: "side-column number" }, secondsText(row.sec)),
+      this.lists.hasCost ? element("td", { class: "side-column number" }, dollarsText(row.usd)) : [],
+    );
+    made.dataset.key = row.k;
+    button.addEventListener("click", () => this.toggle(made, row));
+    return made;
+  }
+
+  scoreCell(row, metric, index) {
+    const classes = `score number${index ? " side-column" : ""}`;
+    const score = Object.hasOwn(row.m, metric) ? row.m[metric] : null;
+    if (score === null && row.s === "error") return element("td", { class: classes }, index ? NOT_MEASURED : badge("✗ error", "bad"));
+    if (score === null) return element("td", { class: classes }, NOT_MEASURED);
+    const [sign, kind] = score >= 1 ? ["✓", "good"] : score <= 0 ? ["✗", "bad"] : ["≈", "warn"];
+    return element("td", { class: `${classes} ${kind}` }, icon(sign), ` ${scoreText(score)}`);
+  }
+
+  // Let the details that are open span the columns that are shown, and no more.
+  spanDetails(count = this.shownColumnCount()) {
+    for (const cell of this.body.querySelectorAll(":scope > .detail-row > td")) cell.colSpan = count;
+  }
+
+  shownColumnCount() {
+    return [...this.table.tHead.rows[0].cells].filter((cell) => cell.getClientRects().length).length;
+  }
+
+  // Open or close a row.
+  async toggle(tableRow, row) {
+    const button = tableRow.querySelector(".question-button");
+    if (this.openKeys.delete(row.k)) {
+      button.setAttribute("aria-expanded", "false");
+      button.removeAttribute("aria-controls");
+      tableRow.nextElementSibling.remove();
+      return;
+    }
+    this.openKeys.add(row.k);
+    disclosedCount += 1;
+    const place = element("div", { class: "detail", id: `disclosed-${disclosedCount}` }, element("p", { class: "muted" }, "Unpacking …"));
+    tableRow.after(element("tr", { class: "detail-row" }, element("td", { colspan: this.shownColumnCount() }, place)));
+    button.setAttribute("aria-expanded", "true");
+    button.setAttribute("aria-controls", place.id);
+    await fillDetail(place, row);
+  }
+
+  // Show a question, whatever the filters, opened, and with the focus on it.
+  openQuestion(key) {
+    const known = this.rows.find((row) => row.k === key);
+    if (!known) {
+      this.count.textContent = `There is no question ${key} in this report.`;
+      this.count.scrollIntoView();
+      return;
+    }
+    if (!this.shownRows.includes(known)) {
+      this.filters = { ...NO_FILTERS, metric: this.filters.metric };
+      this.render();
+    }
+    const place = this.shownRows.indexOf(known);
+    if (place < this.shownCount()) {
+      this.openShown(known, this.body.querySelectorAll(":scope > .question")[place]);
+      return;
+    }
+    // All rows before it would take seconds to make, so it stands first.
+    const tableRow = this.questionRow(known);
+    this.shownRows = [known, ...this.shownRows.filter((row) => row !== known)];
+    this.body.prepend(tableRow);
+    this.showMore(this.shownCount());
+    this.openShown(known, tableRow);
+  }
+
+  // Open a row that is shown, and bring it into view.
+  openShown(row, tableRow) {
+    if (!this.openKeys.has(row.k)) this.toggle(tableRow, row);
+    tableRow.scrollIntoView({ block: "start", behavior: "instant" });
+    tableRow.querySelector(".question-button").focus({ preventScroll: true });
+  }
+}

@@ -1,0 +1,88 @@
+// Each reference step beside the actual step that it matched, or the nearest one and why that does not fit.
+
+const STEP_SIGNS = {
+  matched: ["✓", "matched", "good"],
+  near: ["≈", "near", "warn"],
+  missing: ["✗", "missing", "bad"],
+  unscored: ["·", "not scored", ""],
+};
+
+function stepSide(title, name, step) {
+  const parts = [element("h5", {}, title, " ", element("span", { class: "muted" }, foreign(name)))];
+  if (step.args) parts.push(codeBlock(step.args, `Arguments, ${title}`));
+  if (step.error) parts.push(labelled("Error", foreignBlock(step.error), "bad"));
+  if (step.output) parts.push(labelled("Output", codeBlock(step.output, `Output, ${title}`)));
+  return element("div", { class: "side" }, parts);
+}
+
+function rowsTable(rows) {
+  const names = rows.columns.map(([reference, actual]) =>
+    element("th", { scope: "col" }, foreign(reference), reference === actual ? [] : [" ↔ ", foreign(actual ?? "none")]),
+  );
+  const shown = rows.missing.length + rows.extra.length;
+  const all = rows.missing_count + rows.extra_count;
+  const part = shown < all ? `; ${countText(shown)} of them are shown` : "";
+  const cellText = (cell, column) => (cell !== null ? foreign(cell) : element("span", { class: "muted" }, column[1] === null ? "no such column" : "unbound"));
+  const line = (sign, word, kind) => (cells) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row", class: kind }, icon(sign), ` ${word}`),
+      cells.map((cell, index) => element("td", {}, cellText(cell, rows.columns[index] ?? []))),
+    );
+  return scrollBox(
+    element(
+      "table",
+      { class: "rows" },
+      element("caption", {}, "Rows ", element("small", {}, `${countText(rows.missing_count)} missing, ${countText(rows.extra_count)} extra${part}`)),
+      element("thead", {}, element("tr", {}, element("td"), names)),
+      element("tbody", {}, rows.missing.map(line("✗", "missing", "bad")), rows.extra.map(line("+", "extra", "warn"))),
+    ),
+  );
+}
+
+function referenceStep(step, number, detail) {
+  const [sign, word, kind] = STEP_SIGNS[step.status] ?? STEP_SIGNS.unscored;
+  const actual = step.actual === null || step.actual === undefined ? null : detail.timeline[step.actual];
+  const head = [
+    element("span", { class: `status ${kind}` }, icon(sign), ` ${word}`),
+    element("span", { class: "strong" }, `${number} `, foreign(step.name)),
+    isNumber(step.score) ? element("span", { class: "number" }, scoreText(step.score)) : [],
+    step.reason ? element("span", { class: "why" }, foreign(step.reason)) : [],
+  ];
+  const { button, body } = disclosure(
+    head,
+    () => {
+      const actualSide = actual
+        ? stepSide(step.status === "matched" ? "Actual" : "Nearest actual", actual.name, actual)
+        : element("div", { class: "side" }, element("h5", {}, "Actual"), element("p", { class: "muted" }, "No step comes near."));
+      const parts = [];
+      if (step.rows) parts.push(rowsTable(step.rows));
+      parts.push(element("div", { class: "sides" }, stepSide("Reference", step.name, step.reference), actualSide));
+      return parts;
+    },
+    { classes: "step-head" },
+  );
+  return element("li", { class: `step ${step.status}` }, button, body);
+}
+
+function stepsSection(detail) {
+  const groups = detail.groups.map((steps, index) => [
+    element(
+      "h4",
+      {},
+      `Group ${index + 1} of ${detail.groups.length}`,
+      steps.every((step) => !step.scored) ? element("small", {}, " not scored") : [],
+    ),
+    element("ol", { class: "steps" }, steps.map((step, position) => referenceStep(step, position + 1, detail))),
+  ]);
+  if (!groups.length) return [];
+  const extra = (detail.extra_steps ?? []).map((index) => detail.timeline[index]?.name).filter((name) => name !== undefined);
+  const names = [...new Set(extra)].flatMap((name, index) => {
+    const count = extra.filter((other) => other === name).length;
+    return [index ? ", " : "", foreign(name), count > 1 ? ` ×${count}` : ""];
+  });
+  if (names.length) groups.push(element("p", { class: "muted" }, "Calls that no reference step asked for: ", names));
+  if (detail.counts?.repeated) groups.push(element("p", { class: "muted" }, `${counted(detail.counts.repeated, "call")} repeated an earlier one.`));
+  return section("Reference steps", [], groups);
+}

@@ -1,0 +1,94 @@
+// The steps of a question in real time: a bar each, indented where one step called another.
+
+// Give the end of the last event in seconds; null where times are not known, or not to the second.
+function timelineEnd(detail) {
+  const ends = detail.timeline.filter((event) => isNumber(event.start)).map((event) => event.start + (event.duration ?? 0));
+  const end = Math.max(0, ...ends);
+  return end > 0 ? end : null;
+}
+
+function timelineBar(event, end) {
+  const track = element("span", { class: "bar-track", "aria-hidden": "true" });
+  if (end === null || !isNumber(event.start)) return track;
+  const bar = element("span", { class: `bar ${event.kind} ${event.status === "error" ? "error" : ""}` });
+  bar.style.insetInlineStart = `${(100 * event.start) / end}%`;
+  bar.style.inlineSize = `${(100 * (event.duration ?? 0)) / end}%`;
+  track.append(bar);
+  return track;
+}
+
+function timelineTime(event) {
+  if (isNumber(event.duration)) return secondsText(event.duration);
+  return isNumber(event.start) && event.start > 0 ? `at ${secondsText(event.start)}` : "";
+}
+
+function timelineBadges(event) {
+  const badges = [];
+  if (event.status === "error") badges.push(badge("✗ error", "bad"));
+  if (event.attempts > 1) badges.push(badge(`×${event.attempts}`, "warn"), unseen(` tried ${event.attempts} times`));
+  if (event.used_for) badges.push(badge(`✓ ${event.used_for}`, "good"));
+  return badges;
+}
+
+function timelineLabel(event, end) {
+  const name = element("span", { class: "event-name" }, foreign(event.name));
+  const started = isNumber(event.start) && isNumber(event.duration) ? unseen(`, started at ${secondsText(event.start)}, took `) : unseen(", ");
+  name.style.paddingInlineStart = `${Math.min(event.depth ?? 0, 8) * 0.9}rem`;
+  if (event.kind === "model") name.append(" ", element("span", { class: "muted" }, "model"));
+  return [
+    name,
+    element("span", { class: "event-badges" }, timelineBadges(event)),
+    started,
+    timelineBar(event, end),
+    element("span", { class: "event-time" }, timelineTime(event)),
+  ];
+}
+
+function eventBody(event) {
+  const parts = [];
+  if (event.error) parts.push(labelled("Error", foreignBlock(event.error), "bad"));
+  if (event.note) parts.push(labelled("Note", foreignBlock(event.note), "warn"));
+  if (event.args) parts.push(labelled("Arguments", codeBlock(event.args, `Arguments of ${event.name}`)));
+  if (event.output) parts.push(labelled("Output", codeBlock(event.output, `Output of ${event.name}`)));
+  if (event.measures?.length) parts.push(measureTable(event.measures, "Measures of the step"));
+  if (event.id) parts.push(element("p", { class: "muted small" }, "Call ", foreign(event.id)));
+  return parts.length ? parts : [element("p", { class: "muted" }, "Nothing more was recorded.")];
+}
+
+function timelineSection(detail) {
+  const end = timelineEnd(detail);
+  const list = element("ol", { class: "timeline" });
+  for (const event of detail.timeline) {
+    const { button, body } = disclosure(timelineLabel(event, end), () => eventBody(event), { classes: "event" });
+    list.append(element("li", {}, button, body));
+  }
+  const total = isNumber(detail.total_sec) ? `, ${secondsText(detail.total_sec)} in all` : "";
+  const known = end === null ? "; when they ran was not recorded" : "";
+  const note = element("small", {}, `${counted(detail.timeline.length, "call")}${total}${known}`);
+  return section(
+    "Timeline",
+    [note],
+    detail.timeline.length ? list : element("p", { class: "muted" }, "No steps."),
+    detail.models?.length ? modelTable(detail.models) : [],
+  );
+}
+
+function modelTable(models) {
+  const heads = ["Model", "Calls", "Failed", "Tokens", "Time", "Cost"];
+  const row = (model) => [countText(model.calls), countText(model.failed), countText(model.tokens), secondsText(model.seconds), dollarsText(model.cost)];
+  return scrollBox(
+    element(
+      "table",
+      { class: "models" },
+      element("caption", { class: "unseen" }, "Calls of models"),
+      element("thead", {}, element("tr", {}, heads.map((head, index) => element("th", { scope: "col", class: index ? "number" : null }, head)))),
+      element(
+        "tbody",
+        {},
+        models.map((model) =>
+          element("tr", {}, element("th", { scope: "row" }, foreign(model.model)), row(model).map((text) => element("td", { class: "number nowrap" }, text))),
+        ),
+      ),
+    ),
+  );
+}

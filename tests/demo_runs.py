@@ -1,0 +1,40 @@
+"""Runs of the demo's agent with judged answers, and with all of its mistakes or only some."""
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from graphrag_eval_lc import BenchmarkRun, run_benchmark
+from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.demo.agent import create_demo_agent
+from graphrag_eval_lc.demo.slips import SLIPS
+from graphrag_eval_lc.judges.model import Answer, Asked
+
+
+class AnswerJudge:
+    """Finds two claims in every answer, both right in two answers of three and both wrong in the third."""
+
+    name = "judge of the tests"
+
+    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+        """Give an answer of the form that is asked for."""
+        is_right = sum(user.encode()) % 3 > 0
+        claims = ["The first claim.", "The second claim."]
+        judgement: dict[str, Any] = {"reason": "So it is."}
+        if "true_positives" in schema.model_fields:
+            judgement["true_positives"] = claims if is_right else []
+            judgement["false_positives"] = judgement["false_negatives"] = [] if is_right else claims
+        elif "verdict" in schema.model_fields:
+            judgement["verdict"] = int(is_right)
+        else:
+            judgement = {"statements": [{"statement": "One.", "reason": "So.", "attributed": int(is_right)}]}
+        return Asked((schema.model_validate(judgement),) * n, 0.001)
+
+
+def demo_run(folder: Path, *, mistakes: int = len(SLIPS), **options: Any) -> BenchmarkRun:
+    """Run the demo into a folder; the agent makes only the first of its mistakes."""
+    others = dict.fromkeys(list(SLIPS)[mistakes:])
+    with patch.dict(SLIPS, others):
+        return run_benchmark(
+            create_demo_agent, DATASET_PATH, output_dir=folder, llm=AnswerJudge(), progress="off", **options
+        )

@@ -1,0 +1,84 @@
+"""Runs of the demo's agent beside each other: without mistakes, with all of them, and with a store that is away."""
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from demo_runs import demo_run
+
+from graphrag_eval_lc import BenchmarkRun, Comparison, compare_runs
+from graphrag_eval_lc.cli import main
+from graphrag_eval_lc.comparison import MetricComparison
+from graphrag_eval_lc.demo.graph import KnowledgeGraph
+
+Runs = dict[str, BenchmarkRun]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    folder = tmp_path_factory.mktemp("runs")
+
+    def away(*arguments: object, **options: object) -> str:
+        raise ConnectionError("the store is away")
+
+    runs = {name: demo_run(folder / name, mistakes=0, label=name) for name in ("good", "same")}
+    runs["erring"] = demo_run(folder / "erring", label="erring")
+    with patch.object(KnowledgeGraph, "query", away):
+        runs["broken"] = demo_run(folder / "broken", mistakes=0, label="broken")
+    return runs
+
+
+def metric_of(comparison: Comparison, name: str = "steps_score", pair: int = 0) -> MetricComparison:
+    metric = comparison.pairs[pair].metric(name)
+    assert metric is not None
+    return metric
+
+
+def test_mistakes_of_an_agent_are_a_regression(runs: Runs) -> None:
+    comparison = compare_runs(runs["good"], runs["erring"])
+    metric = metric_of(comparison)
+    scores = [[result["steps_score"] for result in runs[name].iter_results()] for name in ("good", "erring")]
+    assert (metric.mean_a, metric.mean_b) == pytest.approx([sum(each) / len(each) for each in scores])
+    assert (metric.verdict, metric.wins) == ("worse", 0)
+    assert metric.losses == len(comparison.pairs[0].turned) == sum(a > b for a, b in zip(*scores, strict=True))
+    assert comparison.pairs[0].turned[0].direction == "now wrong"
+    assert all(question.b.reason and question.steps for question in comparison.pairs[0].turned)
+
+
+def test_error_counts_as_0_in_judged_metrics_too(runs: Runs) -> None:
+    comparison = compare_runs(runs["good"], runs["erring"])
+    assert (comparison.pairs[0].errors_a, comparison.pairs[0].errors_b) == (0, 1)
+    metric = metric_of(comparison, "answer_f1")
+    values = [result.get("answer_f1", 0.0) for result in runs["erring"].iter_results() if "reference_answer" in result]
+    assert metric.mean_b == pytest.approx(sum(values) / len(values))
+
+
+def test_same_agent_twice_shows_no_difference(runs: Runs) -> None:
+    metric = metric_of(compare_runs(runs["good"], runs["same"]))
+    assert (metric.difference, metric.p_value, metric.verdict) == (0.0, 1.0, "no evidence")
+
+
+def test_broken_tool_shows_where_the_runs_part(runs: Runs) -> None:
+    comparison = compare_runs(runs["good"], runs["erring"], runs["broken"], metrics=["steps_score"])
+    assert [run.label for run in comparison.runs] == ["good", "erring", "broken"]
+    assert metric_of(comparison, pair=1).verdict == "worse"
+    outputs = [step.b.output for question in comparison.pairs[1].turned for step in question.steps if step.b]
+    assert any("the store is away" in output for output in outputs)
+
+
+def test_folders_compare_like_the_runs(runs: Runs) -> None:
+    folders = [str(runs[name].output_dir) for name in ("good", "erring")]
+    assert compare_runs(*folders).to_dict() == compare_runs(runs["good"], runs["erring"]).to_dict()
+
+
+@pytest.mark.parametrize(("first", "second", "code"), [("good", "erring", 1), ("erring", "good", 0)])
+def test_regression_fails_the_command(
+    runs: Runs, first: str, second: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    folders = [str(runs[name].output_dir) for name in (first, second)]
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", *folders, "--fail-on-regression", "--html", str(page)])
+    assert (caught.value.code or 0) == code
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert f"B is {'worse' if code else 'better'} in steps_score" in capsys.readouterr().out

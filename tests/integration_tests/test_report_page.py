@@ -1,0 +1,382 @@
+"""The report of a run in a real browser: what can be done with it, and that no text in it can do anything."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import LAPTOP, PHONE, OpenedPage
+from demo_runs import demo_run
+from hostile_runs import hostile_dataset, hostile_run
+from playwright.sync_api import Browser, Locator, expect
+
+from graphrag_eval_lc import BenchmarkRun, write_report
+
+pytestmark = pytest.mark.full
+
+Open = Callable[..., "ReportPage"]
+
+
+class ReportPage(OpenedPage):
+    """A report, and the parts of it that the tests speak of."""
+
+    @property
+    def rows(self) -> Locator:
+        """The questions in the list."""
+        return self.page.locator("table.list tr.question")
+
+    def keys(self) -> list[str]:
+        """Give the keys of the questions that are shown."""
+        return self.rows.locator(".question-id").all_inner_texts()
+
+    def column(self, name: str) -> list[str]:
+        """Give the cells of a column of the list."""
+        headings = self.page.locator("table.list thead th").all_inner_texts()
+        position = [heading.strip() for heading in headings].index(name) + 1
+        return self.rows.locator(f":nth-child({position})").locator("visible=true").all_inner_texts()
+
+    def button_of(self, key: str) -> Locator:
+        """Give the button that opens a question."""
+        return self.rows.filter(has=self.page.get_by_text(key, exact=True)).locator(".question-button")
+
+    def opened(self, key: str) -> Locator:
+        """Open a question; give its details, once they are there."""
+        self.button_of(key).click()
+        return self.detail()
+
+    def detail(self) -> Locator:
+        """Give the details of the question that is open, once they are there."""
+        detail = self.page.locator(".detail")
+        expect(detail.get_by_role("heading", name="Answer", exact=True)).to_be_visible()
+        return detail
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
+    return demo_run(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="module")
+def report(run: BenchmarkRun) -> Path:
+    return write_report(run)
+
+
+@pytest.fixture(scope="module")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(hostile_run(tmp_path_factory.mktemp("hostile")))
+
+
+@pytest.fixture
+def open_report(browser: Browser, report: Path) -> Iterator[Open]:
+    """Open the demo's report; whatever a test does with it, it must not complain."""
+    opened: list[ReportPage] = []
+
+    def open_it(path: Path = report, **options: Any) -> ReportPage:
+        opened.append(ReportPage(browser, path, **options))
+        return opened[-1]
+
+    yield open_it
+    complaints = [complaint for page in opened for complaint in page.complaints]
+    for page in opened:
+        page.close()
+    assert complaints == []
+
+
+# --- the list --------------------------------------------------------------------------------------------------------
+
+
+def test_all_questions_are_listed_in_the_order_of_the_dataset(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    assert opened.keys() == [result["question_id"] for result in run.results]
+    assert opened.page.locator("h1").count() == 1
+
+
+def test_headings_sort_the_list_both_ways(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    by_time = [result["question_id"] for result in sorted(run.results, key=lambda result: -result["elapsed_sec"])]
+    for order in ("descending", "ascending"):
+        opened.page.locator("table.list thead").get_by_role("button", name="Time").click()
+        expect(opened.page.locator("table.list th[aria-sort]")).to_have_attribute("aria-sort", order)
+        expect(opened.page.locator("table.list th[aria-sort]")).to_have_text("Time")
+        assert opened.keys() == by_time
+        by_time.reverse()
+
+
+def test_templates_are_sorted_by_their_headings(open_report: Open) -> None:
+    opened = open_report()
+    table = opened.page.locator("#templates table")
+    table.get_by_role("button", name="Questions").first.click()
+    counts = [int(text) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert counts == sorted(counts, reverse=True)
+    assert len(set(counts)) > 1
+
+
+def test_filters_leave_the_questions_that_fit_and_stay_in_the_address(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    search = opened.page.get_by_role("search")
+
+    def check(is_left: Callable[[Any], bool]) -> None:
+        left = [result["question_id"] for result in run.results if is_left(result)]
+        assert 0 < len(left) < len(run.results)
+        expect(opened.rows).to_have_count(len(left))
+        assert opened.keys() == left
+        opened.page.reload()
+        expect(opened.rows).to_have_count(len(left))
+        opened.page.get_by_role("button", name="Clear all filters").click()
+        expect(opened.rows).to_have_count(len(run.results))
+
+    search.get_by_label("Template").select_option("transformers_in_substation")
+    check(lambda result: result["template_id"] == "transformers_in_substation")
+    search.get_by_label("Status").select_option("error")
+    check(lambda result: result["status"] == "error")
+    search.get_by_label("Score").select_option("steps_score")
+    search.get_by_label("to", exact=True).fill("0.99")
+    check(lambda result: result.get("steps_score", 0.0) <= 0.99)
+    search.get_by_label("Used tool").select_option("now")
+    check(lambda result: any(step["name"] == "now" for step in result["actual_steps"]))
+
+
+def test_search_finds_words_of_texts_and_ids(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    box = opened.page.get_by_role("searchbox")
+    box.fill("RATED stavanger")
+    expect(opened.rows).to_have_count(1)
+    assert opened.keys() == ["transformers_stavanger"]
+    box.fill("substations_se3")
+    expect(opened.rows).to_have_count(1)
+    box.fill("nothing like this")
+    expect(opened.rows).to_have_count(0)
+    box.fill("")
+    expect(opened.rows).to_have_count(len(run.results))
+
+
+def test_each_stage_of_the_funnel_cell_of_the_matrix_and_kind_of_error_shows_its_questions(
+    run: BenchmarkRun, open_report: Open
+) -> None:
+    opened = open_report()
+    buttons = opened.page.locator("#failures button.show-set, #errors button.show-set")
+    assert buttons.count() >= 5
+    for button in buttons.all():
+        number = int(re.findall(r"\d+", button.inner_text())[0])
+        button.click()
+        expect(opened.rows).to_have_count(number)
+        opened.page.get_by_role("button", name="remove this filter").click()
+        expect(opened.rows).to_have_count(len(run.results))
+
+
+def test_matrix_has_the_judged_questions(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    lucky = [
+        result["question_id"]
+        for result in run.results
+        if result["status"] == "success" and result["steps_score"] < 1 and result.get("answer_f1") == 1
+    ]
+    opened.page.locator("td.wrong_right button.show-set").click()
+    expect(opened.rows).to_have_count(len(lucky))
+    assert opened.keys() == lucky
+
+
+# --- a question ------------------------------------------------------------------------------------------------------
+
+
+def test_question_opens_with_its_answers_steps_and_timeline(open_report: Open) -> None:
+    opened = open_report()
+    detail = opened.opened("transformers_kristiansand")
+    text = detail.inner_text()
+    assert "KRISTIANSAND has 3 power transformers" in text
+    assert "The first claim." in text
+    step = detail.get_by_role("button", name="sparql_query").first
+    assert "1 of 3 rows is missing" in detail.locator(".step").last.inner_text()
+    opened.open_everything(".detail")
+    expect(step).to_have_attribute("aria-expanded", "true")
+    assert detail.locator("table.rows tbody tr").count() == 5
+    assert "SELECT" in detail.locator(".step .side").last.inner_text()
+    assert detail.locator(".timeline > li").count() == 2
+    opened.button_of("transformers_kristiansand").click()
+    expect(opened.page.locator(".detail")).to_have_count(0)
+
+
+def test_question_opens_by_the_keyboard_alone(open_report: Open) -> None:
+    opened = open_report()
+    keyboard = opened.page.keyboard
+    keyboard.press("Tab")
+    assert opened.page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    opened.page.get_by_role("searchbox").focus()
+    for _ in range(40):
+        keyboard.press("Tab")
+        if opened.page.evaluate("document.activeElement.matches('.question-button')"):
+            break
+    keyboard.press("Enter")
+    opened.detail()
+    keyboard.press("Tab")
+    assert opened.page.evaluate("document.activeElement.closest('.detail') !== null")
+    keyboard.press("Shift+Tab")
+    keyboard.press("Space")
+    expect(opened.page.locator(".detail")).to_have_count(0)
+
+
+def test_link_to_a_question_opens_it_in_the_window_with_the_focus(open_report: Open) -> None:
+    opened = open_report(question="search_steins")
+    opened.detail()
+    button = opened.button_of("search_steins")
+    expect(button).to_be_focused()
+    expect(button).to_be_in_viewport()
+    opened.page.evaluate("location.hash = '#q=substations_se3'")
+    expect(opened.button_of("substations_se3")).to_be_focused()
+    expect(opened.button_of("substations_se3")).to_be_in_viewport()
+    opened.page.evaluate("location.hash = '#q=no%20such'")
+    expect(opened.page.get_by_text("no question no such")).to_be_in_viewport()
+
+
+def test_links_within_the_report_open_their_question(open_report: Open) -> None:
+    opened = open_report()
+    opened.page.locator("table.extremes a").first.click()
+    opened.detail()
+    expect(opened.page.locator(".question-button[aria-expanded=true]")).to_be_focused()
+
+
+def test_sections_are_reached_with_the_filters_kept(open_report: Open) -> None:
+    opened = open_report()
+    opened.page.get_by_label("Status").select_option("error")
+    expect(opened.rows).to_have_count(1)
+    opened.page.get_by_role("navigation").get_by_role("link", name="Templates").click()
+    expect(opened.page.get_by_role("heading", name="Templates")).to_be_in_viewport()
+    expect(opened.rows).to_have_count(1)
+
+
+def test_repeats_of_a_question_have_links_of_their_own(tmp_path: Path, open_report: Open) -> None:
+    repeated = demo_run(tmp_path, repeats=2, question_ids=["substations_se3", "search_steins"])
+    opened = open_report(write_report(repeated), question="search_steins #2")
+    opened.detail()
+    assert sorted(opened.keys()) == [
+        f"{name}{repeat}" for name in ("search_steins", "substations_se3") for repeat in ("", " #2")
+    ]
+    expect(opened.button_of("search_steins #2")).to_be_focused()
+
+
+# --- how it looks ----------------------------------------------------------------------------------------------------
+
+
+def test_colours_follow_the_system_until_they_are_chosen(open_report: Open) -> None:
+    light, dark = open_report(color_scheme="light"), open_report(color_scheme="dark")
+    assert light.lightness() > 0.8
+    assert dark.lightness() < 0.3
+    light.page.locator("#theme").click()
+    assert light.lightness() < 0.3
+    light.page.reload()
+    assert light.lightness() < 0.3
+
+
+def test_print_has_what_is_open_on_white_paper(open_report: Open) -> None:
+    opened = open_report(color_scheme="dark")
+    closed = opened.page.pdf()
+    detail = opened.opened("transformers_kristiansand")
+    opened.page.emulate_media(media="print")
+    assert opened.lightness() > 0.9
+    expect(detail).to_be_visible()
+    expect(opened.page.get_by_role("search")).to_be_hidden()
+    pdf = opened.page.pdf()
+    assert pdf.startswith(b"%PDF")
+    assert len(pdf) > len(closed)
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
+def test_page_never_scrolls_sideways(size: tuple[int, int], open_report: Open) -> None:
+    opened = open_report(size=size)
+    assert not opened.is_wider_than_the_window()
+    opened.opened("transformers_kristiansand")
+    opened.open_everything(".detail")
+    assert not opened.is_wider_than_the_window()
+
+
+def test_without_scripts_all_but_the_list_is_there(open_report: Open) -> None:
+    page = open_report(java_script_enabled=False).page
+    expect(page.locator("noscript p")).to_be_visible()
+    for heading in ("Overview", "Templates", "Where questions fail"):
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    assert page.locator("#templates tbody tr").count() == 11
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(scheme: str, open_report: Open) -> None:
+    opened = open_report(color_scheme=scheme)
+    opened.opened("transformers_kristiansand")
+    opened.open_everything(".detail")
+    assert opened.serious_violations() == []
+    phone = open_report(color_scheme=scheme, size=PHONE, question="longest_dc_lines")
+    phone.detail()
+    phone.open_everything(".detail")
+    assert phone.serious_violations() == []
+
+
+# --- what texts may do: nothing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bypass_csp", [False, True], ids=["with the policy", "without the policy"])
+def test_texts_stay_texts(bypass_csp: bool, hostile_report: Path, open_report: Open) -> None:
+    opened = open_report(hostile_report, bypass_csp=bypass_csp)
+    page = opened.page
+    number = sum(len(template["questions"]) for template in hostile_dataset())
+    expect(opened.rows).to_have_count(number)
+    for position in range(number):
+        opened.rows.nth(position).locator(".question-button").click()
+        expect(page.locator(".detail").nth(position).get_by_role("heading", name="Answer", exact=True)).to_be_visible()
+    opened.open_everything(".detail")
+    for button in page.locator("button.show-set").all():
+        button.click()
+    for button in page.locator("button.sort").all():
+        button.click()
+    assert page.evaluate("window.injected") is None
+    assert page.locator(".injected, iframe, object, embed, base, [onload], [onerror], [onfocus], img").count() == 0
+    assert page.locator("a:not([href^='#'])").count() == 0
+    assert "<img class=injected src=x onerror=" in opened.rows.first.inner_text()
+    assert not opened.is_wider_than_the_window()
+
+
+def test_hostile_texts_are_shown_in_each_place(hostile_report: Path, open_report: Open) -> None:
+    opened = open_report(hostile_report)
+    opened.rows.nth(1).locator(".question-button").click()
+    opened.detail()
+    opened.open_everything(".detail")
+    text = opened.page.locator("body").inner_text()
+    places = (
+        "template 0", "question 0.1", "text of 0.1", "reference answer of 0.1", "answer", "claim in true_positives",
+        "claim in false_negatives", "reason of a judge", "reference query", "query", "variable", "cell 0", "tool",
+        "argument", "item", "wrong output", "error of a step", "found", "metric", "reason of a metric", "label", "tag",
+        "judge", "warning", "earlier kind", "earlier error", "kind of error", "id", "document",
+    )  # fmt: skip
+    assert [place for place in places if f"{place} </script>" not in text] == []
+    assert "{{ 7 * 191 }}" in text
+    assert "1337" not in text
+
+
+def test_control_and_direction_characters_are_visible(hostile_report: Path, open_report: Open) -> None:
+    opened = open_report(hostile_report)
+    opened.rows.first.locator(".question-button").click()
+    opened.detail()
+    opened.open_everything(".detail")
+    content = opened.page.content()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", content)
+    assert "⟨U+202E⟩" in content
+    assert "⟨U+D800⟩" in content
+    assert "␛" in content
+
+
+def test_long_outputs_are_shortened(hostile_report: Path, open_report: Open) -> None:
+    assert hostile_report.stat().st_size < 3_000_000
+    opened = open_report(hostile_report)
+    opened.rows.first.locator(".question-button").click()
+    opened.detail()
+    opened.open_everything(".detail")
+    assert "characters left out" in opened.page.locator(".detail").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_hostile_texts(scheme: str, hostile_report: Path, open_report: Open) -> None:
+    opened = open_report(hostile_report, color_scheme=scheme, size=PHONE)
+    opened.rows.nth(1).locator(".question-button").click()
+    opened.detail()
+    opened.open_everything(".detail")
+    assert opened.serious_violations() == []
+    assert not opened.is_wider_than_the_window()

@@ -1,0 +1,56 @@
+"""Results of a question about a graph, scored as a run scores them, for the tests of the report."""
+
+import json
+from typing import Any
+
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.report.samples import ReportedSample, reported_samples
+
+IRI = "urn:oslo"
+
+
+def table(*values: str) -> str:
+    """Give SPARQL results with a column of texts."""
+    bindings = [{"name": {"type": "literal", "value": value}} for value in values]
+    return json.dumps({"head": {"vars": ["name"]}, "results": {"bindings": bindings}})
+
+
+def step(name: str, output: str | None = None, **more: Any) -> dict[str, Any]:
+    """Give a call of a tool; one without an output failed."""
+    ended = {"status": "success", "output": output} if output is not None else {"status": "error", "error": "away"}
+    return {"name": name, "args": {}, "id": f"call_{name}", **ended, **more}
+
+
+QUESTION = {
+    "id": "q",
+    "question_text": "Which transformers are in OSLO?",
+    "reference_answer": "T1 and T2.",
+    "reference_steps": [
+        [{"name": "iri_discovery", "output": IRI}],
+        [
+            {
+                "name": "sparql_query",
+                "args": {"query": f"SELECT ?name {{ <{IRI}> ?p ?name }}"},
+                "output": table("T1", "T2"),
+                "output_media_type": "application/sparql-results+json",
+            }
+        ],
+    ],
+}
+
+
+def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str, Any]:
+    """Give the result of the question after these steps; further keys are those of a judge or a run."""
+    dataset: Any = [{"template_id": "t", "questions": [QUESTION]}]
+    response: Any = {"question_id": "q", "actual_answer": "T1.", "actual_steps": list(steps)}
+    if "error" in more:
+        response["error"] = more["error"]
+    return {**run_evaluation(dataset, [response], config)[0], **more}
+
+
+def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> ReportedSample:
+    """Give that result as the sections of a report take it up."""
+    found = result(*steps, config=config, **more)
+    return next(reported_samples([found], metrics_of(load_config(config))))

@@ -1,0 +1,82 @@
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.config import EvaluationConfig
+
+
+def numbers_of(*results: dict[str, Any], metrics: tuple[str, ...] = ()) -> RunNumbers:
+    numbers = RunNumbers(metrics=metrics)
+    for result in results:
+        numbers.add({"template_id": "t", "question_id": "q", "status": "success", **result})
+    return numbers
+
+
+def score(metric: str, *results: dict[str, Any], **options: Any) -> float | None:
+    return numbers_of(*results).questions["q"].score(metric, **options)
+
+
+def test_score_is_the_mean_over_repeats() -> None:
+    assert score("steps_score", {"steps_score": 1.0}, {"steps_score": 0.5, "repeat": 2}) == 0.75
+
+
+def test_failed_samples_count_as_0() -> None:
+    assert score("steps_score", {"steps_score": 1.0}, {"steps_score": 1.0, "repeat": 2, "error": "away"}) == 0.5
+    assert score("answer_f1", {"answer_f1": 1.0}, {"repeat": 2, "status": "error"}) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("metric", "result", "is_counted"),
+    [
+        ("steps_score", {}, False),
+        ("steps_score", {"reference_steps": [[{"name": "lookup"}]]}, True),
+        ("steps_score", {"steps_score": 0.5}, True),
+        ("answer_f1", {}, False),
+        ("answer_f1", {"reference_answer": "2"}, True),
+        ("answer_relevance", {}, True),
+        ("retrieval_utilization", {}, False),
+        ("retrieval_utilization", {"actual_steps": [{"name": "lookup"}]}, False),
+        ("retrieval_utilization", {"actual_steps": [{"name": "retrieval"}]}, True),
+        ("retrieval_utilization", {"reference_steps": [[{"name": "retrieval"}]]}, True),
+    ],
+)
+def test_failed_question_counts_in_the_metrics_that_it_would_have_had(
+    metric: str, result: dict[str, Any], is_counted: bool
+) -> None:
+    failed = {"error": "away", **result}
+    assert score(metric, failed) == (0.0 if is_counted else None)
+    assert score(metric, failed, has_twin=True) == 0.0
+
+
+def test_what_was_not_measured_is_no_number() -> None:
+    assert score("steps_score", {"steps_score": float("nan")}) is None
+    assert score("steps_score", {}, has_twin=True) is None
+
+
+def test_what_failed_samples_spent_is_what_they_spent() -> None:
+    numbers = numbers_of({"total_tokens": 10}, {"total_tokens": 30, "repeat": 2, "error": "away"}, {"repeat": 3})
+    assert numbers.questions["q"].spent("total_tokens") == 20
+    assert numbers.questions["q"].spent("elapsed_sec") is None
+
+
+def test_score_of_a_sample_is_the_mean_over_its_retrieval_steps() -> None:
+    steps = [{"name": "retrieval", "retrieval_utilization": value} for value in (0.0, 1.0, 0.5)]
+    other = {"actual_steps": [{"name": "lookup", "retrieval_utilization": 0.0}, steps[1]], "repeat": 2}
+    assert score("retrieval_utilization", {"actual_steps": steps}, other) == 0.75
+
+
+def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> None:
+    config = EvaluationConfig.model_validate(
+        {
+            "custom_evaluations": [
+                {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
+            ]
+        }
+    )
+    result = {"template_id": "t", "question_id": "q", "polite": True, "tone_cost": 0.1, "own": 2, "level": 3}
+    numbers = RunNumbers(config)
+    numbers.add({**result, "custom_metrics": ["own"]})
+    assert numbers.measured() == ["polite", "tone_cost", "own"]
+    assert [numbers.is_spent(metric) for metric in numbers.measured()] == [False, True, False]
+    assert numbers_of(result, metrics=("level",)).measured() == ["level"]

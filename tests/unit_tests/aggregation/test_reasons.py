@@ -1,0 +1,36 @@
+from typing import Any
+
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.aggregation import reason_of
+
+GROUPS = [[{"name": "find", "output": "1"}], [{"name": "lookup", "output": "2"}]]
+DATASET: list[Any] = [
+    {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": GROUPS[1:]}]}
+]
+
+
+def result_of(**response: Any) -> Any:
+    return run_evaluation(DATASET, [{"question_id": "q", **response}])[0]  # type: ignore[typeddict-item]
+
+
+def test_reason_of_a_question_in_full_is_empty() -> None:
+    step = {"name": "lookup", "args": {}, "status": "success", "output": "2"}
+    assert reason_of(result_of(actual_steps=[step])) == ""
+
+
+def test_reason_is_that_of_the_last_group_which_lacks_something() -> None:
+    result = {
+        "reference_steps": GROUPS,
+        "steps_diagnosis": [[{"matched": False, "score": 0.0, "reason": "no"}]] * 2,
+    }
+    assert reason_of(result) == "lookup: no"
+
+
+def test_reason_of_an_error_is_one_short_line() -> None:
+    assert reason_of(result_of(error="a\nb")) == "a b"
+    assert len(reason_of(result_of(error="x" * 1000))) == 271
+
+
+def test_reason_names_the_nearest_step() -> None:
+    step = {"name": "lookup", "id": "c7", "args": {}, "status": "success", "output": "3"}
+    assert reason_of(result_of(actual_steps=[step])) == "lookup (nearest: c7): another text: 3 instead of 2"

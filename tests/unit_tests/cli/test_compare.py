@@ -1,0 +1,156 @@
+"""The command `compare`, and `--fail-under` of this and other commands."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., int]
+Output = pytest.CaptureFixture[str]
+WORSE, BETTER = [0.0] * 6 + [1.0] * 6, [1.0] * 12
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the folders of runs, of which `worse` has lower scores than `better`."""
+    monkeypatch.chdir(tmp_path)
+    for name, scores in (("worse", WORSE), ("better", BETTER)):
+        folder(Path(name), [result(index, score) for index, score in enumerate(scores)], label=f"[b]{name}")
+
+
+def result(index: int, score: float, **values: Any) -> dict[str, Any]:
+    base = {"template_id": f"t{index}", "question_id": f"q{index}", "question_text": f"What of [b]{index}?"}
+    return {**base, "status": "success", "steps_score": score, "total_tokens": 1000 + index, **values}
+
+
+def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> None:
+    path.mkdir()
+    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 1, **record}))
+
+
+@pytest.mark.usefixtures("runs")
+def test_tables_show_metrics_errors_and_turned_questions(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("compare", "worse", "better", "--show", "2") == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    text = " ".join(output.out.split())
+    assert "A [b]worse: 12 questions, worse B [b]better: 12 questions, better" in text
+    assert "B beside A (12 common questions, 12 templates)" in text
+    assert "steps_score │ 0.500 │ 1.000 │ +0.500" in text
+    assert "│ 6/6/0 │ better │" in text
+    assert "total_tokens │ 1,006 │ 1,006 │ 0 │ 0 to 0 │ 1.000 │ 1.000 │ – │ 0/12/0 │ the same" in text
+    assert "Failed samples, of which scores count as 0: 0 in A, 0 in B." in text
+    assert "Questions that turned in steps_score (2 of 6)" in text
+    assert "What of [b]0? │ │ │" in text
+    assert "│ now right │ 0.00 │ 1.00" in text
+    assert "B is better in steps_score: 0.500 → 1.000 (+0.500, 95 % interval" in text
+    assert max(map(len, output.out.splitlines())) <= 140
+
+
+@pytest.mark.usefixtures("runs")
+def test_no_evidence_is_told_with_the_questions_that_it_takes(exit_code: Command, capsys: Output) -> None:
+    folder(Path("like"), [result(index, score) for index, score in enumerate([1.0, *WORSE[1:-1], 0.9])])
+    assert exit_code("compare", "worse", "like") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "No evidence of a difference in steps_score: 0.500 → 0.575" in text
+    assert "questions to see one of this size" in text
+    assert re.search(r"│ no evidence │ 120 ", text)
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(("names", "code"), [(("worse", "better"), 0), (("better", "worse"), 1)])
+def test_regression_is_a_finding_on_demand(
+    exit_code: Command, capsys: Output, names: tuple[str, str], code: int
+) -> None:
+    assert exit_code("compare", *names) == 0
+    capsys.readouterr()
+    assert exit_code("compare", *names, "--fail-on-regression") == code
+    assert ("Regression: B is worse in steps_score: 1.000 → 0.500" in capsys.readouterr().err) is bool(code)
+
+
+@pytest.mark.usefixtures("runs")
+def test_gates_hold_for_every_run_but_the_baseline(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("compare", "worse", "better", "--fail-under", "steps_score=0.9") == 0
+    assert exit_code("compare", "better", "better", "worse", "--fail-under", "steps_score=0.9") == 1
+    assert capsys.readouterr().err == "Gate: C: steps_score 0.500 falls short of 0.9 (12 questions).\n"
+
+
+@pytest.mark.usefixtures("runs")
+def test_metrics_labels_and_files_are_the_callers(exit_code: Command, capsys: Output) -> None:
+    options = ["--metric", "total_tokens", "--label", "old", "--label", "new", "--csv", "metrics.csv"]
+    assert exit_code("compare", "worse", "better", *options) == 0
+    output = capsys.readouterr().out
+    assert "A  old: 12 questions" in output
+    assert "steps_score" not in output
+    assert "Written to metrics.csv." in output
+    assert len(Path("metrics.csv").read_text().splitlines()) == 2
+
+
+@pytest.mark.usefixtures("runs")
+def test_page_is_written(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("compare", "worse", "better", "--html", "page.html") == 0
+    assert "Written to page.html." in capsys.readouterr().out
+    assert "steps_score" in Path("page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("runs")
+def test_warnings_go_to_standard_error(exit_code: Command, capsys: Output) -> None:
+    folder(Path("few"), [result(index, 1.0) for index in range(7)])
+    assert exit_code("compare", "worse", "few") == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "Warning: A and B have 7 questions in common; 5 of A and 0 of B are left out.",
+        "Warning: There are 7 templates; with fewer than 10 intervals and p-values say little.",
+    ]
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["worse"], "there is only one run to compare. Write: compare RUN_A RUN_B."),
+        (["worse", "absent"], "absent: there is no such folder"),
+        (["worse", "other"], "runs A and B have no question in common"),
+        (["worse", "better", "--metric", "f1"], "no result has the metric f1"),
+        (["worse", "better", "--label", "one"], "1 labels for 2 runs"),
+        (["worse", "better", "--fail-under", "0.9"], "'0.9' is no requirement"),
+    ],
+)
+def test_wrong_usage_is_told(exit_code: Command, capsys: Output, arguments: list[str], complaint: str) -> None:
+    folder(Path("other"), [result(99, 1.0)])
+    assert exit_code("compare", *arguments) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "-q", "--no-report"],
+        ["score", "qa.yaml", "responses.jsonl", "-o", "run", "--no-report"],
+    ],
+)
+def test_gates_of_a_run(files: Path, exit_code: Command, capsys: Output, command: list[str]) -> None:
+    assert exit_code(*command, "--overwrite", "--fail-under", "steps_score=0.0") == 0
+    gates = ["--fail-under", "steps_score=1.01", "--fail-under", "answer_f1=0.8"]
+    assert exit_code(*command, "--overwrite", *gates) == 1
+    errors = capsys.readouterr().err
+    assert "Gate: steps_score " in errors
+    assert "falls short of 1.01 (1 question, 2 without it)." in errors
+    assert "Gate: answer_f1 was not measured, and 0.8 is required." in errors
+
+
+def test_wrong_gate_is_told_before_anything_is_asked(files: Path, exit_code: Command, capsys: Output) -> None:
+    command = ["run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run"]
+    assert exit_code(*command, "--fail-under", "elapsed_sec=3") == 2
+    assert "elapsed_sec says what was spent, of which less is better" in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+def test_gates_of_a_folder_that_is_scored_again(files: Path, exit_code: Command) -> None:
+    assert exit_code("score", "qa.yaml", "responses.jsonl", "-o", "run", "--no-report") == 0
+    assert exit_code("score", "run", "--no-report", "--fail-under", "steps_score=1") == 0
+    Path("qa.yaml").write_text(Path("qa.yaml").read_text().replace("urn:oslo", "urn:bergen"))
+    assert exit_code("score", "run", "--no-report", "--fail-under", "steps_score=1") == 1

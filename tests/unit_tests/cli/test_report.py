@@ -1,0 +1,88 @@
+"""The command `report`, and the report that other commands write at their end."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+
+Command = Callable[..., int]
+SCORE = ("score", "qa.yaml", "responses.jsonl", "-o", "run")
+
+
+def test_a_run_gets_its_report_into_its_folder_or_elsewhere(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*SCORE, "--no-report") == 0
+    assert "report.html" not in capsys.readouterr().out
+    assert not Path("run/report.html").exists()
+    assert exit_code("report", "run") == 0
+    assert "Written to run/report.html (" in capsys.readouterr().out
+    assert exit_code("report", "run", "-o", "other.html") == 0
+    assert Path("run/report.html").stat().st_size == Path("other.html").stat().st_size > 10_000
+
+
+def test_it_is_opened_on_demand(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(typer, "launch", lambda url: opened.append(url) or 0)
+    assert exit_code(*SCORE) == 0
+    assert exit_code("report", "run", "--open") == 0
+    assert opened == [Path("run/report.html").resolve().as_uri()]
+
+
+def test_a_folder_without_a_run_is_an_error_that_says_what_to_give(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("report", "nowhere") == 2
+    assert "nowhere: there is no such folder" in capsys.readouterr().err
+    assert exit_code("report", ".") == 2
+    assert "the folder holds no results.jsonl" in capsys.readouterr().err
+
+
+def test_run_and_score_write_it_at_their_end(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run") == 0
+    assert "Written to run: run.json, responses.jsonl, results.jsonl, aggregates.yaml, report.html" in (
+        capsys.readouterr().out
+    )
+    Path("run/report.html").unlink()
+    assert exit_code("score", "run") == 0
+    assert Path("run/report.html").exists()
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:sometimes", "-o", "run", "--overwrite", "--no-report") == 0
+    assert not Path("run/report.html").exists()
+
+
+def test_an_interrupted_run_has_its_report_too(files: Path, exit_code: Command) -> None:
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:interrupted", "-o", "run", "-j", "1") == 130
+    assert "The run was stopped" in Path("run/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("problem", [OSError("away"), RecursionError("too deep"), MemoryError()])
+def test_a_report_that_cannot_be_written_is_a_warning(
+    files: Path,
+    exit_code: Command,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    problem: Exception,
+) -> None:
+    def fail(folder: Path) -> Path:
+        raise problem
+
+    monkeypatch.setattr("graphrag_eval_lc.cli.report_file.write_report", fail)
+    assert exit_code(*SCORE) == 0
+    output = capsys.readouterr()
+    assert f"Warning: the report could not be written ({type(problem).__name__}" in output.err
+    assert "Written to run: run.json, responses.jsonl, results.jsonl, aggregates.yaml\n" in output.out
+
+
+def test_without_jinja2_a_line_says_how_to_get_it(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphrag_eval_lc.report.writing.find_spec", lambda name: None)
+    assert exit_code(*SCORE) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "There is no report: A report needs the package jinja2, which is not installed. "
+        "Run: pip install 'graphrag-eval-lc[report]'"
+    )

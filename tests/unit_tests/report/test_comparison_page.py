@@ -1,0 +1,96 @@
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.comparison import compare_runs
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.report.comparison_page import comparison_html, write_comparison
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u202e"
+
+
+def result(number: int, score: float, text: str = "text") -> dict[str, Any]:
+    step = {"name": text, "args": {"query": text}, "id": f"call_{number}", "status": "success", "output": text}
+    return {
+        "question_id": f"{text}-{number}",
+        "template_id": f"{text}-{number % 2}",
+        "question_text": text,
+        "reference_answer": text,
+        "actual_answer": text,
+        "status": "success",
+        "reference_steps": [],
+        "actual_steps": [step],
+        "steps_score": score,
+        "total_tokens": 100 + number,
+    }
+
+
+def run(scores: list[float], text: str = "text") -> list[dict[str, Any]]:
+    return [result(number, score, text) for number, score in enumerate(scores)]
+
+
+def page(text: str = "text") -> str:
+    runs = run([1.0, 1.0, 0.0, 0.5], text), run([1.0, 0.0, 1.0, 0.5], text)
+    return comparison_html(compare_runs(*runs, labels=[f"old {text}", f"new {text}"]))
+
+
+class Elements(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, list[str]]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, sorted(name for name, _ in attrs)))
+
+
+def test_the_sentence_of_the_metric_comes_first() -> None:
+    html = page()
+    assert html.index("No evidence of a difference in steps_score") < html.index("<table")
+
+
+def test_questions_that_turned_are_there_with_their_steps() -> None:
+    html = page()
+    assert "1 now wrong" in html
+    assert "1 now right" in html
+    assert html.count('class="turned-question"') == 2
+    assert html.count("= the same call") == 2
+
+
+def test_markup_in_texts_stays_text() -> None:
+    assert Elements(page(HOSTILE)).tags == Elements(page()).tags
+    assert "⟨U+202E⟩" in page(HOSTILE)
+
+
+def test_what_is_the_same_has_a_line_in_the_middle_or_none() -> None:
+    html = comparison_html(compare_runs(run([1.0, 0.0]), run([1.0, 0.0])))
+    assert "is the same in A and B for each question" in html
+    assert "None in" in html
+
+
+def test_three_runs_have_a_section_each() -> None:
+    html = comparison_html(compare_runs(run([1.0, 0.0]), run([0.0, 0.0]), run([1.0, 1.0])))
+    assert 'id="metrics-B"' in html
+    assert 'id="metrics-C"' in html
+
+
+def test_the_file_is_written_as_utf8(tmp_path: Path) -> None:
+    path = write_comparison(compare_runs(run([1.0]), run([0.0])), tmp_path / "out.html")
+    assert path == tmp_path / "out.html"
+    assert "→" in path.read_text(encoding="utf-8")
+
+
+def test_a_difference_is_placed_by_its_size() -> None:
+    runs = run([0.0, 0.0, 0.0]), run([1.0, 1.0, 1.0])
+    html = comparison_html(compare_runs(*runs))
+    assert '<rect x="97.3"' in html
+
+
+def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[report\]"):
+        page()

@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.report.distributions import bins_of, percentile, range_of
+
+numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
+
+
+@settings(deadline=None)
+@given(numbers)
+def test_every_value_falls_into_a_bin(values: list[float]) -> None:
+    assert sum(bins_of(values, *range_of(values))) == len(values)
+
+
+@settings(deadline=None)
+@given(numbers, st.floats(0, 1))
+def test_percentiles_are_those_of_numpy(values: list[float], share: float) -> None:
+    assert percentile(values, share) == pytest.approx(np.quantile(values, share), rel=1e-9, abs=1e-6)
+
+
+def test_scores_keep_their_range_and_others_have_their_own() -> None:
+    assert range_of([0.4, 0.6]) == (0.0, 1.0)
+    assert range_of([0, 3]) == (0, 3)
+    assert range_of([]) == (0.0, 1.0)
+    assert bins_of([5, 5], 5, 5) == [2, *[0] * 9]

@@ -1,0 +1,220 @@
+import base64
+import gzip
+import hashlib
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.report.page import render_report
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
+SOURCES = list(files("graphrag_eval_lc.report").joinpath("templates").iterdir())
+VOID = {"meta", "link", "input", "img", "br"}
+
+
+def chunk(details: dict[str, Any]) -> str:
+    return base64.b64encode(gzip.compress(json.dumps(details).encode())).decode()
+
+
+def index_row(key: str, text: str = "Which substations?") -> dict[str, Any]:
+    row = {"k": key, "q": text, "t": "templ", "s": "success", "m": {"steps_score": 1.0}, "tok": 9, "sec": 0.5}
+    return {**row, "usd": None, "tools": [0], "c": 0, "r": ""}
+
+
+def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
+    """Give a context in which every foreign text holds ``text``."""
+    figures = {"mean_answered": 0.75, "mean_all": 0.5, "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 3], "range": [0.0, 1.0]}
+    score = {**figures, "metric": text, "n_answered": 4, "n_all": 5, "low": 0.2, "high": 0.8, "interval_note": text}
+    spent = {"name": text, "unit": "seconds", "total": 75.0, "mean": 15.0, "median": 14.0, "p95": 30.0, "note": text}
+    template = {"id": text, "questions": 5, "errors": 1, "scores": {text: {**figures, "n": 5}}}
+    return {
+        "title": text,
+        "generated": "2026-01-02T03:04:05+00:00",
+        "version": "0.1.0",
+        "what_ran": [{"name": text, "value": text, "href": f"javascript:{text}"}],
+        "warnings": [text],
+        "numbers": {"questions": 5, "samples": 5, "answered": 4, "errors": 1, "templates": 1, "repeats": 1},
+        "scores": [score],
+        "spent": [spent],
+        "score_metrics": [text],
+        "templates": [{**template, "tokens": 9.0, "seconds": 0.5, "cost": None}],
+        "funnel": {
+            "stages": [{"name": text, "entered": 5, "passed": 3, "passed_over": 1, "fell_out": [text]}],
+            "questions": 5,
+            "outside": 1,
+        },
+        "matrix": {
+            "right_right": [text],
+            "right_wrong": [],
+            "wrong_right": [text],
+            "wrong_wrong": [],
+            "threshold_text": text,
+        },
+        "errors": [{"where": "question", "kind": text, "count": 1, "example": text, "questions": [text]}],
+        "slowest": [{"key": text, "seconds": 30.0}],
+        "dearest": [{"key": text, "value": 9, "unit": "tokens"}],
+        "capture_warnings": [{"text": text, "count": 1, "questions": [text]}],
+        "tools": [text],
+        "has_repeats": False,
+        "index_json": json.dumps([index_row(text, text)]),
+        "chunks": [chunk({text: {"key": text}})],
+        **changes,
+    }
+
+
+class Page(HTMLParser):
+    """Collects a page's elements, the texts of its scripts, and whether every element is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+
+    def attributes(self, name: str) -> list[str]:
+        return [value for _, attributes in self.elements if (value := attributes.get(name)) is not None]
+
+    def data(self, name: str) -> Any:
+        return json.loads(next(text for attributes, text in self.scripts if attributes.get("id") == name))
+
+    def policy(self) -> str:
+        meta = next(each for _, each in self.elements if each.get("http-equiv") == "Content-Security-Policy")
+        return meta["content"] or ""
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render_report(report_context()))
+
+
+def test_every_element_is_closed(page: Page) -> None:
+    assert page.open == []
+
+
+def test_each_id_stands_once(page: Page) -> None:
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+
+
+def test_links_within_the_page_have_a_target(page: Page) -> None:
+    targets = [href[1:] for href in page.attributes("href") if href.startswith("#") and "=" not in href]
+    assert set(targets) <= set(page.attributes("id"))
+
+
+def test_headings_go_down_a_level_at_a_time(page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_the_policy_lets_run_just_the_scripts_of_the_page(page: Page) -> None:
+    running = [text for attributes, text in page.scripts if "type" not in attributes]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in running]
+    assert re.findall(r"'sha256-([^']+)'", page.policy()) == digests
+    assert page.policy().startswith("default-src 'none';")
+
+
+def test_nothing_is_fetched(page: Page) -> None:
+    assert page.attributes("src") == []
+    assert [attributes["href"] for tag, attributes in page.elements if tag == "link"] == ["data:,"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_source_of_a_page_names_a_server_or_makes_markup_of_text(path: Any) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert not re.search(r"https?://(?!\"|')", source)
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|@import", source
+    )
+
+
+def test_markup_in_texts_stays_text() -> None:
+    calm, hostile = Page(render_report(report_context())), Page(render_report(report_context(HOSTILE)))
+    assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in calm.elements]
+    assert [sorted(each) for _, each in hostile.elements] == [sorted(each) for _, each in calm.elements]
+    assert hostile.open == []
+
+
+def test_data_reach_the_scripts_unchanged() -> None:
+    page = Page(render_report(report_context(HOSTILE)))
+    assert page.data("index") == [index_row(HOSTILE, HOSTILE)]
+    assert page.data("lists")["templates"] == [HOSTILE]
+    assert page.data("sets")["funnel-0"]["keys"] == [HOSTILE]
+
+
+def test_chunks_stand_in_the_page_as_they_are() -> None:
+    packed = chunk({"q1": {"key": "q1"}})
+    page = Page(render_report(report_context(chunks=[packed])))
+    assert [text for attributes, text in page.scripts if attributes.get("id") == "chunk-0"] == [packed]
+
+
+def test_marks_that_turn_the_direction_are_shown() -> None:
+    html = render_report(report_context(HOSTILE, index_json="[]", chunks=[]))
+    assert "⟨U+202E⟩" in html
+
+
+def test_only_web_addresses_become_links() -> None:
+    def hrefs(href: str) -> list[str]:
+        ran = [{"name": "Build", "value": "7", "href": href}]
+        return Page(render_report(report_context(what_ran=ran))).attributes("href")
+
+    assert "https://ci.example/7" in hrefs("https://ci.example/7")
+    assert "javascript:alert(1)" not in hrefs("javascript:alert(1)")
+
+
+def test_a_link_to_a_question_has_its_key_encoded() -> None:
+    html = render_report(report_context(slowest=[{"key": "a b#2&c", "seconds": 1.0}]))
+    assert 'href="#q=a%20b%232%26c"' in html
+
+
+def test_each_set_that_a_button_names_exists(page: Page) -> None:
+    sets = page.data("sets")
+    assert set(page.attributes("data-set")) <= set(sets)
+    assert sets["matrix-wrong_right"] == {"label": "Steps wrong, answer right", "keys": ["text"]}
+
+
+def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> None:
+    empty = report_context(
+        scores=[], spent=[], templates=[], score_metrics=[], funnel=None, matrix=None, errors=[], slowest=[], dearest=[]
+    )
+    html = render_report(empty | {"capture_warnings": [], "warnings": [], "chunks": [], "index_json": "[]"})
+    assert "Failure funnel" not in html
+    assert "No errors." in html
+    assert "None" not in html
+
+
+def test_a_score_with_another_range_is_placed_in_it() -> None:
+    score = report_context()["scores"][0] | {"mean_all": 3.0, "low": 2.0, "high": 4.0, "range": [1.0, 5.0]}
+    html = render_report(report_context(scores=[score]))
+    assert '<rect class="fill" x="0" y="5" width="50.0"' in html
+    assert '<rect class="interval" x="25.0" y="3" width="50.0"' in html
+
+
+def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"graphrag-eval-lc\[report\]"):
+        render_report(report_context())

@@ -1,0 +1,52 @@
+import pytest
+from report_samples import sample, step
+
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.problems import Problems, kind_of
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("TimeoutError: no answer in 600 s", "TimeoutError"),
+        ("httpx.ConnectTimeout: away", "httpx.ConnectTimeout"),
+        ("ValueError", "ValueError"),
+        ("Client error '400 ' for url 'http://x'", "Client error … for url …"),
+        ("line 7, column 38: no prefix (p)", "line … column … no prefix …"),
+        (None, "None"),
+        ("<b>\x00" * 100, "<b>␀" * 25),
+    ],
+)
+def test_the_kind_is_the_class_or_what_is_not_particular(error: object, kind: str) -> None:
+    assert kind_of(error).rstrip("…").startswith(kind.rstrip("…"))
+
+
+def test_failed_questions_calls_and_judges_are_grouped() -> None:
+    problems = Problems(EvaluationConfig(), ["mine"])
+    failed_call = step("sparql_query", error="bad line 7")
+    problems.add(sample(failed_call, failed_call, step("lookup", "no rows", comparison_error="no JSON")))
+    problems.add(sample(error="KeyError: 'a'", mine_error="ValueError: 1", other_error="not a judge's"))
+    groups = {(group["where"], group["kind"]): group["count"] for group in problems.errors()}
+    assert groups == {
+        ("question", "KeyError"): 1,
+        ("call", "sparql_query: bad line …"): 2,
+        ("call", "lookup: output that cannot be compared"): 1,
+        ("judge", "mine: ValueError"): 1,
+    }
+    assert [group["where"] for group in problems.errors()] == ["question", "call", "call", "judge"]
+    assert problems.errors()[1]["questions"] == ["q"]
+
+
+def test_judges_of_retrieval_steps_that_failed_are_told() -> None:
+    problems = Problems(EvaluationConfig())
+    problems.add(sample(step("retrieval", "[]", retrieval_context_recall_error="JudgeError: no answer")))
+    assert problems.errors()[0]["kind"] == "retrieval_context_recall: JudgeError"
+
+
+def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
+    problems = Problems(EvaluationConfig())
+    for length in (7, 8):
+        warning = f"the output of lookup (call_{length}) had {length} characters and was cut to 5"
+        problems.add(sample(capture_warnings=[warning]))
+    (group,) = problems.capture_warnings()
+    assert (group["count"], group["text"]) == (2, "the output of lookup (call_7) had 7 characters and was cut to 5")

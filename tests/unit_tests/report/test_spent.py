@@ -1,0 +1,44 @@
+from typing import Any
+
+from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.samples import reported_samples
+from graphrag_eval_lc.report.spent import Spent
+
+
+def spent_by(*results: Any) -> Spent:
+    spent = Spent(EvaluationConfig())
+    known = [{"question_id": str(at), "template_id": "t", **result} for at, result in enumerate(results)]
+    for sample in reported_samples(known, metrics_of(EvaluationConfig())):
+        spent.add(sample)
+    return spent
+
+
+def test_totals_hold_failed_attempts_and_the_rest_is_by_sample() -> None:
+    attempt = {"elapsed_sec": 10.0, "total_tokens": 5}
+    records = spent_by(
+        {"elapsed_sec": 1.0, "total_tokens": 10}, {"elapsed_sec": 3.0, "total_tokens": 30, "failed_attempts": [attempt]}
+    ).records()
+    time, tokens = records
+    assert (time["name"], time["unit"], time["total"], time["mean"], time["median"]) == ("Time", "seconds", 14, 2, 2)
+    assert (tokens["total"], tokens["p95"], tokens["n"], tokens["note"]) == (45, 29, 2, None)
+
+
+def test_what_is_not_measured_of_all_says_so() -> None:
+    (record,) = spent_by({"total_tokens": 10}, {}).records()
+    assert (record["total"], record["n"]) == (10, 1)
+    assert record["note"] == "1 sample is not measured in full, so the total is of the rest"
+
+
+def test_a_samples_cost_is_that_of_agent_and_judges() -> None:
+    spent = spent_by()
+    assert spent.cost_of({"agent_cost": 0.5, "answer_correctness_cost": 0.25, "answer_f1": 1.0}) == 0.75
+    assert spent.cost_of({"total_tokens": 5}) is None
+
+
+def test_means_of_a_template_are_over_what_is_known() -> None:
+    assert spent_by({"total_tokens": 10}, {"elapsed_sec": 2.0}).means("t") == {
+        "tokens": 10,
+        "seconds": 2.0,
+        "cost": None,
+    }
