@@ -8,7 +8,7 @@ from graphrag_eval_lc.aggregation.figures import Figures, figures_of
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
 from graphrag_eval_lc.aggregation.measurements import STEP_METRICS, metrics_of
 from graphrag_eval_lc.aggregation.repeats import repeats_summary
-from graphrag_eval_lc.aggregation.retrieval_figures import RETRIEVAL_MISSING
+from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.aggregation.step_counts import StepCounts
@@ -75,7 +75,7 @@ class Aggregator:
                     {
                         key: numbers.get(name, 0)
                         for key, numbers in counts.items()
-                        if name in numbers or key != RETRIEVAL_MISSING
+                        if name in numbers or key not in MISSING_KEYS
                     },
                     {
                         metric: known.per_template[name]
@@ -120,9 +120,10 @@ class Aggregator:
         }
         if self._samples.repeats > 1:
             counts["number_of_questions"] = self._samples.question_counts()
-        missing = self._samples.sums_by_template(RETRIEVAL_MISSING)
-        if missing:
-            counts[RETRIEVAL_MISSING] = {name: int(number) for name, number in missing.items()}
+        for key in MISSING_KEYS:
+            missing = self._samples.sums_by_template(key)
+            if missing:
+                counts[key] = {name: int(number) for name, number in missing.items()}
         return counts
 
     def _summary(

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
+from graphrag_eval_lc.aggregation.retrieval_figures import RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 
 # Those that compare with the reference answer.
 _CORRECTNESS = frozenset({"answer_recall", "answer_precision", "answer_f1"})
@@ -18,12 +20,18 @@ class _Failure:
     has_reference_steps: bool
     has_reference_answer: bool
     has_retrieval: bool
+    has_relevant_ids: bool
+    has_relevant_texts: bool
 
     def would_have(self, metric: str) -> bool:
         if metric == "steps_score":
             return self.has_reference_steps
         if metric in _CORRECTNESS:
             return self.has_reference_answer
+        if metric.startswith(IDS_PREFIX):
+            return self.has_relevant_ids
+        if metric.startswith(TEXT_PREFIX):
+            return self.has_relevant_texts
         return self.has_retrieval if metric.startswith("retrieval_") else True
 
 
@@ -129,4 +137,6 @@ class RunNumbers:
             has_reference_steps=bool(groups) or number(result.get("steps_score")) is not None,
             has_reference_answer=result.get("reference_answer") is not None,
             has_retrieval=any(step.get("name") in self._metrics.retrieval_names for step in steps),
+            has_relevant_ids=RETRIEVAL_MISSING in result,
+            has_relevant_texts=RETRIEVAL_TEXT_MISSING in result,
         )

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from graphrag_eval_lc.aggregation.sample_values import Sample, number, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 
 RETRIEVAL_MISSING = "retrieval_missing"
-MISSING_KEYS = (RETRIEVAL_MISSING, "retrieval_text_missing")
+RETRIEVAL_TEXT_MISSING = "retrieval_text_missing"
+MISSING_KEYS = (RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING)
 _MISSING_KEYS = dict(zip((IDS_PREFIX, TEXT_PREFIX), MISSING_KEYS, strict=True))
 _TEXT_KEYS = tuple(f"{TEXT_PREFIX}{key}" for key in ("precision", "recall", "f1"))
 
@@ -28,7 +29,11 @@ class RetrievalFigures:
         self._found: dict[str, dict[str, None]] = {prefix: {} for prefix in _MISSING_KEYS}
 
     def numbers(self, sample: Sample) -> Iterator[tuple[str, float]]:
-        """Give each measure of each step, and how many reference steps are missing under a key of its own."""
+        """Give each measure of each step, and how many reference steps are missing under a key of its own.
+
+        The measures of a failed question are 0.
+        """
+        has_failed = is_error(sample)
         keys = [key for key in _MISSING_KEYS.values() if key in sample]
         for key in keys:
             if isinstance(count := sample[key], int) and count >= 0:
@@ -39,7 +44,7 @@ class RetrievalFigures:
                 value = None if prefix is None else number(step[key])
                 if prefix is not None and value is not None:
                     self._found[prefix][key] = None
-                    yield key, value
+                    yield key, 0.0 if has_failed else value
 
     def names(self, missing: Set[str]) -> Iterable[str]:
         """Give the measures that have figures.

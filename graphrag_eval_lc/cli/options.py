@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from graphrag_eval_lc.errors import OptionError
+
 SELECTION = "Which questions"
 ASKING = "How they are asked"
 ENDING = "When the run ends early"
@@ -134,10 +136,16 @@ FailUnder = Annotated[
 def measure_names(given: Iterable[str] | None) -> list[str] | None:
     """Give the names of ``--measures``, each of which may be several with commas between; None where it is not given.
 
+    Raises:
+        OptionError: It is given and names nothing.
+
     Example:
         >>> measure_names(["P@5, nDCG@10", "RR"])
         ['P@5', 'nDCG@10', 'RR']
     """
     if given is None:
         return None
-    return [name.strip() for names in given for name in names.split(",") if name.strip()]
+    listed = [name.strip() for names in given for name in names.split(",") if name.strip()]
+    if not listed:
+        raise OptionError("--measures names no measure", mend="Write it as --measures P@5,nDCG@10, or leave it out.")
+    return listed

@@ -61,7 +61,7 @@ def score(
 
     Writes run.json, responses.jsonl, results.jsonl, aggregates.yaml and report.html, and prints the scores by
     template. With the folder of a run its responses are scored again, such as after a reference was mended: results,
-    aggregates, totals and the report are replaced, all else stays.
+    aggregates, totals and the report are replaced, and run.json's config by the one that was used; all else stays.
 
     For example:
 
@@ -92,9 +92,7 @@ def score(
                 "the responses are missing" if output is not None else f"{dataset} is no folder of a run",
                 mend="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
-        _refuse_given(
-            "with a run's folder, whose run.json stays", label=label, href=href, tag=tags, overwrite=overwrite
-        )
+        _refuse_given("with a run's folder, which keeps its own", label=label, href=href, tag=tags, overwrite=overwrite)
         again = score_run(
             dataset,
             dataset=reference,

@@ -14,6 +14,7 @@ from graphrag_eval_lc.comparison.turned import (
     seen_questions,
     side_by_side,
 )
+from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -28,6 +29,7 @@ def compare_runs(
     *more: RunSource,
     metrics: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
+    config: ConfigSource = None,
 ) -> Comparison:
     """Compare runs with the first one, question by question.
 
@@ -44,6 +46,7 @@ def compare_runs(
         metrics: The metrics to compare, any numbers of the results; the first score among them says which questions
             turned. None takes all scores that both runs have, steps_score first, and the agent's tokens, time
             and cost.
+        config: The configuration of runs that come without a folder, which have no run.json that has it.
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
     Returns:
@@ -74,7 +77,7 @@ def compare_runs(
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     runs = []
     for letter, source in zip(_LETTERS, sources, strict=False):
-        results = run_results(source)
+        results = run_results(source, config)
         runs.append(NamedRun(letter, results, results.numbers(wanted or ())))
     pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
     names: Sequence[str | None] = labels or [None] * len(runs)

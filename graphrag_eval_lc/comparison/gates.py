@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
+from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
 
 # A mean of 0.9 is 0.9, whatever rounding makes of it.
@@ -75,11 +77,16 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
                 mend="Require a score, such as --fail-under steps_score=0.9; --max-tokens, --max-cost and --max-time "
                 "bound what a run spends.",
             )
+        if metric in MISSING_KEYS:
+            raise OptionError(
+                f"{metric} counts what is missing, of which less is better",
+                mend="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
+            )
         requirements[metric] = required
     return requirements
 
 
-def gate_results(run: RunSource, requirements: Mapping[str, float]) -> list[GateResult]:
+def gate_results(run: RunSource, requirements: Mapping[str, float], config: ConfigSource = None) -> list[GateResult]:
     """Give for each requirement whether a run meets it.
 
     The mean is over the questions, each of which counts once, with the mean of its repeats; failed samples count
@@ -88,6 +95,7 @@ def gate_results(run: RunSource, requirements: Mapping[str, float]) -> list[Gate
     Args:
         run: The folder of a run, a BenchmarkRun, or results.
         requirements: The least mean by metric.
+        config: The configuration of a run that comes without a folder, which has no run.json that has it.
 
     Raises:
         RunFolderError: The folder cannot be read.
@@ -102,7 +110,7 @@ def gate_results(run: RunSource, requirements: Mapping[str, float]) -> list[Gate
         steps_score 0.500 falls short of 0.9 (2 questions, 1 failed and counted as 0)
         answer_f1 was not measured, and 0.8 is required
     """
-    numbers = run_results(run).numbers(requirements)
+    numbers = run_results(run, config).numbers(requirements)
     return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
 
 

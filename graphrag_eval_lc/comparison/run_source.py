@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from graphrag_eval_lc.aggregation import RunNumbers
-from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 
 # What a configuration says of the numbers in results.
-_OF_NUMBERS = ("steps", "custom_evaluations")
+_OF_NUMBERS = ("steps", "custom_evaluations", "retrieval")
 
 
 class HasResults(Protocol):
@@ -78,13 +78,15 @@ class RunResults:
         return numbers
 
 
-def run_results(source: RunSource) -> RunResults:
+def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
     """Give the results of a run.
 
     Args:
         source: The folder of a run, a BenchmarkRun (or what else has ``iter_results`` or ``results``), or results.
+        config: The configuration of results that come without a folder.
 
     Raises:
+        ConfigError: The configuration cannot be used.
         RunFolderError: The folder holds no results, or its run.json cannot be read.
         ComparisonError: It is none of these.
     """
@@ -92,7 +94,7 @@ def run_results(source: RunSource) -> RunResults:
         return _of_folder(Path(source))
     if hasattr(source, "iter_results"):
         folder = getattr(source, "output_dir", None)
-        record = read_run(Path(folder)) if folder else None
+        record = read_run(Path(folder)) if folder else _record_of(config)
         return RunResults(Path(folder) if folder else None, record or {}, source.iter_results)
     results = getattr(source, "results", source)
     if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
@@ -101,7 +103,15 @@ def run_results(source: RunSource) -> RunResults:
             mend="Give the folder of a run, a BenchmarkRun, or a list of results.",
         )
     kept = list(results)
-    return RunResults(None, {}, lambda: kept)
+    return RunResults(None, _record_of(config), lambda: kept)
+
+
+def _record_of(config: ConfigSource) -> dict[str, Any]:
+    """Give what run.json would say of a configuration, as far as it is of use here."""
+    if config is None:
+        return {}
+    known = load_config(config, has_llm=True, has_embeddings=True)
+    return {"config": known.model_dump(include=set(_OF_NUMBERS))}
 
 
 def _of_folder(folder: Path) -> RunResults:

@@ -8,7 +8,7 @@ from typing import Any
 from graphrag_eval_lc.frames.table import Row, Table
 
 _SPENT = ("_tokens", "_sec", "_cost")
-_COUNTED = frozenset({"repeat", "llm_calls", "capture_warnings"})
+_COUNTED = frozenset({"repeat", "llm_calls", "capture_warnings", "retrieval_missing", "retrieval_text_missing"})
 
 
 def scalars(record: Mapping[str, Any], but: Collection[str]) -> Iterable[tuple[str, Any]]:

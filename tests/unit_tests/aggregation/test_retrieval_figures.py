@@ -21,7 +21,9 @@ def ids(value: float, measure: str = "recall") -> dict[str, float]:
 
 def means(summary: dict[str, Any]) -> dict[str, float]:
     return {
-        key: figures["mean"] for key, figures in summary.items() if key.startswith(("retrieval_ids", "retrieval_t"))
+        key: figures["mean"]
+        for key, figures in summary.items()
+        if key.startswith(("retrieval_ids", "retrieval_t")) and isinstance(figures, dict)
     }
 
 
@@ -145,3 +147,15 @@ def test_judged_figures_are_those_of_the_tools_that_retrieve() -> None:
     assert "retrieval_answer_f1" not in compute_aggregates(results)["micro"]
     config = {"retrieval": {"steps": ["search_docs"]}, "steps": {"names": {"find": "search_docs"}}}
     assert compute_aggregates(results, config)["micro"]["retrieval_answer_f1"]["mean"] == 0.75
+
+
+def test_failed_question_counts_as_0_where_failed_questions_are_included() -> None:
+    results = [result("t", ids(0.5)), result("t", ids(1.0), error="away")]
+    assert means(compute_aggregates(results)["micro"]) == {"retrieval_ids_recall": 0.5}
+    included = compute_aggregates(results, {"aggregates": {"errors": "include"}})
+    assert means(included["micro"]) == {"retrieval_ids_recall": 0.25}
+
+
+def test_missing_texts_are_counted_beside_missing_ids() -> None:
+    micro = compute_aggregates([result("t", ids(1.0), missing=2, retrieval_text_missing=1)])["micro"]
+    assert (micro["retrieval_missing"], micro["retrieval_text_missing"]) == (2, 1)

@@ -1,8 +1,10 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from graphrag_eval_lc import compare_runs, compute_aggregates, run_evaluation, score_responses
 from graphrag_eval_lc.comparison import gate_requirements, gate_results
 from graphrag_eval_lc.errors import OptionError
 
@@ -69,3 +71,31 @@ def test_wrong_requirements_are_told(texts: list[str], complaint: str) -> None:
 
 def test_spaces_and_percent_like_numbers_are_taken() -> None:
     assert gate_requirements(["steps_score = .9", "custom=-1e2"]) == {"steps_score": 0.9, "custom": -100.0}
+
+
+ZERO: dict[str, Any] = {"retrieval": {"missing": "zero", "measures": ["R"]}}
+FOUND = {"name": "retrieval", "args": {}, "id": "c", "status": "success", "output": '[{"id": "a"}]'}
+STEP = {"name": "retrieval", "relevant_ids": ["a"]}
+QUESTIONS = [{"id": name, "question_text": "?", "reference_steps": [[STEP]]} for name in ("q1", "q2")]
+RETRIEVAL: list[Any] = [{"template_id": "t", "questions": QUESTIONS}]
+RESPONSES: list[Any] = [
+    {"question_id": "q1", "actual_steps": []},
+    {"question_id": "q2", "actual_steps": [FOUND]},
+]
+
+
+def test_retrieval_that_is_missing_counts_as_in_the_aggregates(tmp_path: Path) -> None:
+    metric = "retrieval_ids_recall"
+    score_responses(RETRIEVAL, RESPONSES, output_dir=tmp_path / "run", config=ZERO)
+    results = run_evaluation(RETRIEVAL, RESPONSES, ZERO)
+    assert compute_aggregates(results, ZERO)["micro"][metric]["mean"] == 0.5
+    assert gate_results(tmp_path / "run", {metric: 0.9})[0].mean == 0.5
+    assert gate_results(results, {metric: 0.9}, ZERO)[0].mean == 0.5
+    compared = compare_runs(tmp_path / "run", results, metrics=[metric], config=ZERO).pairs[0].metric(metric)
+    assert compared is not None
+    assert (compared.mean_a, compared.mean_b) == (0.5, 0.5)
+
+
+def test_what_is_missing_is_no_score() -> None:
+    with pytest.raises(OptionError, match="retrieval_missing counts what is missing, of which less is better"):
+        gate_requirements(["retrieval_missing=1"])
