@@ -69,8 +69,8 @@ class RunOnDisk:
 
     def command(self, *options: str) -> list[str]:
         """Give the arguments of the command."""
-        agent = f"{self._agent}:graph"
-        return ["run", str(self._dataset), "--agent", agent, "--output", str(self.output), "--quiet", *options]
+        run = ["run", str(self._dataset), "--agent", f"{self._agent}:graph", "--output", str(self.output)]
+        return [*run, "--quiet", "--no-report", *options]  # a report takes longer than many of these runs
 
     def start(
         self,

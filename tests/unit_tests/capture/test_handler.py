@@ -247,6 +247,7 @@ def allocated_blocks() -> int:
     return sys.getallocatedblocks()
 
 
+@pytest.mark.full
 def test_after_clear_no_memory_is_kept_of_10000_runs(search) -> None:
     """Single runs of an agent with a tool, some of which fail, recorded with all options."""
     handler = GraphRAGEvalCallbackHandler(
