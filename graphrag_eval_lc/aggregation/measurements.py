@@ -108,7 +108,7 @@ def metrics_of(config: EvaluationConfig) -> Metrics:
     """
     custom = config.custom_evaluations or ()
     costs = [f"{evaluation.name}_cost" for evaluation in custom]
-    retrieving = config.retrieval.document_step_names()
+    retrieving = config.retrieval.document_step_names(config.steps.names)
     return Metrics(
         of_samples=(*SAMPLE_METRICS, *(key for evaluation in custom for key in evaluation.outputs), *costs),
         spent=frozenset({*SPENT_METRICS, *costs}),

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig
 from graphrag_eval_lc.config.judges import AnswerCorrectnessConfig, AnswerRelevanceConfig, JudgesConfig, PriceConfig
 from graphrag_eval_lc.config.llm import LLMConfig
-from graphrag_eval_lc.config.retrieval import RetrievalConfig
+from graphrag_eval_lc.config.retrieval import RETRIEVAL, RetrievalConfig, RetrievalStepConfig
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.config.sections import AggregatesConfig, RepeatsConfig, SparqlConfig, StepsConfig
 from graphrag_eval_lc.errors import ConfigError
@@ -60,6 +60,25 @@ class EvaluationConfig(Section):
                     what = f"the key {key} is given by {owners[key]} and by {evaluation.name}"
                     raise mistake(what, "Rename one of them.", *place)
                 owners[key] = evaluation.name
+        return self
+
+    @model_validator(mode="after")
+    def _retrieval_steps_agree(self) -> Self:
+        """Refuse two tools that stand for the same reference steps and have their ids in different places."""
+        steps = self.retrieval.steps
+        named = {RETRIEVAL, *(step.name for step in steps)}
+        tools: dict[str, RetrievalStepConfig] = {}
+        for index, step in enumerate(steps):
+            name = self.steps.names.get(step.name, RETRIEVAL)
+            if name in named:
+                continue
+            other = tools.setdefault(name, step)
+            if other.column != step.column:
+                what = (
+                    f"{other.name} and {step.name} are both {name} in steps.names, with their ids in different places"
+                )
+                mend = f"Give both the same column, or name {name} here too, with its own."
+                raise mistake(what, mend, "retrieval", "steps", str(index))
         return self
 
 

@@ -1,10 +1,10 @@
 """The section on retrieval: which steps count as retrieval, and how they are measured without a language model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Distance, Measure, parse_measure
@@ -28,12 +28,17 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) or not text else '.'}"
 
 
+def _without_mark(column: Any) -> Any:
+    return column.removeprefix("?") if isinstance(column, str) else column
+
+
 class RetrievalStepConfig(Section):
     """A tool whose steps count as retrieval; in a file its name alone will do.
 
     Attributes:
-        name: The name of its steps.
-        column: The column of its SPARQL results that holds the ids; None for tools that give documents.
+        name: The name of the tool, or that of its steps where ``steps.names`` gives them another.
+        column: The column of its SPARQL results that holds the ids, with or without a question mark; None for tools
+            that give documents.
 
     Example:
         >>> RetrievalStepConfig.model_validate("search_docs").name
@@ -41,7 +46,7 @@ class RetrievalStepConfig(Section):
     """
 
     name: str = Field(min_length=1)
-    column: str | None = Field(default=None, min_length=1)
+    column: Annotated[Annotated[str, Field(min_length=1)] | None, BeforeValidator(_without_mark)] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -97,13 +102,32 @@ class RetrievalConfig(Section):
         """Give the measures."""
         return DEFAULT_MEASURES if self.measures is None else _parsed(tuple(self.measures))
 
-    def document_step_names(self) -> frozenset[str]:
-        """Give the names of the steps that give documents."""
-        return frozenset({RETRIEVAL, *(step.name for step in self.steps if step.column is None)})
+    def document_step_names(self, names: Mapping[str, str] | None = None) -> frozenset[str]:
+        """Give the names of the steps that give documents.
 
-    def columns(self) -> dict[str, str]:
-        """Give the columns that hold the ids, by the name of the steps that give SPARQL results."""
-        return {step.name: step.column for step in self.steps if step.column is not None}
+        Args:
+            names: ``steps.names``: the names of the tools' steps count too.
+        """
+        return frozenset(
+            {RETRIEVAL, *(name for name, column in self._columns_by_name(names or {}).items() if column is None)}
+        )
+
+    def columns(self, names: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Give the columns that hold the ids, by the name of the steps that give SPARQL results.
+
+        Args:
+            names: ``steps.names``: the names of the tools' steps count too.
+        """
+        return {name: column for name, column in self._columns_by_name(names or {}).items() if column is not None}
+
+    def _columns_by_name(self, names: Mapping[str, str]) -> dict[str, str | None]:
+        columns: dict[str, str | None] = {step.name: step.column for step in self.steps}
+        for step in self.steps:
+            # What is said of a name itself goes before what is said of a tool that is called so.
+            name = names.get(step.name, RETRIEVAL)
+            if name != RETRIEVAL:
+                columns.setdefault(name, step.column)
+        return columns
 
 
 @lru_cache(maxsize=64)

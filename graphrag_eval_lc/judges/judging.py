@@ -49,7 +49,7 @@ class Judges:
         functions: Sequence[CustomFunction],
     ) -> None:
         self._names = config.steps.names
-        self._retrieving = config.retrieval.document_step_names()
+        self._retrieving = config.retrieval.document_step_names(config.steps.names)
         self._engine = config.judges.engine
         self._models = models
         self._scorers = scorers

@@ -1,6 +1,7 @@
 """The actual steps that may fulfil one reference step, compared with it only when it matters."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphrag_eval_lc.config.retrieval import RETRIEVAL
@@ -43,13 +44,15 @@ class Candidates:
         self._matcher = matcher_for(compared_as, reference.get("output_media_type"), match_texts)
         self._compared: dict[int, Comparison] = {}
         self._indices = [
-            index
-            for index, step in enumerate(actual_steps)
-            if step.get("status") == "success" and step.get("name") in self.names
+            index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
         ]
         for index in self._indices:
             if _is_no_json(actual_steps[index].get("output")):
                 self[index]  # compared at once, so that it is told whether or not the score needs it
+
+    def may_be(self, step: StepView) -> bool:
+        """Tell whether an actual step has a name that may fulfil it; for retrieval that of its tool will do."""
+        return step.get("name") in self.names or (self.is_retrieval and step.tool in self.names)
 
     def __getitem__(self, index: int) -> Comparison:
         """Give the comparison with one of the steps."""
@@ -57,7 +60,7 @@ class Candidates:
             comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
             if comparison.unreadable and _is_no_json(self._actual_steps[index].get("output")):
                 self._unreadable.setdefault(index, comparison.unreadable)
-            self._compared[index] = comparison
+            self._compared[index] = self._with_hint(comparison)
         return self._compared[index]
 
     def compared(self, before: int | None = None) -> dict[int, Comparison]:
@@ -67,6 +70,15 @@ class Candidates:
     def latest_best(self, before: int | None = None) -> dict[int, Comparison]:
         """Give the comparisons from the last step back to the first that fits in full, which no other can beat."""
         return dict(self._back_to_full_score(before))
+
+    def _with_hint(self, comparison: Comparison) -> Comparison:
+        """Add to the reason why relevant ids did not count where there is nothing else to compare with."""
+        reference = self.reference
+        has_only_ids = reference.get("relevant_ids") is not None and reference.get("output") is None
+        if self.is_retrieval or not has_only_ids or comparison.score > 0:
+            return comparison
+        hint = "relevant_ids count only on steps called retrieval or named in retrieval.steps"
+        return replace(comparison, reason=lambda: f"{comparison.reason()}; {hint}")
 
     def _back_to_full_score(self, before: int | None) -> Iterator[tuple[int, Comparison]]:
         for index in reversed(self._indices):

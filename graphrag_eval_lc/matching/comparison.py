@@ -18,6 +18,12 @@ class StepView(Mapping[str, Any]):
     Args:
         step: The step.
         defaults: Values of keys that the step lacks or has as null.
+        id_column: What the attribute says.
+        tool: What the attribute says.
+
+    Attributes:
+        id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
+        tool: The name of its tool where the config gives the step another; else None.
 
     Example:
         >>> import json
@@ -25,9 +31,18 @@ class StepView(Mapping[str, Any]):
         [1, 2]
     """
 
-    __slots__ = ("_parsed", "_step")
+    __slots__ = ("_parsed", "_step", "id_column", "tool")
 
-    def __init__(self, step: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        step: Mapping[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+        *,
+        id_column: str | None = None,
+        tool: str | None = None,
+    ) -> None:
+        self.id_column = id_column
+        self.tool = tool
         self._step = step if defaults is None else _completed(step, defaults)
         self._parsed: dict[Callable[[Any], Any], Any] = {}
 

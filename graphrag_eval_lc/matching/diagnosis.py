@@ -49,9 +49,7 @@ def diagnosis_of(
         comparison = candidates[matched]
         return _diagnosis(actual_steps, matched, comparison.score, comparison.reason(), matched=True)
     failed = [
-        index
-        for index, step in enumerate(actual_steps)
-        if step.get("name") in candidates.names and step.get("status") != "success"
+        index for index, step in enumerate(actual_steps) if candidates.may_be(step) and step.get("status") != "success"
     ]
     compared = candidates.latest_best()
     if not compared:
@@ -94,6 +92,10 @@ def _without_comparison(
     if failed:
         reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
         return _diagnosis(actual_steps, failed[-1], 0.0, reason, matched=False)
+    renamed = next((step for step in actual_steps if step.tool in fulfilling), None)
+    if renamed is not None:
+        reason = f"the agent called {renamed.tool}, but steps.names has it as {renamed.get('name')}"
+        return _diagnosis(actual_steps, None, 0.0, reason, matched=False)
     called = list(dict.fromkeys(str(step.get("name")) for step in actual_steps))
     instead = f"; it called {', '.join(called)}" if called else " nor any other tool"
     return _diagnosis(actual_steps, None, 0.0, f"the agent did not call {name}{instead}", matched=False)

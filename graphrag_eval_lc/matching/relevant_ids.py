@@ -1,7 +1,9 @@
 """The ids that a retrieval step should find, and those that it found."""
 
 import math
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Any, cast
 
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
@@ -9,8 +11,7 @@ from graphrag_eval_lc.matching.json_text import parse_json_output
 from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
 from graphrag_eval_lc.records import Id, RelevantIds
 
-ID_COLUMN = "id_column"
-"""The key under which a view of a step names the column of its SPARQL results that holds the ids."""
+_IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
 
 
 def parse_document_ids(output: Any) -> list[Id]:
@@ -63,7 +64,7 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     given = reference.get("relevant_ids")
     if given is not None:
         return parse_relevant_ids(given)
-    column = reference.get(ID_COLUMN)
+    column = reference.id_column
     if column is None:
         return cast("RelevantIds", reference.parsed(parse_document_ids))
     results = reference.parsed(parse_sparql_results)
@@ -87,30 +88,55 @@ def alternatives(relevant: RelevantIds) -> list[list[Id]]:
 
 
 def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
-    """Give the relevant ids as the actual step writes them, and the ids that it retrieved, by rank.
+    """Give the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
 
     SPARQL results give the ids of their named column; where they call it otherwise, of the column that holds most
-    of the relevant ids. Numbers in SPARQL results are texts, and so may be those that ``relevant_ids`` stands for.
+    of the relevant ids. They are texts, and so become the relevant ones.
 
     Raises:
         UnreadableOutput: The output of the actual step has no ids.
     """
-    column = actual.get(ID_COLUMN)
+    column = actual.id_column
     if column is None:
-        retrieved = actual.parsed(parse_document_ids)
-        is_text = reference.get("relevant_ids") is not None and all(isinstance(each, str) for each in retrieved)
-        return _as_texts(relevant) if is_text else relevant, retrieved
+        return in_one_form(relevant, actual.parsed(parse_document_ids))
     results = actual.parsed(parse_sparql_results)
     if results.boolean is not None:
         raise UnreadableOutput("the answer of an ASK query has no ids")
     relevant = _as_texts(relevant)
     if column not in results.columns:
         known = {identifier for group in alternatives(relevant) for identifier in group}
-        held = {name: len(known & set(_column_ids(results, name))) for name in results.columns}
+        held = {name: len(known.intersection(map(id_text, _column_ids(results, name)))) for name in results.columns}
         if not held:
             raise UnreadableOutput(f"the results have no column {column}, nor any other")
         column = max(held, key=lambda name: held[name])
-    return relevant, list[Id](_column_ids(results, column))
+    return relevant, [id_text(each) for each in _column_ids(results, column)]
+
+
+def in_one_form(relevant: RelevantIds, retrieved: list[Id]) -> tuple[RelevantIds, list[Id]]:
+    """Give both as they are where all ids are texts or all are numbers, and else all ids as texts.
+
+    The keys of a JSON object are texts, so that gains can have no others; and tools may write a number as a text.
+
+    Example:
+        >>> in_one_form({"1": 3.0}, [2, 1])
+        ({'1': 3.0}, ['2', '1'])
+    """
+    kinds = {isinstance(each, str) for each in chain(_each_id(relevant), retrieved)}
+    return (_as_texts(relevant), [id_text(each) for each in retrieved]) if len(kinds) > 1 else (relevant, retrieved)
+
+
+def id_text(identifier: Id) -> str:
+    """Give an id as a text: a whole number without decimals, and an IRI without its angle brackets.
+
+    Example:
+        >>> id_text(1.0), id_text("<urn:1>"), id_text("01")
+        ('1', 'urn:1', '01')
+    """
+    if isinstance(identifier, float) and identifier.is_integer():
+        return str(int(identifier))
+    text = str(identifier)
+    iri = _IRI_IN_BRACKETS.fullmatch(text) if text.startswith("<") else None
+    return iri[1] if iri else text
 
 
 def _gains(value: Mapping[Any, Any]) -> RelevantIds:
@@ -132,10 +158,17 @@ def _require_id(identifier: Any) -> None:
         raise UnreadableOutput(f"relevant_ids has {identifier!r:.40}, which is no id")
 
 
+def _each_id(relevant: RelevantIds) -> Iterable[Id]:
+    is_grouped = isinstance(relevant, list) and relevant and isinstance(relevant[0], list)
+    return chain.from_iterable(cast("list[list[Id]]", relevant)) if is_grouped else cast("Iterable[Id]", relevant)
+
+
 def _as_texts(relevant: RelevantIds) -> RelevantIds:
     if isinstance(relevant, dict):
-        return {str(identifier): gain for identifier, gain in relevant.items()}
-    texts = [list(map(str, each)) if isinstance(each, list) else str(each) for each in relevant]
+        # Of an id that stands there as a number and as a text, the higher gain counts.
+        by_gain = sorted(relevant.items(), key=lambda entry: entry[1])
+        return {id_text(identifier): gain for identifier, gain in by_gain}
+    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
     return cast("RelevantIds", texts)
 
 

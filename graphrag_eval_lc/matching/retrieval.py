@@ -1,7 +1,7 @@
 """Comparing retrieval steps: the ids of the retrieved documents by recall@k."""
 
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.relevant_ids import ID_COLUMN, alternatives, found_ids, relevant_ids
+from graphrag_eval_lc.matching.relevant_ids import alternatives, found_ids, id_text, relevant_ids
 from graphrag_eval_lc.metrics import recall_at_k
 from graphrag_eval_lc.records import Id, RelevantIds
 
@@ -9,21 +9,21 @@ from graphrag_eval_lc.records import Id, RelevantIds
 def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
     """Score recall@k of the retrieved ids; k is the reference step's ``args.k``, else the actual step's, else all."""
     try:
-        relevant = relevant_ids(reference)
+        given = relevant_ids(reference)
     except UnreadableOutput as problem:
         return explained(0.0, f"the reference cannot be compared: {problem}")
-    if not relevant:
+    if not given:
         return explained(0.0, "the reference step names no relevant documents")
     try:
-        relevant, retrieved = found_ids(reference, relevant, actual)
+        relevant, retrieved = found_ids(reference, given, actual)
     except UnreadableOutput as problem:
         # A query that was no search is no search that failed.
-        is_query = actual.get(ID_COLUMN) is not None and actual.get("name") != reference.get("name")
+        is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
         return explained(0.0, str(problem), unreadable=None if is_query else str(problem))
     k = _cut_off(reference)
     k = _cut_off(actual) if k is None else k
     score = recall_at_k(relevant, retrieved, k)
-    return Comparison(score, lambda: _reason(relevant, retrieved, k), lambda: score)
+    return Comparison(score, lambda: _reason(given, relevant, retrieved, k), lambda: score)
 
 
 def _cut_off(step: StepView) -> int | None:
@@ -38,11 +38,14 @@ def _cut_off(step: StepView) -> int | None:
     return k
 
 
-def _reason(relevant: RelevantIds, retrieved: list[Id], k: int | None) -> str:
+def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: int | None) -> str:
     top = list(dict.fromkeys(retrieved))[:k]
     wanted = alternatives(relevant)
     missing = [group for group in wanted if not any(identifier in top for identifier in group)]
     where = f"the top {k}" if k is not None else f"the {len(top)} retrieved"
     kind = "documents" if all(len(group) == 1 for group in wanted) else "groups of documents"
     text = f"{len(wanted) - len(missing)} of {len(wanted)} relevant {kind} in {where}"
-    return f"{text}; missing, e.g. {' or '.join(map(str, missing[0]))}" if missing else text
+    if not missing:
+        return text
+    as_given = {id_text(identifier): str(identifier) for group in alternatives(given) for identifier in group}
+    return f"{text}; missing, e.g. {' or '.join(as_given.get(str(each), str(each)) for each in missing[0])}"

@@ -54,7 +54,7 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
     measured = RetrievalMeasures()
     for reference, actual, position in pairs:
         relevant = _relevant_ids(reference)
-        texts = _texts(reference) if config.text.enabled else []
+        texts = [text for text in _texts(reference) if text] if config.text.enabled else []
         is_missing = position is None
         if relevant is not None:
             measured.missing = (measured.missing or 0) + is_missing
@@ -97,7 +97,10 @@ def _of_texts(retrieved: list[str], references: list[str], config: TextSimilarit
 
 
 def _texts(step: StepView) -> list[str]:
-    """Give the texts of the documents of a step, by rank; none where its output has no such documents."""
+    """Give the texts of the documents of a step, by rank; none where none has a text.
+
+    A document without text is an empty one among them: it keeps its rank and is like no other.
+    """
     try:
         return step.parsed(_document_texts)
     except UnreadableOutput:
@@ -108,8 +111,13 @@ def _document_texts(output: Any) -> list[str]:
     documents = parse_json_output(output)
     if not isinstance(documents, list):
         return []
-    texts = [document.get("text") for document in documents if isinstance(document, dict)]
-    return [text for text in texts if isinstance(text, str) and text.strip()]
+    texts = [_document_text(document) for document in documents]
+    return texts if any(texts) else []
+
+
+def _document_text(document: Any) -> str:
+    found = [document.get(key) for key in ("text", "page_content")] if isinstance(document, dict) else []
+    return next((text for text in found if isinstance(text, str) and text.strip()), "")
 
 
 def _told(problem: Exception) -> str:

@@ -7,8 +7,7 @@ from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.config.retrieval import RETRIEVAL
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.registry import names_that_fulfil
-from graphrag_eval_lc.matching.relevant_ids import ID_COLUMN
-from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.relevant_ids import relevant_ids
 
 
 class RetrievalSteps:
@@ -16,28 +15,31 @@ class RetrievalSteps:
 
     Args:
         config: The section on retrieval.
+        names: Step names by tool name.
     """
 
-    def __init__(self, config: RetrievalConfig) -> None:
-        self._names = config.document_step_names()
-        self._columns = config.columns()
+    def __init__(self, config: RetrievalConfig, names: Mapping[str, str]) -> None:
+        self._tools = names
+        self._names = config.document_step_names(names)
+        self._columns = config.columns(names)
 
-    def view(self, step: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> StepView:
-        """Give a step as matchers read it; one that gives SPARQL results says in which column its ids stand."""
-        column = self._columns.get(step.get("name", "")) if self._columns else None
-        if column is not None:
-            step = {**step, ID_COLUMN: column}
-        return StepView(step, defaults)
+    def reference_view(self, step: Mapping[str, Any], defaults: Mapping[str, Any]) -> StepView:
+        """Give a reference step as matchers read it."""
+        return StepView(step, defaults, id_column=self._columns.get(str(step.get("name"))))
+
+    def actual_view(self, step: Mapping[str, Any]) -> StepView:
+        """Give an actual step as matchers read it, with the name that its tool has among the reference steps."""
+        tool = str(step.get("name"))
+        if tool not in self._tools:
+            return StepView(step, id_column=self._columns.get(tool))
+        name = self._tools[tool]
+        # What is said of the tool goes before what is said of all steps of that name.
+        column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
+        return StepView({**step, "name": name}, id_column=column, tool=tool)
 
     def includes(self, reference: StepView) -> bool:
         """Tell whether a reference step counts as retrieval: by its name, and with SPARQL results if it has ids."""
-        if reference.get(ID_COLUMN) is None:
-            return reference.get("name") in self._names
-        return (
-            reference.get("name") in self._names
-            or reference.get("relevant_ids") is not None
-            or _has_column(reference, reference[ID_COLUMN])
-        )
+        return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
         """Give the names of the actual steps that may fulfil a reference step of retrieval of this name."""
@@ -45,8 +47,10 @@ class RetrievalSteps:
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
 
-def _has_column(step: StepView, column: str) -> bool:
+def _has_ids(reference: StepView) -> bool:
+    if reference.get("relevant_ids") is not None:
+        return True
     try:
-        return column in step.parsed(parse_sparql_results).columns
+        return bool(relevant_ids(reference))
     except UnreadableOutput:
         return False

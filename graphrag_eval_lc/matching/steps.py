@@ -118,7 +118,8 @@ def match_steps(
             earliest one matched so far; after a group that is not matched in full the rest scores 0.
         sparql: Defaults for the keys of SPARQL reference steps.
         names: Step names by tool name, for tools that are called otherwise than the reference steps.
-        retrieval: Which steps count as retrieval beside ``retrieval``; they are compared by their ids.
+        retrieval: Which steps count as retrieval beside ``retrieval``; they are compared by their ids. They are named
+            by their tool or as the reference steps are.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
@@ -129,8 +130,7 @@ def match_steps(
         reference_steps,
         actual_steps,
         sparql or SparqlConfig(),
-        names or {},
-        RetrievalSteps(retrieval or RetrievalConfig()),
+        RetrievalSteps(retrieval or RetrievalConfig(), names or {}),
     )
     return StepsMatch(pairs, scoring)
 
@@ -143,15 +143,14 @@ class _Pairs:
         reference_steps: Sequence[Group],
         actual_steps: Sequence[Mapping[str, Any]],
         sparql: SparqlConfig,
-        names: Mapping[str, str],
         retrieval: RetrievalSteps,
     ) -> None:
         defaults = dict(sparql)
-        self.actual_steps = [retrieval.view(_renamed(step, names)) for step in actual_steps]
+        self.actual_steps = [retrieval.actual_view(step) for step in actual_steps]
         self.unreadable: dict[int, str] = {}
         self.candidates = [
             [
-                Candidates(retrieval.view(step, defaults), self.actual_steps, self.unreadable, retrieval)
+                Candidates(retrieval.reference_view(step, defaults), self.actual_steps, self.unreadable, retrieval)
                 for step in group
             ]
             for group in reference_steps
@@ -179,11 +178,6 @@ def _call_text(args: Any) -> str:
         return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
     except (TypeError, ValueError, RecursionError):  # keys that have no order, or what cannot be written
         return str(id(args))
-
-
-def _renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
-    name = step.get("name")
-    return {**step, "name": names[name]} if isinstance(name, str) and name in names else step
 
 
 class _Chosen:

@@ -1,6 +1,7 @@
 """Metrics of retrieved contexts against reference contexts, by their ids and by the likeness of their texts."""
 
 from collections.abc import Callable, Hashable, Iterable
+from numbers import Real
 from typing import Literal, TypeAlias, get_args
 
 from graphrag_eval_lc.metrics.relevance import distinct_ids
@@ -93,7 +94,7 @@ def text_context_precision(
         0 to 1; 0 where nothing useful was retrieved, None where there are no references.
 
     Raises:
-        TypeError: One of them is no iterable of texts.
+        TypeError: One of them is no iterable of texts, or the threshold no number.
         ValueError: The threshold or the distance is something else, or the texts are too long to compare.
 
     Example:
@@ -127,7 +128,7 @@ def text_context_recall(
         0 to 1; 0 where nothing was retrieved, None where there are no references.
 
     Raises:
-        TypeError: One of them is no iterable of texts.
+        TypeError: One of them is no iterable of texts, or the threshold no number.
         ValueError: The threshold or the distance is something else, or the texts are too long to compare.
 
     Example:
@@ -157,9 +158,11 @@ def text_context_scores(
         ``precision``, ``recall`` and ``f1``, each 0 to 1; nothing where there are no references.
 
     Raises:
-        TypeError: One of them is no iterable of texts.
+        TypeError: One of them is no iterable of texts, or the threshold no number.
         ValueError: The threshold or the distance is something else, or the texts are too long to compare.
     """
+    if not isinstance(threshold, Real):
+        raise TypeError(f"threshold is a number from 0 to 1, not {type(threshold).__name__}")
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold is 0 to 1, not {threshold}")
     if distance not in get_args(Distance):

@@ -17,10 +17,10 @@ class _Definition(NamedTuple):
 
 
 _DEFINITIONS = {
-    "P": _Definition("precision", lambda hits, k: hits.precision(k), ("prec",)),
-    "R": _Definition("recall", lambda hits, k: hits.recall(k)),
+    "P": _Definition("precision", lambda hits, k: hits.precision(k), ("prec", "SetP")),
+    "R": _Definition("recall", lambda hits, k: hits.recall(k), ("SetR", "set recall")),
     "R_cap": _Definition("recall_capped", lambda hits, k: hits.capped_recall(k), ("capped recall",)),
-    "F1": _Definition("f1", lambda hits, k: hits.f1(k), ("f1 score",)),
+    "F1": _Definition("f1", lambda hits, k: hits.f1(k), ("f1 score", "SetF")),
     "RR": _Definition("reciprocal_rank", lambda hits, k: hits.reciprocal_rank(k), ("MRR", "recip rank")),
     "AP": _Definition("average_precision", lambda hits, k: hits.average_precision(k), ("MAP",)),
     "nDCG": _Definition("ndcg", lambda hits, k: hits.ndcg(k)),
@@ -87,9 +87,10 @@ def parse_measure(text: str) -> Measure:
     """Give the measure that a text names, such as ``nDCG@10``, ``AP`` or ``Success@5``.
 
     Case, hyphens and underscores of the name do not matter, and the usual other names are read too: ``MRR`` is RR,
-    ``MAP`` is AP, ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec.
+    ``MAP`` is AP, ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec, ``SetP`` is P.
 
     Raises:
+        TypeError: It is no text.
         ValueError: There is no such measure, and the message has the nearest names; or the cut-off is no whole number
             of at least 1.
 
@@ -103,12 +104,18 @@ def parse_measure(text: str) -> Measure:
         ...
         ValueError: there is no measure 'nDGC@10': did you mean nDCG@10?
     """
+    if not isinstance(text, str):
+        raise TypeError(f"a measure is named by a text such as nDCG@10, not by {type(text).__name__}")
     stem, at, tail = text.partition("@")
     name = _NAMES.get(_plain(stem))
     if name is None:
         raise ValueError(_unknown(text, stem, at + tail))
     if not at:
         return Measure(name)
+    if _plain(stem).startswith("set"):
+        raise ValueError(
+            f"{stem.strip()} takes no cut-off, as it is over all that was retrieved: write {name}@{tail:.20}"
+        )
     # Nine digits are more than any ranking has, and fewer than what Python refuses to read.
     if not re.fullmatch(r"0*[1-9][0-9]{0,8}", tail.strip(), re.ASCII):
         raise ValueError(f"the cut-off of {text!r:.60} is a whole number of at least 1, as in P@5")
@@ -116,30 +123,39 @@ def parse_measure(text: str) -> Measure:
 
 
 def ranking_scores(
-    relevant: Relevant, retrieved: Iterable[Hashable], measures: Iterable[Measure] = DEFAULT_MEASURES
+    relevant: Relevant, retrieved: Iterable[Hashable], measures: Iterable[Measure | str] = DEFAULT_MEASURES
 ) -> dict[str, float]:
     """Give several measures of one ranking, by their keys; the input is read once for all of them.
 
     Args:
         relevant: Ids, gains by id, or groups of ids, as the functions of ``metrics.ranking`` take them.
         retrieved: Ids by rank; repeated ones count once.
-        measures: What to compute, in the order of the result.
+        measures: What to compute, in the order of the result: measures, or their names as ``parse_measure`` reads them.
 
     Returns:
         Scores, 0 to 1; none where nothing is relevant.
 
     Raises:
-        TypeError: What is relevant or retrieved is no iterable of ids.
-        ValueError: Ids and groups are mixed, or a gain is not finite.
+        TypeError: What is relevant or retrieved is no iterable of ids, or ``measures`` none of measures.
+        ValueError: Ids and groups are mixed, a gain is not finite, or there is no such measure.
 
     Example:
-        >>> ranking_scores(["a", "b"], ["c", "a"], [parse_measure("R@1"), parse_measure("RR")])
+        >>> ranking_scores(["a", "b"], ["c", "a"], ["R@1", "RR"])
         {'recall@1': 0.0, 'reciprocal_rank': 0.5}
     """
+    parsed = _parsed(measures)
     hits = ranked_hits(relevant, retrieved)
     if hits is None:
         return {}
-    return {measure.key: _DEFINITIONS[measure.name].formula(hits, measure.cutoff) for measure in measures}
+    return {measure.key: _DEFINITIONS[measure.name].formula(hits, measure.cutoff) for measure in parsed}
+
+
+def _parsed(measures: Iterable[Measure | str]) -> list[Measure]:
+    if isinstance(measures, str | Measure):
+        raise TypeError(f"measures is a list of measures, also where it has just one: [{str(measures)!r}]")
+    if not isinstance(measures, Iterable):
+        raise TypeError(f"measures is a list of measures, not {type(measures).__name__}")
+    return [measure if isinstance(measure, Measure) else parse_measure(measure) for measure in measures]
 
 
 def _unknown(text: str, stem: str, tail: str) -> str:

@@ -2,9 +2,10 @@
 
 All take what is relevant as ids, in any order; as ``{id: gain}``, where ids with a gain above 0 are relevant and the
 gain matters to nDCG alone; or as groups of ids, of each of which any will do (AutoRAG's ``retrieval_gt``: all groups
-are needed). k is how many of the retrieved ids count, None for all of them. For ids and gains they give what trec_eval
-gives, and for groups what AutoRAG gives. Each raises a ValueError where k is no whole number of at least 1, where ids
-and groups are mixed, or where a gain is not finite, and a TypeError where its input is no iterable of ids.
+are needed). Where tuples were retrieved, tuples of the relevant are ids and no groups. k is how many of the retrieved
+ids count, None for all of them. For ids and gains they give what trec_eval gives, and for groups what AutoRAG gives.
+Each raises a ValueError where k is no whole number of at least 1, where ids and groups are mixed or cannot be told
+apart, or where a gain is not finite, and a TypeError where its input is no iterable of ids.
 """
 
 from collections.abc import Hashable, Iterable

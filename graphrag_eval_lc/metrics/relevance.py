@@ -1,6 +1,11 @@
-"""Reading what is relevant, as ids, gains or groups, and where a ranking has it."""
+"""Reading what is relevant, as ids, gains or groups, and where a ranking has it.
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+An id may be anything hashable, a tuple too. What is relevant can then be read in two ways: ``[("a", "b")]`` is one id
+where tuples were retrieved, and else a group of two ids. Where both readings are possible it is an error; gains by id
+and groups as lists have one reading alone.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from numbers import Real
 from operator import index
@@ -24,7 +29,7 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
 
     Raises:
         TypeError: One of them is no iterable of ids, or a gain is no number.
-        ValueError: Ids and groups are mixed, or a gain is not finite.
+        ValueError: Ids and groups are mixed or cannot be told apart, or a gain is not finite.
     """
     if isinstance(retrieved, Mapping):
         raise TypeError("retrieved is a mapping, which has no ranks: give a list of ids, the best first")
@@ -32,7 +37,7 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
     if isinstance(relevant, Mapping):
         return _ranked_gains(relevant, ranked)
     listed = _listed("relevant", relevant)
-    if _are_groups(listed):
+    if _are_groups(listed, ranked):
         return _ranked_groups(listed, ranked)
     distinct = distinct_ids("relevant", listed)
     if not distinct:
@@ -102,15 +107,43 @@ def _ranked_groups(groups: Sequence[Iterable[Hashable]], ranked: Iterable[Hashab
     return RankedGroups(ranks, len(rank_of), sum(map(len, distinct)))
 
 
-def _are_groups(relevant: Sequence[Any]) -> bool:
+def _are_groups(relevant: Sequence[Any], ranked: Collection[Hashable]) -> bool:
     kinds = set(map(type, relevant))
     if any(issubclass(kind, Mapping) for kind in kinds):
         raise TypeError("relevant has a mapping for an element: give the ids of documents, not the documents")
     groups = {kind for kind in kinds if issubclass(kind, Iterable) and not issubclass(kind, _TEXT)}
+    compound = set(filter(_is_compound_id, groups))
+    if compound and _are_compound_ids(relevant, kinds, compound, set(map(type, ranked))):
+        return False
     if groups and groups != kinds:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"relevant mixes ids and groups of ids, with elements of {names}: give one of the two")
     return bool(groups)
+
+
+def _are_compound_ids(relevant: Sequence[Any], kinds: set[type], compound: set[type], retrieved: set[type]) -> bool:
+    """Tell whether tuples and their like among the relevant are ids, as they are where such ids were retrieved."""
+    if not any(map(_is_compound_id, retrieved)):
+        return False
+    held = {type(each) for element in relevant if type(element) in compound for each in element}
+    others = kinds - compound
+    if (not others and held & retrieved) or any(
+        issubclass(kind, Iterable) and not issubclass(kind, _TEXT) for kind in others
+    ):
+        name = min(kind.__name__ for kind in compound)
+        raise ValueError(
+            f"each {name} of relevant may be an id or a group of ids: give gains by id, {{id: 1}}, or groups as lists"
+        )
+    return True
+
+
+def _is_compound_id(kind: type) -> bool:
+    return (
+        issubclass(kind, Iterable)
+        and issubclass(kind, Hashable)
+        and not issubclass(kind, _TEXT)
+        and not issubclass(kind, Iterator)
+    )
 
 
 def _listed(name: str, values: Iterable[Any]) -> Sequence[Any]:

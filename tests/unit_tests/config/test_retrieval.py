@@ -40,6 +40,22 @@ def test_tools_are_named_by_their_name_or_with_a_column() -> None:
     assert config.columns() == {"sparql_query": "doc"}
 
 
+def test_tools_stand_for_the_steps_that_steps_names_calls_them() -> None:
+    config = loaded(steps=["search_docs", {"name": "run_sparql", "column": "?doc"}, {"name": "find", "column": "d"}])
+    names = {"search_docs": "search", "run_sparql": "sparql_query", "find": "retrieval", "other": "calc"}
+    assert config.document_step_names(names) == {"retrieval", "search_docs", "search"}
+    assert config.columns(names) == {"run_sparql": "doc", "sparql_query": "doc", "find": "d"}
+
+
+def test_tools_of_one_name_have_their_ids_in_one_place() -> None:
+    tools = [{"name": "a", "column": "x"}, {"name": "b", "column": "y"}]
+    names = {"a": "sparql_query", "b": "sparql_query"}
+    with pytest.raises(ConfigError, match=r"retrieval\.steps\.1: a and b are both sparql_query in steps\.names"):
+        load_config({"retrieval": {"steps": tools}, "steps": {"names": names}})
+    load_config({"retrieval": {"steps": [*tools, {"name": "sparql_query", "column": "x"}]}, "steps": {"names": names}})
+    load_config({"retrieval": {"steps": [tools[0], "b"]}, "steps": {"names": dict.fromkeys("ab", "retrieval")}})
+
+
 @pytest.mark.parametrize(
     ("section", "complaint"),
     [
@@ -52,6 +68,8 @@ def test_tools_are_named_by_their_name_or_with_a_column() -> None:
         ({"steps": ["a", {"name": "a", "column": "c"}]}, "retrieval.steps.1.name: the name a stands twice"),
         ({"steps": [3]}, "retrieval.steps.0: a mapping of keys to values is needed here. Known keys: name, column."),
         ({"steps": [""]}, "retrieval.steps.0.name"),
+        ({"steps": [{"name": "a", "column": "?"}]}, "retrieval.steps.0.column"),
+        ({"steps": [{"name": "a", "column": 5}]}, "retrieval.steps.0.column"),
         ({"missing": "0"}, "'absent' or 'zero'"),
         ({"text": {"threshold": 1.5}}, "retrieval.text.threshold"),
         ({"text": {"distance": "cosine"}}, "retrieval.text.distance"),

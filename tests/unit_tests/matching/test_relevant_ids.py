@@ -7,9 +7,9 @@ import pytest
 
 from graphrag_eval_lc.matching import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.relevant_ids import (
-    ID_COLUMN,
     alternatives,
     found_ids,
+    in_one_form,
     parse_document_ids,
     parse_relevant_ids,
     relevant_ids,
@@ -31,7 +31,7 @@ def rows(*rows: dict[str, str], names: list[str] | None = None) -> str:
 
 
 def sparql(output: str, **more: Any) -> StepView:
-    return StepView({"name": "sparql_query", "output": output, ID_COLUMN: "doc", **more})
+    return StepView({"name": "sparql_query", "output": output, **more}, id_column="doc")
 
 
 @pytest.mark.parametrize(
@@ -102,17 +102,42 @@ def test_named_column_goes_before_one_that_would_fit_better() -> None:
     assert found_ids(reference, relevant_ids(reference), actual)[1] == ["urn:x"]
 
 
-def test_numbers_are_as_the_actual_step_writes_them() -> None:
-    reference = StepView({"relevant_ids": [1, 2]})
-    assert found_ids(reference, [1, 2], StepView({"output": documents("1", "3")})) == (["1", "2"], ["1", "3"])
-    assert found_ids(reference, [1, 2], StepView({"output": documents(1, 3)})) == ([1, 2], [1, 3])
-    assert found_ids(reference, {1: 2.0}, sparql(rows({"doc": "1"}))) == ({"1": 2.0}, ["1"])
-    assert found_ids(reference, [[1]], sparql(rows({"doc": "1"}))) == ([["1"]], ["1"])
+@pytest.mark.parametrize(
+    ("relevant", "retrieved", "texts"),
+    [
+        ({"1": 3, "2": 1}, [1, 3], ({"1": 3, "2": 1}, ["1", "3"])),
+        (["1", "2"], [1, 2], (["1", "2"], ["1", "2"])),
+        ([1, 2], ["1", "3"], (["1", "2"], ["1", "3"])),
+        ([1, 2], ["1", 2], (["1", "2"], ["1", "2"])),
+        ([1, "a"], [1], (["1", "a"], ["1"])),
+        ([[1, 2.0], [3.5]], ["2"], ([["1", "2"], ["3.5"]], ["2"])),
+        ({1: 2, "1": 0}, ["1"], ({"1": 2}, ["1"])),
+    ],
+)
+def test_ids_of_two_kinds_are_compared_as_texts(relevant: Any, retrieved: Any, texts: Any) -> None:
+    assert in_one_form(relevant, retrieved) == texts
+    assert found_ids(StepView({}), relevant, StepView({"output": documents(*retrieved)})) == texts
 
 
-def test_numbers_of_an_output_stay_numbers() -> None:
-    reference = StepView({"output": documents(1)})
-    assert found_ids(reference, [1], StepView({"output": documents("1")})) == ([1], ["1"])
+@pytest.mark.parametrize(
+    ("relevant", "retrieved"),
+    [(["1", "01"], ["1.0"]), ([1, 2.0], [1.0, 2]), ([["<urn:1>"]], ["urn:1"]), ({1: 2}, [1]), ([1], [])],
+)
+def test_ids_of_one_kind_stay_as_they_are(relevant: Any, retrieved: Any) -> None:
+    assert in_one_form(relevant, retrieved) == (relevant, retrieved)
+
+
+@pytest.mark.parametrize(
+    ("relevant", "found"),
+    [([1.0, 2], ["1", "2"]), ({1: 2.0}, {"1": 2.0}), ([[1]], [["1"]]), (["<urn:1>", "<b>"], ["urn:1", "<b>"])],
+)
+def test_ids_are_texts_beside_sparql_results(relevant: Any, found: Any) -> None:
+    assert found_ids(StepView({}), relevant, sparql(rows({"doc": "1"}))) == (found, ["1"])
+
+
+def test_iri_in_angle_brackets_finds_its_column() -> None:
+    actual = sparql(rows({"a": "urn:9", "b": "urn:1"}))
+    assert found_ids(StepView({}), ["<urn:1>"], actual) == (["urn:1"], ["urn:1"])
 
 
 @pytest.mark.parametrize(

@@ -91,3 +91,20 @@ def test_relevant_ids_that_are_none_are_the_reason(relevant_ids: Any) -> None:
     comparison = compared({"relevant_ids": relevant_ids}, {"output": documents("a")})
     assert (comparison.score, comparison.unreadable) == (0.0, None)
     assert comparison.reason().startswith("the reference cannot be compared: relevant_ids")
+
+
+@pytest.mark.parametrize(
+    ("relevant_ids", "reason"),
+    [
+        ({"1": 3, "7": 1}, "1 of 2 relevant documents in the 1 retrieved; missing, e.g. 7"),
+        ([1.0, 7.0], "1 of 2 relevant documents in the 1 retrieved; missing, e.g. 7.0"),
+        (
+            [[1], ["<urn:1>", 7.0]],
+            "1 of 2 relevant groups of documents in the 1 retrieved; missing, e.g. <urn:1> or 7.0",
+        ),
+    ],
+)
+def test_ids_of_another_kind_are_found_and_shown_as_given(relevant_ids: Any, reason: str) -> None:
+    output = '[{"id": "1"}]' if isinstance(relevant_ids, list) else '[{"id": 1}]'
+    comparison = compared({"relevant_ids": relevant_ids}, {"output": output})
+    assert (comparison.score, comparison.reason()) == (0.5, reason)

@@ -92,3 +92,19 @@ def test_what_cannot_be_measured_says_why() -> None:
     assert record["retrieval_ids_precision"] == 1.0
     assert "too long" in str(record["retrieval_text_error"])
     assert "retrieval_text_f1" not in record
+
+
+def test_ids_of_another_kind_are_measured() -> None:
+    record = measured({"relevant_ids": {"1": 3}}, {"output": '[{"id": 2}, {"id": 1}]'}, measures=["RR"]).of_steps[3]
+    assert record == {"retrieval_ids_reciprocal_rank": 0.5}
+
+
+def test_document_without_text_keeps_its_rank() -> None:
+    record = measured({"output": documents(a="one")}, {"output": documents(z=None, a="one")}, measures=[]).of_steps[3]
+    assert (record["retrieval_text_precision"], record["retrieval_text_recall"]) == (0.5, 1.0)
+
+
+def test_page_content_is_the_text_where_there_is_no_other() -> None:
+    actual = '[{"id": "a", "page_content": "one"}, {"id": "b", "text": "two", "page_content": "one"}]'
+    record = measured({"output": documents(a="one", b="two")}, {"output": actual}, measures=[]).of_steps[3]
+    assert (record["retrieval_text_precision"], record["retrieval_text_recall"]) == (1.0, 1.0)

@@ -63,6 +63,68 @@ def test_sparql_step_without_the_column_stays_a_sparql_step() -> None:
     assert matched(reference, step("sparql_query", results("l", "urn:b", "urn:a"))).steps_score == 1.0
 
 
+@pytest.mark.parametrize(
+    "bindings",
+    [[], [{"n": {"type": "literal", "value": "5"}}], [{"doc": {"type": "bnode", "value": "b0"}}]],
+)
+def test_sparql_step_without_an_id_in_the_column_stays_a_sparql_step(bindings: list[Any]) -> None:
+    output = json.dumps({"head": {"vars": ["doc", "n"]}, "results": {"bindings": bindings}})
+    match = matched(step("sparql_query", output, output_media_type=MEDIA_TYPE), step("sparql_query", output))
+    assert (match.steps_score, list(match.retrieval_pairs())) == (1.0, [])
+
+
+@pytest.mark.parametrize("key", ["id_column", "tool"])
+def test_keys_of_a_step_are_its_own(key: str) -> None:
+    reference, actual = step("retrieval", documents("a")), step("retrieval", documents("a"))
+    assert matched(reference | {key: "x"}, actual | {key: "x"}).steps_score == 1.0
+
+
+def test_tool_that_steps_names_renames_may_be_named_by_its_own_name() -> None:
+    names = {"search_docs": "retrieval", "find": "retrieval"}
+    actual = step("search_docs", documents("a"))
+    for name in ("search_docs", "retrieval"):
+        assert matched(step(name, documents("a")), actual, names=names).steps_score == 1.0
+    assert matched(step("search_docs", documents("a")), step("find", documents("a")), names=names).steps_score == 0.0
+
+
+def test_column_of_a_tool_is_that_of_its_steps() -> None:
+    config = RetrievalConfig.model_validate({"steps": [{"name": "run_sparql", "column": "doc"}]})
+    actual = step("run_sparql", results("doc", "urn:a", "urn:b"))
+    for name in ("sparql_query", "run_sparql"):
+        reference = step(name, results("doc", "urn:a"), output_media_type=MEDIA_TYPE)
+        match = match_steps([[reference]], [actual], retrieval=config, names={"run_sparql": "sparql_query"})
+        assert (match.steps_score, len(list(match.retrieval_pairs()))) == (1.0, 1)
+
+
+def test_column_of_a_tool_goes_before_that_of_its_steps() -> None:
+    columns = [{"name": "run_sparql", "column": "iri"}, {"name": "sparql_query", "column": "doc"}]
+    config = RetrievalConfig.model_validate({"steps": columns})
+    reference = step("sparql_query", results("doc", "urn:a"), output_media_type=MEDIA_TYPE)
+    bindings = [{"doc": {"type": "uri", "value": "urn:x"}, "iri": {"type": "uri", "value": "urn:a"}}]
+    output = json.dumps({"head": {"vars": ["doc", "iri"]}, "results": {"bindings": bindings}})
+    names = {"run_sparql": "sparql_query", "query": "sparql_query"}
+    for tool, score in (("run_sparql", 1.0), ("query", 0.0)):
+        match = match_steps([[reference]], [step(tool, output)], retrieval=config, names=names)
+        assert match.steps_score == score
+
+
+def test_tool_that_steps_names_renames_is_told_where_no_step_counts_as_it() -> None:
+    actual = [step("calc", "5")]
+    match = match_steps([[step("calc", "5")]], actual, names={"calc": "add"})
+    assert match.diagnosis[0][0].reason == "the agent called calc, but steps.names has it as add"
+
+
+@pytest.mark.parametrize("name", ["other", "sparql_query"])
+def test_relevant_ids_that_do_not_count_are_told(name: str) -> None:
+    reference = step(name, None, relevant_ids=["a"])
+    hint = "relevant_ids count only on steps called retrieval or named in retrieval.steps"
+    match = match_steps([[reference]], [step(name, documents("a"))])
+    assert match.steps_score == 0.0
+    assert match.diagnosis[0][0].reason.endswith(f"; {hint}")
+    with_output = match_steps([[reference | {"output": "x"}]], [step(name, documents("a"))])
+    assert hint not in with_output.diagnosis[0][0].reason
+
+
 def test_sparql_step_with_relevant_ids_needs_no_output() -> None:
     reference = step("sparql_query", None, relevant_ids=[["urn:a", "urn:b"], ["urn:c"]])
     assert matched(reference, step("sparql_query", results("d", "urn:b"))).steps_score == 0.5

@@ -125,6 +125,13 @@ def test_threshold_outside_0_to_1_is_an_error(threshold: float) -> None:
         text_context_scores(["a"], ["a"], threshold=threshold)
 
 
+@pytest.mark.parametrize("metric", [text_context_precision, text_context_recall, text_context_scores])
+@pytest.mark.parametrize(("threshold", "kind"), [("0.5", "str"), (None, "NoneType"), ([0.5], "list")])
+def test_threshold_of_another_type_is_an_error(metric: Any, threshold: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"threshold is a number from 0 to 1, not {kind}"):
+        metric(["a"], ["a"], threshold=threshold)
+
+
 def test_unknown_distance_is_an_error() -> None:
     with pytest.raises(ValueError, match="distance is one of levenshtein, hamming, jaro, jaro_winkler, not 'cosine'"):
         text_context_scores(["a"], ["a"], distance="cosine")  # type: ignore[arg-type]

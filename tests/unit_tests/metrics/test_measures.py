@@ -44,6 +44,9 @@ some_ids = st.lists(st.integers(0, 9), min_size=1, max_size=12)
         ("Hits@5", "Success@5", "hit_rate@5"),
         ("Rprec", "Rprec", "r_precision"),
         ("R-Precision", "Rprec", "r_precision"),
+        ("SetP", "P", "precision"),
+        ("set_recall", "R", "recall"),
+        ("SetF", "F1", "f1"),
     ],
 )
 def test_measures_are_read_with_their_usual_names(text: str, name: str, key: str) -> None:
@@ -86,6 +89,37 @@ def test_cut_off_is_a_whole_number_of_at_least_1(text: str) -> None:
 def test_r_precision_takes_no_cut_off() -> None:
     with pytest.raises(ValueError, match="Rprec takes no cut-off"):
         parse_measure("Rprec@5")
+
+
+def test_set_measures_take_no_cut_off() -> None:
+    with pytest.raises(ValueError, match="SetP takes no cut-off, as it is over all that was retrieved: write P@5"):
+        parse_measure("SetP@5")
+
+
+@pytest.mark.parametrize("value", [5, None, b"P@5", Measure("P")])
+def test_measure_is_named_by_a_text(value: Any) -> None:
+    with pytest.raises(TypeError, match="a measure is named by a text such as nDCG@10, not by "):
+        parse_measure(value)
+
+
+def test_scores_take_the_names_of_measures_too() -> None:
+    assert ranking_scores(["a"], ["b", "a"], ["P@5", Measure("RR")]) == {"precision@5": 0.2, "reciprocal_rank": 0.5}
+    with pytest.raises(ValueError, match="did you mean nDCG@10"):
+        ranking_scores([], [], ["nDGC@10"])
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        ("P@5", r"measures is a list of measures, also where it has just one: \['P@5'\]"),
+        (Measure("P", 5), r"also where it has just one: \['P@5'\]"),
+        (None, "measures is a list of measures, not NoneType"),
+        ([5], "a measure is named by a text such as nDCG@10, not by int"),
+    ],
+)
+def test_what_is_no_list_of_measures_is_an_error(measures: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        ranking_scores(["a"], ["a"], measures)
 
 
 def test_measure_of_an_unknown_name_or_a_wrong_cut_off_is_an_error() -> None:

@@ -164,6 +164,35 @@ def test_capped_recall_of_groups_is_at_most_1_where_one_id_is_in_several() -> No
     assert recall([["a"], ["b"], ["c"]], ["a", "x"], k=2) == pytest.approx(1 / 3)
 
 
+TRIPLE, OTHER = ("s", "p", "o"), ("s2", "p", "o2")
+
+
+@pytest.mark.parametrize(
+    ("relevant", "retrieved", "score"),
+    [
+        ({TRIPLE, OTHER}, [TRIPLE], 0.5),
+        ([("a", 1)], [("a", 1)], 1.0),
+        ([frozenset("ab")], [frozenset("ab"), frozenset("c")], 1.0),
+        (["a", TRIPLE], [TRIPLE, "a"], 1.0),
+        ([[TRIPLE, OTHER], [("x",)]], [OTHER], 0.5),
+        ({TRIPLE: 2, OTHER: 1}, [TRIPLE], 0.5),
+        ([("a", "b"), ("c",)], ["b"], 0.5),
+        ([("a", "b")], [], 0.0),
+    ],
+)
+def test_tuples_are_ids_where_tuples_were_retrieved(relevant: Any, retrieved: Any, score: float) -> None:
+    assert recall(relevant, retrieved) == score
+
+
+@pytest.mark.parametrize(
+    ("relevant", "retrieved"),
+    [([(TRIPLE,)], [TRIPLE]), ([("a", "b")], [("a", "b"), "a"]), ([["a"], TRIPLE], [TRIPLE])],
+)
+def test_tuples_that_may_be_ids_or_groups_are_an_error(relevant: Any, retrieved: Any) -> None:
+    with pytest.raises(ValueError, match="each tuple of relevant may be an id or a group of ids: give gains by id"):
+        recall(relevant, retrieved)
+
+
 def test_groups_without_ids_do_not_count() -> None:
     assert recall([["a"], []], ["a"]) == 1.0
     assert recall([[], []], ["a"]) is None
