@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
 from graphrag_eval_lc.aggregation.retrieval_figures import RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING
@@ -42,6 +43,7 @@ class QuestionNumbers:
     Attributes:
         question_id: The question.
         template_id: Its template.
+        text_digest: A digest of its text, in which white space does not matter; None where its text is not known.
         samples: How many samples it has.
         errors: How many of them failed.
         sums: By metric the sum and the number of its values.
@@ -50,6 +52,7 @@ class QuestionNumbers:
 
     question_id: str
     template_id: str
+    text_digest: bytes | None = None
     samples: int = 0
     errors: int = 0
     sums: dict[str, tuple[float, int]] = field(default_factory=dict)
@@ -105,7 +108,9 @@ class RunNumbers:
         identifier = str(result["question_id"])
         question = self.questions.get(identifier)
         if question is None:
-            question = self.questions[identifier] = QuestionNumbers(identifier, str(result.get("template_id")))
+            question = self.questions[identifier] = QuestionNumbers(
+                identifier, str(result.get("template_id")), _text_digest(result.get("question_text"))
+            )
         question.samples += 1
         if is_error(result):
             question.errors += 1
@@ -140,3 +145,9 @@ class RunNumbers:
             has_relevant_ids=RETRIEVAL_MISSING in result,
             has_relevant_texts=RETRIEVAL_TEXT_MISSING in result,
         )
+
+
+def _text_digest(text: object) -> bytes | None:
+    if text is None:
+        return None
+    return blake2b(" ".join(str(text).split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()

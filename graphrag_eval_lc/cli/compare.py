@@ -22,8 +22,9 @@ def compare(
         list[str] | None,
         typer.Option(
             "--metric",
-            help="Compare this metric; may be repeated. The first score says which questions turned, and whether "
-            "there is a regression. Without it: all that both runs have, steps_score first.",
+            help="Compare this metric; may be repeated. The first score is the main one (the first metric, where none "
+            "is a score): it says which questions turned, and whether there is a regression. Without it: all that "
+            "both runs have, steps_score as the main one.",
             metavar="METRIC",
         ),
     ] = None,
@@ -40,7 +41,8 @@ def compare(
         bool,
         typer.Option(
             "--fail-on-regression",
-            help="Exit with 1 where a run is worse than RUN_A in the first score (adjusted p-value below 0.05).",
+            help="Exit with 1 where a run is worse than RUN_A in the main metric (its p-value is below 0.05), with 2 "
+            "where that cannot be told: a run lacks the metric, or fewer than 6 templates have it.",
         ),
     ] = False,
     fail_under: FailUnder = None,
@@ -48,9 +50,10 @@ def compare(
 ) -> None:
     """Compare runs, question by question, and tell whether a difference is more than chance.
 
-    Questions are paired by their ids. For each metric: the means, the difference with its 95 % interval, a p-value
-    (adjusted by Holm's method), the effect size, wins, ties and losses. The scores of failed samples count as 0.
-    Intervals and p-values take the questions of a template together. Needs the extra `graphrag-eval-lc[stats]`.
+    Questions are paired by their ids. For each metric: the means, the difference with its 95 % interval, a p-value,
+    the effect size, wins, ties and losses. The scores of failed samples count as 0. Intervals and p-values take the
+    questions of a template together. The main metric is judged by its own p-value, all others by p-values adjusted
+    together by Holm's method; each interval is of its metric for itself. Needs the extra `graphrag-eval-lc[stats]`.
 
     For example:
 
@@ -60,12 +63,14 @@ def compare(
     """
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import print_comparison
-    from graphrag_eval_lc.cli.gates import tell_failed_gates
+    from graphrag_eval_lc.cli.gates import tell_gates
     from graphrag_eval_lc.comparison import compare_runs, gate_requirements
 
     if len(runs) < 2:
         raise OptionError("there is only one run to compare", mend="Write: compare RUN_A RUN_B.")
     requirements = gate_requirements(fail_under or ())
+    for path in (csv, html):
+        _check_target(path)
     comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None)
     print_comparison(comparison, show=show)
     for warning in comparison.warnings:
@@ -77,11 +82,20 @@ def compare(
 
         typer.echo(f"Written to {write_comparison(comparison, html)}.")
     failed = [
-        tell_failed_gates(path, requirements, run.letter)
-        for path, run in zip(runs[1:], comparison.runs[1:], strict=True)
+        tell_gates(path, requirements, run.letter) for path, run in zip(runs[1:], comparison.runs[1:], strict=True)
     ]
     regressions = comparison.regressions() if fail_on_regression else []
     for regression in regressions:
         typer.echo(f"Regression: {regression.sentence}", err=True)
     if regressions or any(failed):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _check_target(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before there is anything to write."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise OptionError("this is a folder, not a file", path=path, mend="Give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise OptionError(f"there is no folder {path.parent}; make it first", path=path)

@@ -8,11 +8,15 @@ from rich.table import Table
 
 from graphrag_eval_lc.aggregation.reasons import shortened
 from graphrag_eval_lc.comparison import Comparison, MetricComparison, PairComparison, QuestionSide
-from graphrag_eval_lc.comparison.metric_comparison import interval_text
+from graphrag_eval_lc.comparison.metric_comparison import interval_text, p_values_note
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
-_PLAIN_WIDTH = 140
+_PLAIN_WIDTH = 150
+# On a terminal that is narrower the tables leave out some columns.
+_WIDE = 120
+# So that "no evidence" takes two lines.
+_NARROW_VERDICT = 8
 _SHOWN_TEXT = 90
 _SHOWN_REASON = 160
 
@@ -31,7 +35,7 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
         console.print(f"{run.letter}  {run.label}: {questions}{path}", markup=False, highlight=False)
     for pair in comparison.pairs:
         console.print()
-        console.print(_metrics_table(pair))
+        console.print(_metrics_table(pair, comparison.metric, is_wide=console.width >= _WIDE))
         console.print(_errors_line(pair), highlight=False)
         if pair.turned and show and comparison.metric:
             console.print()
@@ -43,7 +47,7 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
             console.print(metric.sentence, markup=False, highlight=False, style="bold")
 
 
-def _metrics_table(pair: PairComparison) -> Table:
+def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> Table:
     letter = pair.run.letter
     table = Table(
         title=f"{letter} beside A ({pair.number_of_questions:,} common questions, {pair.number_of_templates:,} "
@@ -51,40 +55,59 @@ def _metrics_table(pair: PairComparison) -> Table:
         title_justify="left",
         title_style="bold",
         show_edge=False,
+        padding=(0, 1) if is_wide else 0,
     )
+    # On narrow terminals the verdict folds before the names do; numbers never do.
     table.add_column("Metric", overflow="fold", max_width=36)
-    for heading in ("A", letter, f"{letter} − A", "95 % interval", "p", "p (Holm)", "d_z"):
-        table.add_column(heading, justify="right", overflow="fold")
-    table.add_column("Won/tied/lost", justify="right", overflow="fold")
-    table.add_column("Verdict", overflow="fold", ratio=1)
-    table.add_column("Needed", justify="right", overflow="fold")
+    for heading in _headings(letter, is_wide=is_wide):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("Verdict", overflow="fold", width=None if is_wide else _NARROW_VERDICT)
+    if is_wide:
+        table.add_column("Needed", justify="right", no_wrap=True)
     was_spent = False
     for metric in pair.metrics:
         if metric.is_spent and not was_spent:
             table.add_section()
         was_spent = metric.is_spent
-        table.add_row(*_cells(metric))
+        table.add_row(*_cells(metric, is_wide=is_wide))
     table.caption = (
         "means over questions; intervals by a bootstrap, p-values by a permutation test, both clustered by template\n"
-        "no evidence: of a difference; needed: how many questions would show one of this size; +: more templates would"
+        f"{p_values_note(main)}\nno evidence: of a difference"
+        + ("; needed: how many questions would show one of this size; +: more templates would" if is_wide else "")
     )
     table.caption_justify = "left"
     return table
 
 
-def _cells(metric: MetricComparison) -> tuple[str, ...]:
+def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
+    """Give the headings of the columns of numbers."""
+    if not is_wide:
+        return "A", letter, f"{letter} − A", "95 % interval", "p", "W/T/L"
+    return "n", "A", letter, f"{letter} − A", "95 % interval", "p", "p (Holm)", "d_z", "Won/tied/lost"
+
+
+def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
-    return (
-        escape(metric.metric) + left_out,
+    name = escape(metric.metric) + left_out
+    verdict = metric.verdict if metric.wins or metric.losses else "the same"
+    counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
+    figures = (
         value_text(metric.mean_a, metric.unit),
         value_text(metric.mean_b, metric.unit),
         change_text(metric.difference, metric.unit),
         interval_text(metric),
+    )
+    if not is_wide:
+        return name, *figures, p_text(metric.deciding_p_value), counts, verdict
+    return (
+        name,
+        f"{metric.number_of_questions:,}",
+        *figures,
         p_text(metric.p_value),
         p_text(metric.adjusted_p_value),
         "–" if metric.effect_size is None else format(metric.effect_size, "+.2f").replace("-", "−"),
-        f"{metric.wins}/{metric.ties}/{metric.losses}",
-        metric.verdict if metric.wins or metric.losses else "the same",
+        counts,
+        verdict,
         _needed(metric),
     )
 

@@ -1,4 +1,4 @@
-"""Telling which gates a run does not pass."""
+"""Telling which gates a run passes, and which it does not."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,8 @@ from graphrag_eval_lc.comparison.run_source import RunSource
 from graphrag_eval_lc.masking import masked_text
 
 
-def tell_failed_gates(run: RunSource, requirements: Mapping[str, float], name: str = "") -> bool:
-    """Print the gates that a run does not pass, and tell whether there is one.
+def tell_gates(run: RunSource, requirements: Mapping[str, float], name: str = "") -> bool:
+    """Print the gates of a run, those that it does not pass as errors, and tell whether there is one of these.
 
     Args:
         run: The run.
@@ -19,8 +19,8 @@ def tell_failed_gates(run: RunSource, requirements: Mapping[str, float], name: s
     """
     if not requirements:
         return False
-    failed = [gate for gate in gate_results(run, requirements) if not gate.has_passed]
-    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    for gate in failed:
+    gates = gate_results(run, requirements)
+    for gate in gates:
+        console = Console(stderr=not gate.has_passed, soft_wrap=True, highlight=False, markup=False)
         console.print(masked_text(f"Gate: {f'{name}: ' if name else ''}{gate}."))
-    return bool(failed)
+    return not all(gate.has_passed for gate in gates)

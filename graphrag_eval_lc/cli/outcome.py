@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from graphrag_eval_lc.cli.gates import tell_failed_gates
+from graphrag_eval_lc.cli.gates import tell_gates
 from graphrag_eval_lc.cli.report_file import written_report
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.masking import masked_text
@@ -115,7 +115,7 @@ def show_run(
         console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
     for warning in run.warnings if is_quiet else ():
         _print_error(f"Warning: {warning}")
-    has_failed_gates = tell_failed_gates(run, requirements)
+    has_failed_gates = tell_gates(run, requirements)
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]

@@ -1,5 +1,9 @@
 """The command ``report``: one HTML file that shows a run."""
 
+import contextlib
+import os
+import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -28,5 +32,22 @@ def report(
 
     path = write_report(run, output)
     typer.echo(f"Written to {path} ({path.stat().st_size / 1_000_000:,.1f} MB)")
-    if opens and typer.launch(path.resolve().as_uri()):
-        typer.echo("There is no browser to open it with.", err=True)
+    if opens:
+        address = path.resolve().as_uri()
+        with _silent_stderr():
+            is_open = webbrowser.open(address)
+        if not is_open:
+            typer.echo(f"No browser could be opened. The report is at {address}", err=True)
+
+
+@contextlib.contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Keep off the terminal what a browser writes as it starts, which is another process with the same stderr."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nothing:  # noqa: PTH123
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

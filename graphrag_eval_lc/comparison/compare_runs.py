@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.comparison.compared_metrics import MetricValues, compared_metrics
 from graphrag_eval_lc.comparison.comparison import ComparedQuestion, Comparison, PairComparison, RunSummary
-from graphrag_eval_lc.comparison.metric_comparison import Pair, compared_metric, difference_of, judged_together
+from graphrag_eval_lc.comparison.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.comparison.pairing import NamedRun, Pairing
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.comparison.turned import (
@@ -17,6 +18,7 @@ from graphrag_eval_lc.comparison.turned import (
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 
+_DEFAULT_METRIC = "steps_score"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIRECTIONS = ("now wrong", "now right", "worse", "better")
 # Of so many questions for each run the steps are kept.
@@ -36,16 +38,20 @@ def compare_runs(
     Questions are paired by their ids; of one that was asked several times the mean is taken. A failed sample's
     scores count as 0; what it spent is what it spent. A question that has a metric in one of the runs only is left
     out of that metric and counted. Intervals and p-values take templates as wholes, as their questions succeed and
-    fail together. P-values are adjusted by Holm's method for each run, over the scores, over those of
-    retrieval, and over what was spent.
+    fail together; of a metric that one template has while the runs have more nothing can be told.
+
+    The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
+    p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
+    together. The 95 % intervals are of each metric for itself.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.
         b: A run that is compared with it.
         *more: More of them, each compared with the baseline.
-        metrics: The metrics to compare, any numbers of the results; the first score among them says which questions
-            turned. None takes all scores that both runs have, steps_score first, and the agent's tokens, time
-            and cost.
+        metrics: The metrics to compare, any numbers of the results. The first score among them is the main metric,
+            which says which questions turned; where all of them were spent the first of these is. None takes all
+            scores that both runs have, with steps_score as the main one where A has it, and the agent's tokens,
+            time and cost.
         config: The configuration of runs that come without a folder, which have no run.json that has it.
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
@@ -53,10 +59,10 @@ def compare_runs(
         The comparison. No result is kept, but what is shown of the questions that turned.
 
     Raises:
-        ComparisonError: The runs have no question or no metric in common, or something given is no run.
+        ComparisonError: The runs have no question or no metric in common, or something given is no run or no result.
         RunFolderError: A folder cannot be read.
         MissingExtraError: scipy is not installed.
-        OptionError: There are not as many labels as runs.
+        OptionError: There are not as many labels as runs, or no metric is named.
 
     Example:
         >>> def results(*scores):
@@ -72,22 +78,27 @@ def compare_runs(
     sources = (a, b, *more)
     if len(sources) > len(_LETTERS):
         raise OptionError(f"{len(sources)} runs are too many to compare", mend=f"Give {len(_LETTERS)} at most.")
-    if labels is not None and len(labels) != len(sources):
-        raise OptionError(f"{len(labels)} labels for {len(sources)} runs", mend="Give as many labels as runs.")
+    named = [labels] if isinstance(labels, str) else labels
+    if named is not None and len(named) != len(sources):
+        raise OptionError(f"{len(named)} labels for {len(sources)} runs", mend="Give as many labels as runs.")
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
+    if wanted is not None and not wanted:
+        raise OptionError("no metric is named", key="metrics", mend="Name one, or leave metrics out to compare all.")
     runs = []
     for letter, source in zip(_LETTERS, sources, strict=False):
         results = run_results(source, config)
         runs.append(NamedRun(letter, results, results.numbers(wanted or ())))
     pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
-    names: Sequence[str | None] = labels or [None] * len(runs)
+    names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
     warnings = [*(text for run in runs for text in _run_warnings(run))]
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
         warnings += [*pairing.warnings(), *_metric_warnings(pairing, wanted)]
-        pairs.append(_pair(pairing, summary, wanted or pairing.metrics(), metric))
+        pair = _pair(pairing, summary, wanted or pairing.metrics(), metric)
+        warnings += _one_template_warnings(pair)
+        pairs.append(pair)
     return Comparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)))
 
 
@@ -101,6 +112,12 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
             f"runs A and {b.letter} have no question in common",
             path=b.results.path,
             mend="Compare runs on the same dataset; questions are paired by their ids.",
+        )
+    if pairing.texts_that_differ() == len(pairing.common):
+        raise ComparisonError(
+            f"runs A and {b.letter} have no question in common: under the same ids they have other texts",
+            path=b.results.path,
+            mend="Compare runs on the same dataset.",
         )
     unknown = [metric for metric in wanted or () if metric not in {*a.numbers.measured(), *b.numbers.measured()}]
     if unknown:
@@ -118,12 +135,13 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
 
 
 def _main_metric(pairings: Sequence[Pairing], wanted: Sequence[str] | None) -> str | None:
-    """Give the first score that is compared."""
-    for pairing in pairings:
-        for metric in wanted if wanted is not None else pairing.metrics():
-            if pairing.can_compare(metric) and not pairing.is_spent(metric):
-                return metric
-    return None
+    """Give the metric that was chosen beforehand, which some of the pairs may lack."""
+    if wanted is not None:
+        return next((metric for metric in wanted if not pairings[0].is_spent(metric)), wanted[0])
+    if _DEFAULT_METRIC in pairings[0].a.numbers.measured():
+        return _DEFAULT_METRIC
+    scores = (metric for pairing in pairings for metric in pairing.metrics() if not pairing.is_spent(metric))
+    return next(scores, None)
 
 
 def _summary(run: NamedRun, label: str | None) -> RunSummary:
@@ -165,31 +183,41 @@ def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable
             yield f"Only {run.letter} has {', '.join(alone)}; {other.letter} has not, so that is not compared."
 
 
+def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
+    """Name the metrics of which nothing can be told, as a single template of several has them."""
+    if pair.number_of_templates == 1:
+        return
+    alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1]
+    if alone:
+        which = f"{alone[0]} is" if len(alone) == 1 else f"{len(alone)} metrics, such as {alone[0]}, are"
+        yield f"{which} measured in one template only, so that nothing can be told of {_it(alone)}."
+
+
+def _it(metrics: Sequence[str]) -> str:
+    return "it" if len(metrics) == 1 else "them"
+
+
 def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: str | None) -> PairComparison:
     values = {metric: pairing.values(metric) for metric in metrics if pairing.can_compare(metric)}
     compared = [
-        compared_metric(
-            metric,
-            pairing.by_template(pairs),
-            is_spent=pairing.is_spent(metric),
-            left_out=sum(
-                (metric in a.sums or metric in b.sums) and a.question_id not in pairs for a, b in pairing.questions()
-            ),
-        )
+        MetricValues(metric, pairing.by_template(pairs), pairing.is_spent(metric), pairing.left_out(metric))
         for metric, pairs in values.items()
         if pairs
     ]
+    number_of_templates = len(pairing.template_ids())
+    # Of what was spent nearly every question differs.
+    turned = {} if main is None or pairing.is_spent(main) else values.get(main, {})
     a, b = pairing.a.numbers, pairing.b.numbers
     return PairComparison(
         run=summary,
         number_of_questions=len(pairing.common),
-        number_of_templates=len(pairing.template_ids()),
+        number_of_templates=number_of_templates,
         errors_a=_errors(a, pairing.common),
         errors_b=_errors(b, pairing.common),
         left_out_a=len(a.questions) - len(pairing.common),
         left_out_b=len(b.questions) - len(pairing.common),
-        metrics=judged_together(compared, summary.letter),
-        turned=_turned(pairing, main, values.get(main or "", {})),
+        metrics=compared_metrics(compared, main=main, number_of_templates=number_of_templates, letter=summary.letter),
+        turned=_turned(pairing, main, turned),
         questions=tuple(
             ComparedQuestion(
                 identifier,

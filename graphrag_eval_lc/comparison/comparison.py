@@ -7,9 +7,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphrag_eval_lc.comparison.metric_comparison import MetricComparison, difference_of, interval_text, verdict_text
+from graphrag_eval_lc.comparison.metric_comparison import (
+    FEWEST_FOR_A_VERDICT,
+    MetricComparison,
+    difference_of,
+    interval_text,
+    p_values_note,
+    verdict_text,
+)
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.comparison.turned import TurnedQuestion
+from graphrag_eval_lc.errors import ComparisonError, OptionError
 from graphrag_eval_lc.frames import Table
 from graphrag_eval_lc.frames.plots import plot_differences, plot_questions
 
@@ -18,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["metrics", "questions"]
+_KINDS = ("metrics", "questions")
+_INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +80,7 @@ class PairComparison:
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
         turned: The questions of which the comparison's ``metric`` changed: those that are wrong now first, then
-            those that are right now, then the others, the largest change first.
+            those that are right now, then the others, the largest change first. Empty where it says what was spent.
         questions: The values of each common question.
     """
 
@@ -97,8 +107,8 @@ class Comparison:
     Attributes:
         baseline: The first run, A.
         pairs: Each other run beside it.
-        metric: The metric that says which questions turned, and whether there is a regression; None where the runs
-            have no score in common.
+        metric: The main metric, chosen beforehand: it says which questions turned (where it is a score), and whether
+            there is a regression. None where none is named and no runs have a score in common.
         warnings: What is to be known of the comparison.
     """
 
@@ -113,16 +123,25 @@ class Comparison:
         return (self.baseline, *(pair.run for pair in self.pairs))
 
     def regressions(self) -> list[MetricComparison]:
-        """Give the comparisons in ``metric`` in which a run is worse than the baseline, adjusted p below 0.05."""
-        compared = (pair.metric(self.metric) for pair in self.pairs if self.metric is not None)
-        return [metric for metric in compared if metric is not None and metric.verdict == "worse"]
+        """Give the comparisons in ``metric`` in which a run is worse than the baseline, its p-value below 0.05.
+
+        Raises:
+            ComparisonError: A run was not compared in this metric, or too few templates have it, so that no
+                regression could be seen.
+        """
+        return [metric for metric in map(self._main_of, self.pairs) if metric.verdict == "worse"]
 
     def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
         """Give the comparison as rows.
 
         Args:
             kind: ``metrics``: one for each run and metric. ``questions``: one for each run, question and metric.
+
+        Raises:
+            OptionError: There is no such kind.
         """
+        if kind not in _KINDS:
+            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend=f"Give {', '.join(_KINDS)}.")
         return list(self._question_rows() if kind == "questions" else self._metric_rows())
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,23 +216,45 @@ class Comparison:
             "<br>".join(escape(f"{run.letter}: {run.label}{_errors_text(run)}") for run in self.runs),
             "</p>",
         ]
-        headings = ("", "A", "other", "difference", "95 % interval", "p (Holm)", "wins / ties / losses", "")
+        headings = ("", "n", "A", "other", "difference", "95 % interval", "p", "wins / ties / losses", "")
         parts += ["<table><thead><tr>", *(f"<th>{heading}</th>" for heading in headings), "</tr></thead><tbody>"]
         for pair in self.pairs:
             for metric in pair.metrics:
                 cells = (
                     metric.metric,
+                    f"{metric.number_of_questions:,}",
                     value_text(metric.mean_a, metric.unit),
                     f"{pair.run.letter}: {value_text(metric.mean_b, metric.unit)}",
                     change_text(metric.difference, metric.unit),
                     interval_text(metric),
-                    p_text(metric.adjusted_p_value),
+                    p_text(metric.deciding_p_value),
                     f"{metric.wins} / {metric.ties} / {metric.losses}",
                     verdict_text(metric, pair.run.letter),
                 )
                 parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in cells), "</tr>"]
-        parts += ["</tbody></table>", *(f"<p>{escape(warning)}</p>" for warning in self.warnings)]
+        notes = (p_values_note(self.metric), *self.warnings)
+        parts += ["</tbody></table>", *(f"<p>{escape(note)}</p>" for note in notes)]
         return "".join(parts)
+
+    def _main_of(self, pair: PairComparison) -> MetricComparison:
+        letter = pair.run.letter
+        if self.metric is None:
+            raise ComparisonError(f"A and {letter} have no score by which {letter} could be worse", mend=_INSTEAD)
+        metric = pair.metric(self.metric)
+        if metric is None:
+            what = f"A and {letter} do not both have {self.metric}, so that {letter} could not be worse in it"
+            raise ComparisonError(what, mend=_INSTEAD)
+        # The questions of the only template count each for itself.
+        is_alone = pair.number_of_templates == 1
+        number = metric.number_of_questions if is_alone else metric.number_of_templates
+        if number < FEWEST_FOR_A_VERDICT:
+            units = ("question", "questions") if is_alone else ("template", "templates")
+            what = (
+                f"{number} {units[number > 1]} with {self.metric} in A and {letter}, and with fewer than "
+                f"{FEWEST_FOR_A_VERDICT} no p-value is below 0.05, so that {letter} could not be worse in it"
+            )
+            raise ComparisonError(what, mend=_INSTEAD)
+        return metric
 
     def _metric_rows(self) -> Iterable[dict[str, Any]]:
         for pair in self.pairs:
@@ -224,8 +265,10 @@ class Comparison:
                     "label": pair.run.label,
                     "metric": metric.metric,
                     "unit": metric.unit,
+                    "is_main": metric.is_main,
                     "is_spent": metric.is_spent,
                     "number_of_questions": metric.number_of_questions,
+                    "number_of_templates": metric.number_of_templates,
                     "left_out": metric.left_out,
                     "mean_a": metric.mean_a,
                     "mean_b": metric.mean_b,

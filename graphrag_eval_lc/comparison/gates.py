@@ -1,6 +1,7 @@
 """Gates: the means that a run must reach."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from graphrag_eval_lc.errors import OptionError
 
 # A mean of 0.9 is 0.9, whatever rounding makes of it.
 _ROUNDING = 1e-9
+_NO_NAME = re.compile(r"[<>\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
             required = float(value)
         except ValueError:
             required = math.nan
-        if not metric or not math.isfinite(required):
+        # Else steps_score>=0.9 would be of a metric "steps_score>", and float takes 1_0 for 10.
+        if not metric or _NO_NAME.search(metric) or "_" in value or not math.isfinite(required):
             raise OptionError(f"{text!r} is no requirement", mend="Write it as --fail-under steps_score=0.9.")
         if metric in requirements:
             raise OptionError(f"{metric} is required twice", mend="Leave one of them out.")

@@ -1,25 +1,17 @@
-"""One metric of two runs: means, the difference and how sure it is, and the verdict."""
+"""One metric of two runs: means, the difference and how sure it is, and the verdict, in figures and in words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import fsum, isclose
+from dataclasses import dataclass
+from math import isclose
 from typing import Literal
 
-from graphrag_eval_lc.comparison.numbers_text import Unit, change_text, p_text, unit_of, value_text
-from graphrag_eval_lc.metrics import clustered_standard_error
-from graphrag_eval_lc.statistics import (
-    Interval,
-    bootstrap_interval,
-    cohens_dz,
-    holm,
-    permutation_p_value,
-    questions_needed,
-)
+from graphrag_eval_lc.comparison.numbers_text import Unit, change_text, p_text, value_text
+from graphrag_eval_lc.statistics import Interval
 
-SIGNIFICANT = 0.05
+# With G clusters no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
+FEWEST_FOR_A_VERDICT = 6
 
-# A large difference can be without evidence: a p-value is never below 2 / 2^G for G templates that differ.
-_MORE_TEMPLATES = "more templates, or fewer metrics, would tell"
+_TOO_FEW_TEMPLATES = f"with fewer than {FEWEST_FOR_A_VERDICT} templates nothing can be told"
+_ONE_TEMPLATE = "only one template has it, so nothing can be told"
 
 Verdict = Literal["better", "worse", "no evidence"]
 Pair = tuple[float, float]
@@ -31,31 +23,41 @@ class MetricComparison:
 
     Attributes:
         metric: Its name.
+        is_main: Whether it is the comparison's ``metric``, which was chosen beforehand.
         is_spent: Whether it says what was spent, so that less is better; of scores more is better.
         unit: ``score``, ``tokens``, ``seconds`` or ``usd``.
         number_of_questions: How many questions are compared.
+        number_of_templates: How many templates these have. Where it is one, and the two runs have more in common,
+            nothing can be told: there is neither an interval nor a verdict.
         left_out: How many common questions are not, for want of the metric in one of the runs.
         mean_a: The mean of A over these questions; each counts once, with the mean of its repeats. A failed
             sample's score counts as 0.
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
-        interval: The 95 % interval of the difference, by a bootstrap clustered by template; None with one question.
+        interval: The 95 % interval of the difference, by a bootstrap clustered by template, of this metric for
+            itself; None with one question.
         p_value: That of a permutation test clustered by template.
-        adjusted_p_value: The same adjusted for the number of metrics by Holm's method, scores and what was spent
-            each for themselves.
+        adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
+            spent together.
+        is_tested: Whether it can be tested, and so counts among these: some question differs, and not all are of
+            one template while the runs have more.
         effect_size: Cohen's d_z; None where all questions differ alike.
         wins: Of how many questions the other run has the better value.
         ties: How many are alike.
         losses: Of how many A has the better value.
-        verdict: ``better`` or ``worse``, of the other run, where the adjusted p-value is below 0.05.
-        questions_needed: How many questions it takes to see a difference of this size; None where there is none.
+        verdict: ``better`` or ``worse``, of the other run, where the p-value that decides is below 0.05.
+        questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
+            main metric and of 0.05 / m for each other of m that are tested; None where there is none, and with
+            fewer than 6 templates, with which no p-value is below 0.05.
         sentence: All that for people.
     """
 
     metric: str
+    is_main: bool
     is_spent: bool
     unit: Unit
     number_of_questions: int
+    number_of_templates: int
     left_out: int
     mean_a: float
     mean_b: float
@@ -63,6 +65,7 @@ class MetricComparison:
     interval: Interval | None
     p_value: float
     adjusted_p_value: float
+    is_tested: bool
     effect_size: float | None
     wins: int
     ties: int
@@ -71,47 +74,10 @@ class MetricComparison:
     questions_needed: int | None
     sentence: str
 
-
-def compared_metric(
-    metric: str, pairs_by_template: Mapping[str, Sequence[Pair]], *, is_spent: bool, left_out: int
-) -> MetricComparison:
-    """Compare two runs in one metric, with a p-value that is not adjusted yet.
-
-    Args:
-        metric: Its name.
-        pairs_by_template: The values of A and of the other run for each question, at least one.
-        is_spent: Whether less is better.
-        left_out: How many common questions lack the metric.
-    """
-    pairs = [pair for group in pairs_by_template.values() for pair in group]
-    by_template = {
-        template_id: [difference_of(pair) for pair in group] for template_id, group in pairs_by_template.items()
-    }
-    differences = [difference for group in by_template.values() for difference in group]
-    difference = fsum(differences) / len(differences)
-    p_value = permutation_p_value(by_template)
-    error = clustered_standard_error(by_template.values() if len(by_template) > 1 else ([each] for each in differences))
-    more, less = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
-    return MetricComparison(
-        metric=metric,
-        is_spent=is_spent,
-        unit=unit_of(metric),
-        number_of_questions=len(pairs),
-        left_out=left_out,
-        mean_a=fsum(a for a, _ in pairs) / len(pairs),
-        mean_b=fsum(b for _, b in pairs) / len(pairs),
-        difference=difference,
-        interval=bootstrap_interval(by_template),
-        p_value=p_value,
-        adjusted_p_value=p_value,
-        effect_size=cohens_dz(differences),
-        wins=less if is_spent else more,
-        ties=len(pairs) - more - less,
-        losses=more if is_spent else less,
-        verdict="no evidence",
-        questions_needed=None if error is None else questions_needed(difference, error, len(pairs)),
-        sentence="",
-    )
+    @property
+    def deciding_p_value(self) -> float:
+        """The p-value that the verdict is by: of the main metric its own, of all others the adjusted one."""
+        return self.p_value if self.is_main else self.adjusted_p_value
 
 
 def difference_of(pair: Pair) -> float:
@@ -120,59 +86,21 @@ def difference_of(pair: Pair) -> float:
     return 0.0 if isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) else b - a
 
 
-def judged_together(metrics: Sequence[MetricComparison], letter: str) -> tuple[MetricComparison, ...]:
-    """Give metrics with adjusted p-values, verdicts and sentences.
-
-    Args:
-        metrics: The metrics of two runs.
-        letter: What the run that is compared with A is called.
-    """
-    adjusted: dict[str, float] = {}
-    families: dict[str, list[MetricComparison]] = {}
-    for metric in metrics:
-        families.setdefault(_family(metric), []).append(metric)
-    for family in families.values():
-        p_values = holm([metric.p_value for metric in family])
-        adjusted.update(zip((metric.metric for metric in family), p_values, strict=True))
-    return tuple(_judged(replace(metric, adjusted_p_value=adjusted[metric.metric]), letter) for metric in metrics)
-
-
-def _family(metric: MetricComparison) -> str:
-    """Give the metrics with which one is adjusted: the many of retrieval must not hide a difference of the others."""
-    if metric.is_spent:
-        return "spent"
-    return "retrieval" if metric.metric.startswith("retrieval_") else "scores"
-
-
-def _judged(metric: MetricComparison, letter: str) -> MetricComparison:
-    verdict: Verdict = "no evidence"
-    if metric.adjusted_p_value < SIGNIFICANT:
-        verdict = "better" if (metric.difference < 0) is metric.is_spent else "worse"
-    judged = replace(metric, verdict=verdict)
-    return replace(judged, sentence=_sentence(judged, letter))
-
-
-def _sentence(metric: MetricComparison, letter: str) -> str:
-    if not (metric.wins or metric.losses):
-        return f"{metric.metric} is the same in A and {letter} for each question."
-    figures = f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
-    sure = ", ".join(
-        [
-            change_text(metric.difference, metric.unit),
-            *([f"95 % interval {interval_text(metric)}"] if metric.interval else []),
-            f"adjusted p {'' if metric.adjusted_p_value < 0.001 else '= '}{p_text(metric.adjusted_p_value)}",
-        ]
-    )
-    if metric.verdict != "no evidence":
-        return f"{letter} is {metric.verdict} in {metric.metric}: {figures} ({sure})."
-    return f"No evidence of a difference in {metric.metric}: {figures} ({sure}){_needed_text(metric)}."
-
-
 def interval_text(metric: MetricComparison) -> str:
     """Give the interval of the difference as text; a dash where there is none."""
     if metric.interval is None:
         return "–"
     return f"{change_text(metric.interval.low, metric.unit)} to {change_text(metric.interval.high, metric.unit)}"
+
+
+def p_values_note(main: str | None) -> str:
+    """Say which p-values decide, and what the intervals are of.
+
+    Args:
+        main: The comparison's metric.
+    """
+    own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
+    return f"{own} adjusted together (Holm). Each 95 % interval is of its metric for itself."
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
@@ -186,17 +114,49 @@ def verdict_text(metric: MetricComparison, letter: str) -> str:
         return "the same"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict}"
-    needed = metric.questions_needed
-    if needed is None:
-        return "no evidence of a difference"
-    more = _MORE_TEMPLATES if needed <= metric.number_of_questions else f"about {needed:,} questions would show it"
-    return f"no evidence of a difference ({more})"
+    more = _what_is_missing(metric, "about {:,} questions would show it")
+    return f"no evidence of a difference ({more})" if more else "no evidence of a difference"
 
 
-def _needed_text(metric: MetricComparison) -> str:
-    needed = metric.questions_needed
-    if needed is None:
+def sentence_text(metric: MetricComparison, letter: str) -> str:
+    """Give figures and verdict as a sentence.
+
+    Args:
+        metric: The metric.
+        letter: What the run that is compared with A is called.
+    """
+    questions = "1 question" if metric.number_of_questions == 1 else f"{metric.number_of_questions:,} questions"
+    if not (metric.wins or metric.losses):
+        each = (
+            f"each of the {questions} that have it" if metric.number_of_questions > 1 else "the 1 question that has it"
+        )
+        which = f"{each} ({metric.left_out:,} left out)" if metric.left_out else "each question"
+        return f"{metric.metric} is the same in A and {letter} for {which}."
+    figures = f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
+    p_value = metric.deciding_p_value
+    sure = ", ".join(
+        [
+            change_text(metric.difference, metric.unit),
+            *([f"95 % interval {interval_text(metric)}"] if metric.interval else []),
+            f"{'' if metric.is_main else 'adjusted '}p {'' if p_value < 0.001 else '= '}{p_text(p_value)}",
+            questions,
+        ]
+    )
+    if metric.verdict != "no evidence":
+        return f"{letter} is {metric.verdict} in {metric.metric}: {figures} ({sure})."
+    more = _what_is_missing(metric, "it would take about {:,} questions to see one of this size")
+    return f"No evidence of a difference in {metric.metric}: {figures} ({sure}){f'; {more}' if more else ''}."
+
+
+def _what_is_missing(metric: MetricComparison, needed: str) -> str:
+    """Say why there is no evidence; ``needed`` has the place of the number of questions that it takes."""
+    if not metric.is_tested:
+        return _ONE_TEMPLATE
+    if 1 < metric.number_of_templates < FEWEST_FOR_A_VERDICT:
+        return _TOO_FEW_TEMPLATES
+    if metric.questions_needed is None:
         return ""
-    if needed <= metric.number_of_questions:
-        return f"; {_MORE_TEMPLATES}"
-    return f"; it would take about {needed:,} questions to see one of this size"
+    if metric.questions_needed > metric.number_of_questions:
+        return needed.format(metric.questions_needed)
+    # A large difference can be without evidence, where few templates differ.
+    return "more templates would tell" if metric.is_main else "more templates, or fewer metrics, would tell"

@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
-from graphrag_eval_lc.comparison.metric_comparison import Pair
+from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
 
 # What judges spent is not of the agent's doing; it is compared where it is asked for.
 _SPENT_BY_AGENTS = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost")
 _SCORED_BY = ("steps", "sparql", "llm", "answer_correctness", "answer_relevance", "custom_evaluations", "retrieval")
-# With fewer clusters 2 / 2^G is not below 0.05.
-_FEWEST_FOR_A_VERDICT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +72,16 @@ class Pairing:
 
     def values(self, metric: str) -> Mapping[str, Pair]:
         """Give a metric's values in A and in the other run by the ids of the questions that have it in both."""
-        pairs: dict[str, Pair] = {}
-        for a, b in self.questions():
-            if self.is_spent(metric):
-                pair = a.spent(metric), b.spent(metric)
-            else:
-                pair = a.score(metric, has_twin=metric in b.sums), b.score(metric, has_twin=metric in a.sums)
-            if pair[0] is not None and pair[1] is not None:
-                pairs[a.question_id] = (pair[0], pair[1])
-        return pairs
+        return {identifier: (a, b) for identifier, a, b in self._sides(metric) if a is not None and b is not None}
+
+    def left_out(self, metric: str) -> int:
+        """Give how many common questions have a metric in exactly one of the runs."""
+        return sum((a is None) is not (b is None) for _, a, b in self._sides(metric))
+
+    def texts_that_differ(self) -> int:
+        """Give how many common questions have another text in one run than in the other, as far as it is known."""
+        texts = ((a.text_digest, b.text_digest) for a, b in self.questions())
+        return sum(None not in each and each[0] != each[1] for each in texts)
 
     def by_template(self, pairs: Mapping[str, Pair]) -> dict[str, list[Pair]]:
         """Give values by the questions' templates, as A has them."""
@@ -99,6 +98,14 @@ class Pairing:
             *self._setting_warnings(),
         ]
 
+    def _sides(self, metric: str) -> Iterable[tuple[str, float | None, float | None]]:
+        for a, b in self.questions():
+            if self.is_spent(metric):
+                yield a.question_id, a.spent(metric), b.spent(metric)
+            else:
+                of_a, of_b = a.score(metric, has_twin=metric in b.sums), b.score(metric, has_twin=metric in a.sums)
+                yield a.question_id, of_a, of_b
+
     def _in_both(self) -> list[str]:
         in_a, in_b = self.a.numbers.measured(), self.b.numbers.measured()
         scores_a = in_b if _all_failed(self.a.numbers) else ()
@@ -110,7 +117,7 @@ class Pairing:
         a, b = self.a, self.b
         only_a = len(a.numbers.questions) - len(self.common)
         only_b = len(b.numbers.questions) - len(self.common)
-        datasets = [(run.results.record.get("dataset") or {}).get("sha256") for run in (a, b)]
+        datasets = [_dataset_digest(run) for run in (a, b)]
         if None not in datasets and datasets[0] != datasets[1]:
             yield (
                 f"A and {b.letter} were scored on different datasets: the {len(self.common):,} common questions are "
@@ -121,8 +128,7 @@ class Pairing:
                 f"A and {b.letter} have {len(self.common):,} questions in common; {only_a:,} of A and {only_b:,} of "
                 f"{b.letter} are left out."
             )
-        texts_a, texts_b = (run.results.record.get("questions") or {} for run in (a, b))
-        changed = sum(each in texts_a and each in texts_b and texts_a[each] != texts_b[each] for each in self.common)
+        changed = self.texts_that_differ()
         if changed:
             yield f"{_questions(changed)} with another text in {b.letter} than in A."
 
@@ -136,8 +142,8 @@ class Pairing:
                 "All questions are of one template, so that each counts for itself: intervals are too narrow and "
                 "p-values too small where the questions resemble each other."
             )
-        elif number < _FEWEST_FOR_A_VERDICT:
-            yield f"There are {number} templates; with fewer than {_FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
+        elif number < FEWEST_FOR_A_VERDICT:
+            yield f"There are {number} templates; with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
         elif number < FEWEST_CLUSTERS:
             yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
 
@@ -150,6 +156,11 @@ class Pairing:
                     f"A and {self.b.letter} were scored with other settings ({', '.join(different)}), so that their "
                     "scores may not be comparable."
                 )
+
+
+def _dataset_digest(run: NamedRun) -> object:
+    dataset = run.results.record.get("dataset")
+    return dataset.get("sha256") if isinstance(dataset, Mapping) else None
 
 
 def _all_failed(numbers: RunNumbers) -> bool:

@@ -15,6 +15,10 @@ from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 _OF_NUMBERS = ("steps", "custom_evaluations", "retrieval")
 
 
+# Where results have steps and what is said of them, and in how many lists within each other.
+_STEPS = (("actual_steps", 1), ("reference_steps", 2), ("steps_diagnosis", 2))
+
+
 class HasResults(Protocol):
     """A run that gives its results one at a time, such as a BenchmarkRun."""
 
@@ -47,12 +51,20 @@ class RunResults:
         """
         for result in self._read():
             if not isinstance(result, Mapping) or result.get("question_id") is None:
-                raise ComparisonError(
-                    "a result without question_id",
-                    path=self.path and self.path / RESULTS_FILE,
-                    mend="Give results as run_evaluation makes them, or the folder of a run.",
-                )
+                raise self._problem("a result without question_id")
+            for key, depth in _STEPS:
+                if not _is_nested(result.get(key) or (), depth):
+                    raise self._problem("a result with steps of the wrong type", str(result["question_id"]), key)
             yield result
+
+    def _problem(self, what: str, question_id: str | None = None, key: str | None = None) -> ComparisonError:
+        return ComparisonError(
+            what,
+            path=self.path and self.path / RESULTS_FILE,
+            question_id=question_id,
+            key=key,
+            mend="Give results as run_evaluation makes them, or the folder of a run.",
+        )
 
     def config(self) -> EvaluationConfig:
         """Give the configuration of the run, as far as it says what the numbers of its results are.
@@ -94,8 +106,8 @@ def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
         return _of_folder(Path(source))
     if hasattr(source, "iter_results"):
         folder = getattr(source, "output_dir", None)
-        record = read_run(Path(folder)) if folder else _record_of(config)
-        return RunResults(Path(folder) if folder else None, record or {}, source.iter_results)
+        record = _record_in(Path(folder)) if folder else _record_of(config)
+        return RunResults(Path(folder) if folder else None, record, source.iter_results)
     results = getattr(source, "results", source)
     if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
         raise ComparisonError(
@@ -125,4 +137,23 @@ def _of_folder(folder: Path) -> RunResults:
             path=folder,
             mend="Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR.",
         )
-    return RunResults(folder, read_run(folder) or {}, lambda: iter_results(results))
+    return RunResults(folder, _record_in(folder), lambda: iter_results(results))
+
+
+def _record_in(folder: Path) -> Mapping[str, Any]:
+    try:
+        return read_run(folder) or {}
+    except RunFolderError as problem:
+        if "--overwrite" not in (problem.mend or ""):
+            raise
+        # That is for whoever writes into the folder; here it is only read.
+        raise RunFolderError(
+            "the record of the run cannot be read", path=problem.path, mend="Mend the file, or give another run."
+        ) from problem
+
+
+def _is_nested(value: object, depth: int) -> bool:
+    """Tell whether a value is a list of objects, or of such lists."""
+    if depth == 0:
+        return isinstance(value, Mapping)
+    return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1) for each in value)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.frames.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.run_folder import json_text
 
 Direction = Literal["now wrong", "now right", "worse", "better"]
@@ -212,14 +213,9 @@ def _reason(result: Mapping[str, Any], metric: str, score: float | None) -> str:
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
-    matched = {
-        str(step["matches"])
-        for group in result.get("reference_steps") or ()
-        for step in group
-        if step.get("matches") is not None
-    }
+    fulfilling = set(fulfilling_steps(result).values())
     steps = (result.get("actual_steps") or ())[:_MOST_STEPS]
-    return tuple(_shown(step, str(step.get("id", index)) in matched) for index, step in enumerate(steps))
+    return tuple(_shown(step, index in fulfilling) for index, step in enumerate(steps))
 
 
 def _shown(step: Mapping[str, Any], fulfils: bool) -> ShownStep:

@@ -47,9 +47,9 @@ def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
     """Give the row of one result."""
     row: dict[str, Any] = {
         "question_id": str(result["question_id"]),
-        "repeat": result.get("repeat", 1),
+        "repeat": repeat_of(result),
         "template_id": str(result["template_id"]),
-        "status": "error" if result.get("error") is not None else result.get("status", "success"),
+        "status": "error" if result.get("error") is not None or result.get("status") == "error" else "success",
     }
     steps = result.get("actual_steps")
     if steps is not None:
@@ -61,6 +61,12 @@ def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
     )
     row.update(scalars(result, but=_FIRST))
     return row
+
+
+def repeat_of(result: Mapping[str, Any]) -> int:
+    """Give which asking of its question a result is of: 1 where it does not say so."""
+    repeat = result.get("repeat")
+    return repeat if isinstance(repeat, int) else 1
 
 
 def _of_retrieval(steps: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.frames.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.frames.measures import scalars
+from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.frames.table import Table
 
 if TYPE_CHECKING:
@@ -56,38 +58,27 @@ def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def _step_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    fulfilled = _fulfilled(result)
+    repeat, diagnosis = repeat_of(result), result.get("steps_diagnosis")
+    references = {at: place for place, at in fulfilling_steps(result).items()}
     for position, step in enumerate(result.get("actual_steps") or ()):
-        # A match names the call's id, or where it has none, its position.
-        reference = fulfilled.get(str(step.get("id", position)))
+        reference = references.get(position)
         row: dict[str, Any] = {
             "question_id": str(result["question_id"]),
-            "repeat": result.get("repeat", 1),
+            "repeat": repeat,
             "template_id": str(result["template_id"]),
             "position": position,
             "name": step.get("name"),
             "status": step.get("status"),
             "matched": reference is not None,
-            **(reference or {}),
         }
+        if reference is not None:
+            group, place = reference
+            row |= {"reference_group": group, "reference_step": place}
+            if diagnosis:
+                row["reference_score"] = diagnosis[group][place]["score"]
         if isinstance(step.get("output"), str):
             row["output_characters"] = len(step["output"])
         row.update(scalars(step, but=("output", *row)))
         if "args" in step:
             row["args"] = json.dumps(step["args"], ensure_ascii=False, default=str)
         yield row
-
-
-def _fulfilled(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the reference steps that calls fulfil, by what names the call."""
-    diagnosis = result.get("steps_diagnosis")
-    return {
-        step["matches"]: {
-            "reference_group": group,
-            "reference_step": place,
-            **({"reference_score": diagnosis[group][place]["score"]} if diagnosis else {}),
-        }
-        for group, steps in enumerate(result.get("reference_steps") or ())
-        for place, step in enumerate(steps)
-        if "matches" in step
-    }

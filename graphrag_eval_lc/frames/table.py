@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -68,6 +70,10 @@ class Table:
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the table as comma-separated values in UTF-8; what is absent is empty there.
 
+        Spreadsheets run a text as a formula that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return,
+        and what an agent or a graph says may begin so. Such a text gets a ``'`` before it, which spreadsheets take
+        for the mark of a text. Numbers stay as they are, also those that stand as texts.
+
         Returns:
             The file.
 
@@ -79,11 +85,25 @@ class Table:
             # A lone surrogate, as broken JSON may hold, is no character that a file could have.
             with target.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
                 writer = csv.DictWriter(file, self.columns)
-                writer.writeheader()
-                writer.writerows(self.rows)
+                csv.writer(file).writerow(map(_cell, self.columns))
+                writer.writerows({column: _cell(value) for column, value in row.items()} for row in self.rows)
         except OSError as problem:
             raise cannot_write(target, problem) from problem
         return target
+
+
+def _cell(value: object) -> object:
+    """Give a value as a spreadsheet shows it and does not run it."""
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value)
+    return f"'{value}" if is_formula else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":

@@ -6,8 +6,13 @@ from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.comparison.comparison import Comparison
-from graphrag_eval_lc.comparison.metric_comparison import MetricComparison, interval_text, verdict_text
+from graphrag_eval_lc.comparison.comparison import Comparison, PairComparison
+from graphrag_eval_lc.comparison.metric_comparison import (
+    MetricComparison,
+    interval_text,
+    p_values_note,
+    verdict_text,
+)
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.reading import json_value
 from graphrag_eval_lc.report.page import render_page
@@ -57,10 +62,18 @@ def comparison_html(comparison: Comparison) -> str:
         change_text=change_text,
         interval_text=interval_text,
         p_text=p_text,
+        p_values_note=p_values_note,
         verdict_text=verdict_text,
+        has_turned=lambda pair: _has_turned(pair, comparison.metric),
         args_text=_args_text,
         output_text=output_text,
     )
+
+
+def _has_turned(pair: PairComparison, main: str | None) -> bool:
+    """Tell whether questions can have turned: of what was spent nearly every one differs."""
+    metric = None if main is None else pair.metric(main)
+    return metric is not None and not metric.is_spent
 
 
 def _args_text(text: str) -> str:

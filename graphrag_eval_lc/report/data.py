@@ -11,6 +11,7 @@ from graphrag_eval_lc.report.extremes import Extremes
 from graphrag_eval_lc.report.funnel import Funnel, Matrix
 from graphrag_eval_lc.report.index_rows import IndexRows
 from graphrag_eval_lc.report.problems import Problems
+from graphrag_eval_lc.report.repeats import Repeats
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.samples import reported_samples
 from graphrag_eval_lc.report.scores import score_records, score_values, template_metrics
@@ -35,17 +36,21 @@ class ReportData(TypedDict):
         warnings: What is to be known before a number is trusted.
         numbers: ``questions``, ``samples``, ``answered``, ``errors``, ``templates`` and ``repeats``.
         scores: For each score its means, their interval and distribution.
+        repeats: pass@k and pass^k, ``name`` and ``value``; empty where each question was asked once.
+        repeats_note: What passing means there; None where each question was asked once.
         spent: Tokens, seconds and dollars.
+        spent_note: What its totals hold beside the samples; None where that is nothing.
         score_metrics: The scores that have a column in ``templates``.
         templates: A row for each template.
         funnel: The stages at which questions fell out; None where none has a reference query.
         matrix: Steps against answers; None where no answer was judged.
         errors: By kind.
-        slowest: The questions that took the longest.
-        dearest: Those that spent the most.
+        slowest: The questions that took the longest, failed attempts included.
+        dearest: Those on which the agent spent the most.
         capture_warnings: By kind.
         tools: The names of the tools that were called.
         has_repeats: Whether questions were asked several times.
+        samples_word: What funnel, matrix and list count: "questions", or "samples" where there are repeats.
         index_json: The rows of the list of questions, as JSON.
         chunks: The questions' details, packed.
     """
@@ -57,7 +62,10 @@ class ReportData(TypedDict):
     warnings: list[str]
     numbers: dict[str, int]
     scores: list[Record]
+    repeats: list[Record]
+    repeats_note: str | None
     spent: list[Record]
+    spent_note: str | None
     score_metrics: list[str]
     templates: list[Record]
     funnel: Record | None
@@ -68,6 +76,7 @@ class ReportData(TypedDict):
     capture_warnings: list[Record]
     tools: list[str]
     has_repeats: bool
+    samples_word: str
     index_json: str
     chunks: list[str]
 
@@ -84,18 +93,17 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     functions = judges.get("functions") or () if isinstance(judges, dict) else ()
     numbers, spent = RunNumbers(config, run.more_metrics), Spent(config)
     funnel, matrix, extremes, problems = Funnel(config), Matrix(), Extremes(), Problems(config, functions)
+    several = Repeats(config.repeats, metrics)
     index, chunks = IndexRows(), DetailChunks()
     errors = repeats = 0
     for sample in reported_samples(run.results, metrics):
-        cost = spent.cost_of(sample.result)
         errors += sample.has_failed
         repeat = sample.result.get("repeat")
         repeats = max(repeats, repeat if isinstance(repeat, int) else 1)
         numbers.add(sample.result)
-        for section in (spent, funnel, matrix, problems):
+        for section in (several, spent, funnel, matrix, extremes, problems):
             section.add(sample)
-        extremes.add(sample, cost)
-        index.add(sample, cost, chunks.add(sample.key, detail_of(sample, config, metrics)))
+        index.add(sample, chunks.add(sample.key, detail_of(sample, config, metrics)))
     scores = score_values(numbers)
     columns = template_metrics(scores)
     templates = template_rows(numbers, scores, columns, spent)
@@ -113,8 +121,11 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
             "templates": len(templates),
             "repeats": repeats,
         },
-        "scores": score_records(scores),
+        "scores": score_records(scores, len(numbers.questions)),
+        "repeats": several.records(),
+        "repeats_note": several.note(),
         "spent": spent.records(),
+        "spent_note": spent.note(),
         "score_metrics": columns,
         "templates": templates,
         "funnel": funnel.record(),
@@ -125,6 +136,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "capture_warnings": problems.capture_warnings(),
         "tools": list(index.tools),
         "has_repeats": repeats > 1,
+        "samples_word": "samples" if repeats > 1 else "questions",
         "index_json": index.json(),
         "chunks": chunks.packed(),
     }

@@ -8,6 +8,7 @@ from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.samples import ReportedSample, is_spent
 from graphrag_eval_lc.report.side_by_side import extra_steps, step_groups, uses_of
+from graphrag_eval_lc.report.spent import attempts_of
 from graphrag_eval_lc.report.texts import shortened, shown_name, value_text
 from graphrag_eval_lc.report.timeline import model_rows, timeline
 
@@ -92,13 +93,11 @@ def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
 
 
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    attempts = result.get("failed_attempts")
-    for attempt in attempts if isinstance(attempts, list) else ():
-        if isinstance(attempt, Mapping):
-            steps = attempt.get("actual_steps")
-            yield {
-                "error": shortened(str(attempt.get("error") or "failed without a message")),
-                "seconds": number(attempt.get("elapsed_sec")),
-                "tokens": number(attempt.get("total_tokens")),
-                "calls": len(steps) if isinstance(steps, list) else 0,
-            }
+    for attempt in attempts_of(result):
+        steps = attempt.get("actual_steps")
+        yield {
+            "error": shortened(str(attempt.get("error") or "failed without a message")),
+            "seconds": number(attempt.get("elapsed_sec")),
+            "tokens": number(attempt.get("total_tokens")),
+            "calls": len(steps) if isinstance(steps, list) else 0,
+        }

@@ -1,41 +1,53 @@
 """The slowest and the dearest questions."""
 
-import heapq
+from heapq import nlargest
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.report.samples import ReportedSample
+from graphrag_eval_lc.report.spent import attempts_of
+from graphrag_eval_lc.report.texts import one_line
 
 _SHOWN = 10
+_QUESTION = 160
+
+# By question: how much its worst sample spent, and what is shown of it.
+_Worst = dict[str, tuple[float, dict[str, Any]]]
 
 
 class Extremes:
-    """Keeps the samples that took the longest and spent the most."""
+    """Keeps what took the longest and spent the most; of a question that was asked several times the worst sample."""
 
     def __init__(self) -> None:
-        self._longest: list[tuple[float, int, str]] = []
-        self._dearest: list[tuple[float, int, str]] = []
-        self._most_tokens: list[tuple[float, int, str]] = []
-        self._count = 0
+        self._longest: _Worst = {}
+        self._dearest: _Worst = {}
+        self._most_tokens: _Worst = {}
 
-    def add(self, sample: ReportedSample, cost: float | None) -> None:
-        """Take up a sample and what it cost in USD."""
-        self._count += 1
-        for kept, value in (
-            (self._longest, number(sample.result.get("elapsed_sec"))),
-            (self._dearest, cost),
-            (self._most_tokens, number(sample.result.get("total_tokens"))),
-        ):
-            if value is not None and value > 0:
-                heapq.heappush(kept, (value, -self._count, sample.key))  # of equal ones the first stay
-                if len(kept) > _SHOWN:
-                    heapq.heappop(kept)
+    def add(self, sample: ReportedSample) -> None:
+        """Take up a sample; its time is that of its failed attempts too."""
+        result = sample.result
+        attempts = attempts_of(result)
+        seconds = [number(record.get("elapsed_sec")) for record in (result, *attempts)]
+        shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _QUESTION)}
+        question = str(result.get("question_id"))
+        _keep(self._longest, question, sum(filter(None, seconds)), {**shown, "failed_attempts": len(attempts)})
+        _keep(self._dearest, question, number(result.get("agent_cost")), shown)
+        _keep(self._most_tokens, question, number(result.get("total_tokens")), shown)
 
     def slowest(self) -> list[dict[str, Any]]:
         """Give the section ``slowest``."""
-        return [{"key": key, "seconds": value} for value, _, key in sorted(self._longest, reverse=True)]
+        return [{**shown, "seconds": value} for value, shown in _most(self._longest)]
 
     def dearest(self) -> list[dict[str, Any]]:
-        """Give the section ``dearest``: by cost, and where nothing has a price, by tokens."""
+        """Give the section ``dearest``: by the agent's cost, and where nothing has a price, by tokens."""
         unit, kept = ("usd", self._dearest) if self._dearest else ("tokens", self._most_tokens)
-        return [{"key": key, "value": value, "unit": unit} for value, _, key in sorted(kept, reverse=True)]
+        return [{**shown, "value": value, "unit": unit} for value, shown in _most(kept)]
+
+
+def _keep(kept: _Worst, question: str, value: float | None, shown: dict[str, Any]) -> None:
+    if value is not None and value > 0 and (question not in kept or value > kept[question][0]):
+        kept[question] = (value, shown)
+
+
+def _most(kept: _Worst) -> list[tuple[float, dict[str, Any]]]:
+    return nlargest(_SHOWN, kept.values(), key=lambda each: each[0])  # of equal ones the first stay

@@ -28,6 +28,7 @@ class Funnel:
     def __init__(self, config: EvaluationConfig) -> None:
         self._config = config
         self._outcomes: dict[str, Outcomes] = {}
+        self._not_judged: set[str] = set()
         self._outside = 0
         self._is_judged = False
 
@@ -39,9 +40,15 @@ class Funnel:
             self._outside += 1
         else:
             self._outcomes[sample.key] = outcomes
+            if sample.answer_right is None and sample.result.get("reference_answer") is not None:
+                self._not_judged.add(sample.key)
 
     def record(self) -> dict[str, Any] | None:
-        """Give the section ``funnel``; None where no question has a reference query."""
+        """Give the section ``funnel``; None where no question has a reference query.
+
+        Of what enters a stage, each sample passes, falls out, is passed over (the stage has no reference or was not
+        needed) or, of the answers, is not judged (there is a reference, but no judge gave a score).
+        """
         if not self._outcomes:
             return None
         stages: list[dict[str, Any]] = []
@@ -50,13 +57,16 @@ class Funnel:
             found = [outcomes[at] for outcomes in self._outcomes.values()]
             if found.count(None) == len(found) or (at == _ANSWER and not self._is_judged):
                 continue
+            passed_over = [key for key, outcomes in left.items() if outcomes[at] is None]
+            not_judged = sum(1 for key in passed_over if key in self._not_judged) if at == _ANSWER else 0
             fell_out = [key for key, outcomes in left.items() if outcomes[at] is False]
             stages.append(
                 {
                     "name": name,
                     "entered": len(left),
                     "passed": sum(1 for outcomes in left.values() if outcomes[at]),
-                    "passed_over": sum(1 for outcomes in left.values() if outcomes[at] is None),
+                    "passed_over": len(passed_over) - not_judged,
+                    "not_judged": not_judged,
                     "fell_out": fell_out,
                 }
             )
@@ -127,13 +137,16 @@ class Matrix:
     def __init__(self) -> None:
         self._keys: dict[tuple[bool, bool], list[str]] = {(a, b): [] for a in (True, False) for b in (True, False)}
         self._is_judged = False
+        self._left_out = 0
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample; one of which steps or answer are not scored is left out."""
+        """Take up a sample; one of which steps or answer are not scored is in no cell."""
         self._is_judged = self._is_judged or sample.is_judged
         steps, answer = sample.steps_right, sample.answer_right
         if steps is not None and answer is not None:
             self._keys[steps, answer].append(sample.key)
+        else:
+            self._left_out += 1
 
     def record(self) -> dict[str, Any] | None:
         """Give the section ``matrix``; None where no answer was judged."""
@@ -142,4 +155,4 @@ class Matrix:
         words = {True: "right", False: "wrong"}
         cells = {f"{words[steps]}_{words[answer]}": keys for (steps, answer), keys in self._keys.items()}
         text = f"Steps are right where steps_score is 1, an answer where answer_f1 is at least {ANSWER_THRESHOLD:g}."
-        return {**cells, "threshold_text": text}
+        return {**cells, "left_out": self._left_out, "threshold_text": text}

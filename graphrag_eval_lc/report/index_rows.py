@@ -27,12 +27,11 @@ class IndexRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, sample: ReportedSample, cost: float | None, chunk: int) -> None:
+    def add(self, sample: ReportedSample, chunk: int) -> None:
         """Take up a sample.
 
         Args:
             sample: The sample.
-            cost: What it cost in USD; None where that is not known.
             chunk: The number of the chunk that holds its detail.
         """
         result = sample.result
@@ -44,7 +43,7 @@ class IndexRows:
             "m": {metric: round(value, _DIGITS) for metric, value in sample.scores.items()},
             "tok": number(result.get("total_tokens")),
             "sec": _rounded(number(result.get("elapsed_sec"))),
-            "usd": cost,
+            "usd": number(result.get("agent_cost")),
             "tools": sorted(self._tool_indices(result)),
             "c": chunk,
             "r": "" if sample.steps_right and not sample.has_failed else _reason(result),

@@ -46,9 +46,11 @@ def render_report(context: Mapping[str, Any]) -> str:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
+    ranges = {score["metric"]: score["range"] for score in context["scores"]}
     lists = {
         "templates": [template["id"] for template in context["templates"]],
         "metrics": context["score_metrics"],
+        "ranges": ranges,
         "tools": context["tools"],
         "hasRepeats": context["has_repeats"],
     }
@@ -56,6 +58,7 @@ def render_report(context: Mapping[str, Any]) -> str:
         "report.html.j2",
         _REPORT_SCRIPTS,
         report=context,
+        ranges=ranges,
         index_json=_inert_json(context["index_json"]),
         lists_json=_json_data(lists),
         sets_json=_json_data(_sets(context)),
@@ -143,5 +146,5 @@ def _sets(context: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for number, error in enumerate(context["errors"]):
         sets[f"error-{number}"] = {"label": f"Error: {error['kind']}", "keys": error["questions"]}
     for number, warning in enumerate(context["capture_warnings"]):
-        sets[f"warning-{number}"] = {"label": f"Warning: {warning['text']}", "keys": warning["questions"]}
+        sets[f"warning-{number}"] = {"label": f"Warning: {warning['kind']}", "keys": warning["questions"]}
     return sets

@@ -59,21 +59,12 @@ class Problems:
         """Give the section ``errors``: failed questions first, then the most frequent."""
         order = ("question", "call", "judge")
         groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
-        return [
-            {
-                "where": where,
-                "kind": kind,
-                "count": group.count,
-                "example": group.example,
-                "questions": list(group.questions),
-            }
-            for (where, kind), group in groups
-        ]
+        return [{"where": where, "kind": kind, **_record(group)} for (where, kind), group in groups]
 
     def capture_warnings(self) -> list[dict[str, Any]]:
         """Give the section ``capture_warnings``, the most frequent first."""
-        groups = sorted(self._warnings.values(), key=lambda group: -group.count)
-        return [{"text": each.example, "count": each.count, "questions": list(each.questions)} for each in groups]
+        groups = sorted(self._warnings.items(), key=lambda item: -item[1].count)
+        return [{"kind": kind, **_record(group)} for kind, group in groups]
 
     def _add(self, where: str, kind: str, example: Any, key: str) -> None:
         _count(self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))), key)
@@ -82,6 +73,10 @@ class Problems:
 def _count(group: _Group, key: str) -> None:
     group.count += 1
     group.questions[key] = None
+
+
+def _record(group: _Group) -> dict[str, Any]:
+    return {"count": group.count, "example": group.example, "questions": list(group.questions)}
 
 
 def kind_of(error: Any) -> str:

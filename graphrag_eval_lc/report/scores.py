@@ -56,9 +56,23 @@ def template_metrics(metrics: Iterable[str]) -> list[str]:
     return [metric for metric in metrics if metric in _MAIN or not metric.startswith(("answer_", "retrieval_"))]
 
 
-def score_records(scores: Mapping[str, ScoreValues]) -> list[dict[str, Any]]:
-    """Give the section ``scores``."""
-    return [{"metric": metric, **score_record(values), **_interval(values)} for metric, values in scores.items()]
+def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -> list[dict[str, Any]]:
+    """Give the section ``scores``.
+
+    Args:
+        scores: The values of each score.
+        number_of_questions: How many questions the run has, with and without the score.
+    """
+    return [
+        {
+            "metric": metric,
+            **(record := score_record(values)),
+            "macro": mean_of([fmean(of_template) for of_template in values.every.values()]),
+            "without": number_of_questions - record["n_all"],
+            **_interval(values),
+        }
+        for metric, values in scores.items()
+    ]
 
 
 def score_record(values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig, SparqlConfig
+from graphrag_eval_lc.frames.fulfilling_steps import Fits, Step, fulfilling_steps, named_step
 from graphrag_eval_lc.matching import StepView, compare_sparql_results
 from graphrag_eval_lc.matching.registry import names_that_fulfil
 from graphrag_eval_lc.report.step_names import is_scored, step_name
@@ -11,17 +12,25 @@ from graphrag_eval_lc.report.texts import args_text, shortened, shown_name, valu
 
 _SPARQL_RESULTS = "application/sparql-results+json"
 
-Step = Mapping[str, Any]
-
 
 def step_groups(result: Mapping[str, Any], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
     """Give the groups of reference steps, each step with what became of it."""
     groups = result.get("reference_steps") or []
     actual_steps = result.get("actual_steps") or []
+    fits = _fits(config)
+    fulfilling = fulfilling_steps(result, fits)
+
+    def record(step: Step, diagnosis: Step, group: int, place: int) -> dict[str, Any]:
+        at, nearest = fulfilling.get((group, place)), diagnosis.get("nearest")
+        if at is None and nearest is not None:
+            at = named_step(nearest, step, actual_steps, fits)
+        actual = None if at is None else (at, actual_steps[at])
+        return _step_record(step, diagnosis, actual, config, scored=is_scored(group, groups, config))
+
     return [
         [
-            _step_record(step, diagnosis, actual_steps, config, scored=is_scored(at, groups, config))
-            for step, diagnosis in _with_diagnoses(group, result.get("steps_diagnosis") or (), at)
+            record(step, diagnosis, at, place)
+            for place, (step, diagnosis) in enumerate(_with_diagnoses(group, result.get("steps_diagnosis") or (), at))
         ]
         for at, group in enumerate(groups)
     ]
@@ -50,9 +59,8 @@ def _with_diagnoses(group: Sequence[Step], diagnoses: Sequence[Any], at: int) ->
 
 
 def _step_record(
-    reference: Step, diagnosis: Step, actual_steps: Sequence[Step], config: EvaluationConfig, *, scored: bool
+    reference: Step, diagnosis: Step, actual: tuple[int, Step] | None, config: EvaluationConfig, *, scored: bool
 ) -> dict[str, Any]:
-    actual = _nearest(reference, diagnosis, actual_steps, config)
     is_matched, score = bool(diagnosis.get("matched")), diagnosis.get("score", 0.0)
     status = "matched" if is_matched else "unscored" if not scored else "missing" if actual is None else "near"
     record: dict[str, Any] = {
@@ -62,28 +70,17 @@ def _step_record(
         "score": score,
         "reason": shortened(str(diagnosis.get("reason", ""))),
         "reference": {"args": args_text(reference.get("args")), "output": value_text(reference.get("output", ""))},
-        "actual": actual,
+        "actual": None if actual is None else actual[0],
     }
     if actual is not None and score < 1.0:
-        rows = _unlike_rows(reference, actual_steps[actual], config)
+        rows = _unlike_rows(reference, actual[1], config)
         if rows is not None:
             record["rows"] = rows
     return record
 
 
-def _nearest(reference: Step, diagnosis: Step, actual_steps: Sequence[Step], config: EvaluationConfig) -> int | None:
-    """Find the actual step that a diagnosis names by its id; of several with that id the last of a fitting name."""
-    nearest = diagnosis.get("nearest")
-    if nearest is None:
-        return None
-    named = [at for at, step in enumerate(actual_steps) if step.get("id") is not None and str(step["id"]) == nearest]
-    if not named:
-        is_index = str(nearest).isdecimal() and int(nearest) < len(actual_steps)
-        return int(nearest) if is_index else None
-    fulfilling = names_that_fulfil(str(reference.get("name")))
-    fitting = [at for at in named if step_name(actual_steps[at], config) in fulfilling]
-    successful = [at for at in fitting if actual_steps[at].get("status") == "success"]
-    return (successful or fitting or named)[-1]
+def _fits(config: EvaluationConfig) -> Fits:
+    return lambda reference, actual: step_name(actual, config) in names_that_fulfil(str(reference.get("name")))
 
 
 def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dict[str, Any] | None:

@@ -43,12 +43,6 @@ class Spent:
             self._values[metric].append(value)
             of_template[metric].append(value)
 
-    def cost_of(self, result: Mapping[str, Any]) -> float | None:
-        """Give what a sample cost, judges included, as far as it is known; None where nothing is."""
-        figures = self._figures(result)
-        costs = [figures[metric] for metric in ("agent_cost", "judges_cost") if metric in figures]
-        return sum(costs) if costs else None
-
     def records(self) -> list[dict[str, Any]]:
         """Give the section ``spent``: totals with failed attempts, the rest over the samples."""
         totals = self._totals.summary()
@@ -58,8 +52,13 @@ class Spent:
             if (values := self._values[metric])
         ]
 
+    def note(self) -> str | None:
+        """Say what the totals hold that means and percentiles do not; None where that is nothing."""
+        count = self._totals.summary().get("number_of_failed_attempts")
+        return f"totals include {count:,} failed attempt{'' if count == 1 else 's'}" if count else None
+
     def means(self, template_id: str) -> dict[str, float | None]:
-        """Give a template's mean tokens, seconds and cost, over its samples of which they are known."""
+        """Give a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
         values = self._of_templates[template_id]
         keys = {"tokens": "total_tokens", "seconds": "elapsed_sec", "cost": "agent_cost"}
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
@@ -69,6 +68,12 @@ class Spent:
         figures = {metric: value for metric, value in measured.items() if value is not None}
         judged = [cost for cost in self._judge_costs.of(result) if cost is not None]
         return {**figures, "judges_cost": sum(judged)} if judged else figures
+
+
+def attempts_of(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the failed attempts before a result."""
+    attempts = result.get("failed_attempts")
+    return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
 
 
 def _record(

@@ -10,6 +10,8 @@ from graphrag_eval_lc.report.texts import one_line
 from graphrag_eval_lc.run_folder import json_text
 
 _VALUE = 400
+_OF_AGENT = ("Started", "Finished", "Duration")
+_OF_SCORING = ("Scoring started", "Scoring finished", "Duration of the scoring")
 
 
 def what_ran(run: ReportedRun) -> list[dict[str, str]]:
@@ -45,9 +47,11 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, Any, dict[str, str]]]:
     yield "Config", _text(_changed_config(run.config)), {}
     limits = {name: value for name, value in _part(record, "limits").items() if value is not None}
     yield "Limits", _text(limits), {}
-    yield "Started", times.get("started"), {}
-    yield "Finished", times.get("finished"), {}
-    yield "Duration", _duration(times), {}
+    # Without an agent, recorded responses were scored, and when they were made is not known.
+    started, finished, duration = _OF_AGENT if "agent" in record else _OF_SCORING
+    yield started, times.get("started"), {}
+    yield finished, times.get("finished"), {}
+    yield duration, _duration(times), {}
     yield "Versions", ", ".join(f"{name} {version}" for name, version in _part(record, "versions").items()), {}
     yield "Run", record.get("run_id"), {}
     yield "Folder", run.folder, {}

@@ -27,8 +27,10 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
     Raises:
         RunFolderError: The run cannot be read, or the file cannot be written.
         MissingExtraError: Jinja2 is not installed.
-        OptionError: No path is given for a run without a folder.
+        OptionError: The path is a folder or in a folder that is not there, or no path is given for a run without one.
     """
+    if path is not None:
+        _check(Path(path))  # before the results are read, which may take long
     reported = reported_run(run)
     if path is None and reported.folder is None:
         raise OptionError("the run has no folder to write the report to", mend="Give a path.")
@@ -48,6 +50,15 @@ def report_html(run: RunSource) -> str:
         MissingExtraError: Jinja2 is not installed.
     """
     return _page(reported_run(run))
+
+
+def _check(path: Path) -> None:
+    if path.is_dir():
+        raise OptionError("this is a folder", path=path, mend=f"Give a file, such as {path / REPORT_FILE}.")
+    if not path.parent.is_dir():
+        raise OptionError(
+            "the report's folder is not there", path=path.parent, mend="Make it first, or give a file elsewhere."
+        )
 
 
 def _page(run: ReportedRun) -> str:

@@ -14,7 +14,7 @@ from graphrag_eval_lc.frames.html import table_html
 from graphrag_eval_lc.frames.measures import is_spent
 from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,7 +210,26 @@ class BenchmarkRun:
             rows.append(("stopped", str(self.stopped["message"])))
         if self.output_dir:
             rows.append(("folder", str(self.output_dir)))
-        return table_html("Benchmark run", rows)
+        return table_html(f"Benchmark run ({self._means_are_over()})", rows)
+
+    def _means_are_over(self) -> str:
+        """Say over which questions the aggregates' means are, as far as that is known."""
+        if not self.aggregates["micro"]["number_of_error_samples"]:
+            return "means over all questions"
+        errors = self._errors()
+        if errors is None:
+            return "means over the answered questions, unless aggregates.errors is include in the config"
+        return "failed questions count as 0" if errors == "include" else "means over the answered questions"
+
+    def _errors(self) -> str | None:
+        """Give ``aggregates.errors`` of the config in the run's folder; None where that does not tell it."""
+        try:
+            record = read_run(self.output_dir) if self.output_dir else None
+        except RunFolderError:
+            return None
+        config = (record or {}).get("config")
+        aggregates = config.get("aggregates") if isinstance(config, Mapping) else None
+        return aggregates.get("errors") if isinstance(aggregates, Mapping) else None
 
     def _table(self, kind: RunKind) -> Table:
         if kind == "questions":

@@ -5,7 +5,6 @@ from math import ceil
 from statistics import NormalDist, mean, stdev
 
 _POWER = 0.8
-_SIGNIFICANCE = 0.05
 
 # A spread below this share of the mean is what rounding leaves of none.
 _ROUNDING = 1e-12
@@ -34,18 +33,22 @@ def cohens_dz(differences: Sequence[float]) -> float | None:
     return None if spread <= _ROUNDING * abs(centre) else centre / spread
 
 
-def questions_needed(difference: float, standard_error: float, number_of_questions: int) -> int | None:
+def questions_needed(
+    difference: float, standard_error: float, number_of_questions: int, *, significance: float = 0.05
+) -> int | None:
     """Give how many questions it takes to see a difference of this size.
 
-    ``n · ((z_0.975 + z_0.8) · s / |d|)²``, rounded up, for a difference d that n questions measured with the
-    clustered standard error s: as many that a two-sided test at 5 % finds it in 80 of 100 cases. It takes the new
-    questions to come in templates as those measured do. (Miller 2024, "Adding Error Bars to Evals",
+    ``n · ((z_(1 − α/2) + z_0.8) · s / |d|)²``, rounded up, for a difference d that n questions measured with the
+    clustered standard error s: as many that a two-sided test at the level α finds it in 80 of 100 cases. It takes
+    the new questions to come in templates as those measured do. (Miller 2024, "Adding Error Bars to Evals",
     arXiv:2411.00640.)
 
     Args:
         difference: The difference to see, in either direction.
         standard_error: That of the measured difference, at least 0.
         number_of_questions: How many were measured.
+        significance: The level α of the test, between 0 and 1; one of m tests that are adjusted for their number
+            has 0.05 / m.
 
     Returns:
         At least 1; None where the difference is 0, which no number of questions shows.
@@ -57,5 +60,5 @@ def questions_needed(difference: float, standard_error: float, number_of_questio
     if difference == 0:
         return None
     normal = NormalDist()
-    quantiles = normal.inv_cdf(1 - _SIGNIFICANCE / 2) + normal.inv_cdf(_POWER)
+    quantiles = normal.inv_cdf(1 - significance / 2) + normal.inv_cdf(_POWER)
     return max(1, ceil(number_of_questions * (quantiles * standard_error / difference) ** 2))

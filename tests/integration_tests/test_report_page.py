@@ -52,6 +52,16 @@ class ReportPage(OpenedPage):
         return detail
 
 
+def with_metrics(run: BenchmarkRun, **metrics: Callable[[int], float]) -> BenchmarkRun:
+    """Give a run with more metrics, which its answered questions have by their positions."""
+    micro = run.aggregates["micro"] | {name: {"mean": 0.5} for name in metrics}
+    results: list[Any] = [
+        {**result, **({name: value(at) for name, value in metrics.items()} if result["status"] == "success" else {})}
+        for at, result in enumerate(run.results)
+    ]
+    return BenchmarkRun({**run.aggregates, "micro": micro}, responses=[], results=results)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
     return demo_run(tmp_path_factory.mktemp("demo"))
@@ -177,6 +187,57 @@ def test_matrix_has_the_judged_questions(run: BenchmarkRun, open_report: Open) -
     assert opened.keys() == lucky
 
 
+def test_failed_question_says_so_and_has_the_score_by_which_it_is_filtered(open_report: Open) -> None:
+    opened = open_report()
+    search = opened.page.get_by_role("search")
+    search.get_by_label("to", exact=True).fill("0")
+    failed = opened.page.locator("tr.question.error")
+    expect(failed).to_have_count(1)
+    expect(failed.locator(".question-button")).to_contain_text("✗ error")
+    expect(failed.locator("td.score").first).to_have_text("✗ 0.000")
+
+
+def test_search_finds_what_went_wrong(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    failed = next(result for result in run.results if result["status"] == "error")
+    opened.page.get_by_role("searchbox").fill(failed["error"][:40])
+    expect(opened.rows).to_have_count(1)
+    assert opened.keys() == [failed["question_id"]]
+
+
+def test_scores_of_another_range_have_no_colour_and_bounds_of_their_own(
+    run: BenchmarkRun, tmp_path: Path, open_report: Open
+) -> None:
+    rated = with_metrics(run, helpfulness=lambda at: 1 + at % 5)
+    opened = open_report(write_report(rated, tmp_path / "report.html"))
+    search = opened.page.get_by_role("search")
+    search.get_by_label("Score").select_option("helpfulness")
+    highest = search.get_by_label("to", exact=True)
+    assert (highest.get_attribute("max"), highest.get_attribute("placeholder")) == ("5", "5")
+    assert {text.strip() for text in opened.column("helpfulness")} == {"0", "1", "2", "3", "4", "5"}
+    assert opened.page.locator("td.score:not(.side-column):is(.good, .warn, .bad)").count() == 0
+
+
+def test_what_the_report_does_not_have_is_no_filter(run: BenchmarkRun, open_report: Open) -> None:
+    opened = open_report()
+    opened.page.evaluate("location.hash = '#template=none&tool=none&status=odd&sort=odd&min=odd'")
+    expect(opened.rows).to_have_count(len(run.results))
+    assert opened.page.evaluate("location.hash") == ""
+
+
+def test_question_stays_open_while_the_list_is_filtered(open_report: Open) -> None:
+    opened = open_report()
+    detail = opened.opened("transformers_kristiansand")
+    search = opened.page.get_by_role("searchbox")
+    search.fill("kristiansand")
+    expect(detail).to_be_visible()
+    search.fill("substations_se3")
+    expect(detail).to_have_count(0)
+    search.fill("")
+    expect(detail).to_be_visible()
+    expect(opened.button_of("transformers_kristiansand")).to_have_attribute("aria-expanded", "true")
+
+
 # --- a question ------------------------------------------------------------------------------------------------------
 
 
@@ -241,8 +302,11 @@ def test_sections_are_reached_with_the_filters_kept(open_report: Open) -> None:
     opened.page.get_by_label("Status").select_option("error")
     expect(opened.rows).to_have_count(1)
     opened.page.get_by_role("navigation").get_by_role("link", name="Templates").click()
-    expect(opened.page.get_by_role("heading", name="Templates")).to_be_in_viewport()
-    expect(opened.rows).to_have_count(1)
+    for _ in range(2):
+        expect(opened.page.get_by_role("heading", name="Templates")).to_be_in_viewport()
+        expect(opened.rows).to_have_count(1)
+        assert opened.page.evaluate("location.hash") == "#templates&status=error"
+        opened.page.reload()
 
 
 def test_repeats_of_a_question_have_links_of_their_own(tmp_path: Path, open_report: Open) -> None:
@@ -279,6 +343,23 @@ def test_print_has_what_is_open_on_white_paper(open_report: Open) -> None:
     pdf = opened.page.pdf()
     assert pdf.startswith(b"%PDF")
     assert len(pdf) > len(closed)
+
+
+@pytest.mark.parametrize("width", [390, 980, 1100, 1366, 1440])
+def test_headings_of_the_list_have_room_and_so_have_the_questions(
+    width: int, run: BenchmarkRun, tmp_path: Path, open_report: Open
+) -> None:
+    names = ("answer_f1", "answer_relevance", "helpfulness", "politeness_of_answers")
+    judged = with_metrics(run, **dict.fromkeys(names, lambda _: 0.5))
+    opened = open_report(write_report(judged, tmp_path / "report.html"), size=(width, 900))
+    opened.page.get_by_role("search").get_by_label("Score").select_option("politeness_of_answers")
+    headings = opened.page.locator("table.list > thead th")
+    too_wide = "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth).map(cell => cell.innerText)"
+    assert headings.evaluate_all(too_wide) == []
+    assert headings.first.evaluate("cell => cell.clientWidth") >= 240
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins
+    assert not opened.is_wider_than_the_window()
 
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])

@@ -33,6 +33,11 @@ function icon(sign) {
   return element("span", { "aria-hidden": "true", class: "icon" }, sign);
 }
 
+// A name that may be broken after its underscores.
+function breakable(name) {
+  return element("bdi", {}, String(name).split(/(?<=_)/).flatMap((part, index) => (index ? [element("wbr"), part] : [part])));
+}
+
 // A text that only screen readers say.
 function unseen(text) {
   return element("span", { class: "unseen" }, text);

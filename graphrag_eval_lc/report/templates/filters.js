@@ -17,19 +17,37 @@ function hashParts() {
   return parts;
 }
 
+// The section that the address names before its filters; "" where it names none.
+function hashSection() {
+  const first = location.hash.slice(1).split("&")[0];
+  return !first.includes("=") && document.getElementById(first) ? first : "";
+}
+
+// What this report does not have cannot be chosen, and so is left out.
 function filtersFromHash(lists) {
   const parts = hashParts();
   const filters = { ...NO_FILTERS, metric: lists.metrics[0] ?? "" };
-  for (const name of Object.keys(NO_FILTERS)) if (Object.hasOwn(parts, name)) filters[name] = parts[name];
-  if (!lists.metrics.includes(filters.metric)) filters.metric = lists.metrics[0] ?? "";
-  if (!Object.hasOwn(lists.sets, filters.set)) filters.set = "";
+  const known = {
+    metric: lists.metrics,
+    template: lists.templates,
+    tool: lists.tools,
+    set: Object.keys(lists.sets),
+    status: ["success", "error"],
+    sort: sortChoices(lists).map(([value]) => value),
+  };
+  for (const name of Object.keys(NO_FILTERS)) {
+    if (!Object.hasOwn(parts, name)) continue;
+    const isKnown = known[name] ? known[name].includes(parts[name]) : name === "text" || Number.isFinite(Number(parts[name]));
+    if (isKnown) filters[name] = parts[name];
+  }
   return filters;
 }
 
-function keepFiltersInHash(filters, lists) {
-  const parts = Object.entries(filters)
+function keepFiltersInHash(filters, lists, section = "") {
+  const named = Object.entries(filters)
     .filter(([name, value]) => value !== "" && !(name === "metric" && value === lists.metrics[0]))
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const parts = section ? [section, ...named] : named;
   const address = parts.length ? `#${parts.join("&")}` : location.pathname + location.search;
   try {
     history.replaceState(null, "", address);
@@ -42,6 +60,11 @@ function keepFiltersInHash(filters, lists) {
 function scoreOf(row, metric) {
   if (Object.hasOwn(row.m, metric)) return row.m[metric];
   return row.s === "error" ? 0 : null;
+}
+
+// Give the lowest and the highest score of a metric.
+function rangeOf(metric, lists) {
+  return lists.ranges[metric] ?? [0, 1];
 }
 
 // Give the function that says whether a row is shown.
@@ -62,7 +85,7 @@ function rowFilter(filters, lists) {
       if (score === null || score < min || score > max) return false;
     }
     if (!words.length) return true;
-    const text = `${row.k} ${row.q} ${row.t}`.toLowerCase();
+    const text = `${row.k} ${row.q} ${row.t} ${row.r ?? ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   };
 }
@@ -95,6 +118,22 @@ function choice(name, options) {
   return made;
 }
 
+// Let the fields of the form say what the filters are, and which scores the chosen metric can have.
+function fillForm(form, filters, lists) {
+  for (const control of form.elements) {
+    if (Object.hasOwn(filters, control.name) && control.value !== filters[control.name]) control.value = filters[control.name];
+  }
+  const { min, max } = form.elements;
+  if (!min) return;
+  const [low, high] = rangeOf(filters.metric, lists);
+  for (const control of [min, max]) {
+    control.min = low;
+    control.max = high;
+  }
+  min.placeholder = plainNumber(low);
+  max.placeholder = plainNumber(high);
+}
+
 function sortChoices(lists) {
   const named = [
     ["id", "id"],
@@ -110,15 +149,14 @@ function sortChoices(lists) {
 // Give the form; its fields are named as the filters.
 function filterForm(lists) {
   const plain = (value) => [value, value];
-  const range = (name, label) =>
-    element("input", { type: "number", name, min: "0", max: "1", step: "any", placeholder: label, inputmode: "decimal" });
+  const bound = (name) => element("input", { type: "number", name, step: "any", inputmode: "decimal" });
   const fields = [
-    field("Search text and id", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
+    field("Search text, id, reason", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", dir: "auto" })),
     field("Template", choice("template", [["", "all"], ...lists.templates.map(plain)])),
     field("Status", choice("status", [["", "all"], ["success", "answered"], ["error", "error"]])),
   ];
   if (lists.metrics.length) {
-    fields.push(field("Score", choice("metric", lists.metrics.map(plain))), field("from", range("min", "0")), field("to", range("max", "1")));
+    fields.push(field("Score", choice("metric", lists.metrics.map(plain))), field("from", bound("min")), field("to", bound("max")));
   }
   if (lists.tools.length) fields.push(field("Used tool", choice("tool", [["", "any"], ...lists.tools.map(plain)])));
   fields.push(field("Sort by", choice("sort", sortChoices(lists))));

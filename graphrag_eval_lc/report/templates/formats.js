@@ -7,6 +7,11 @@ function scoreText(value) {
   return isNumber(value) ? value.toFixed(3) : NOT_MEASURED;
 }
 
+// The end of a range, with no more digits than it needs.
+function plainNumber(value) {
+  return isNumber(value) ? String(Number(value.toPrecision(4))) : NOT_MEASURED;
+}
+
 function countText(value) {
   return isNumber(value) ? Math.round(value).toLocaleString("en-GB") : NOT_MEASURED;
 }

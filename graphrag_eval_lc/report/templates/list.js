@@ -2,7 +2,14 @@
 
 const ROWS_AT_ONCE = 200;
 const METRICS_SHOWN = 3;
-const NARROW = "screen and (max-width: 60rem)"; // where tables.css leaves out columns
+const QUESTION_WIDTH = 16; // in rem; columns are left out before the questions get less
+
+// Say on a question's button that its details are open, and where.
+function markOpen(tableRow, details) {
+  const button = tableRow.querySelector(".question-button");
+  button.setAttribute("aria-expanded", "true");
+  button.setAttribute("aria-controls", details.querySelector(".detail").id);
+}
 
 class QuestionList {
   constructor(place, rows, lists) {
@@ -10,26 +17,26 @@ class QuestionList {
     this.lists = lists;
     this.filters = filtersFromHash(lists);
     this.shownRows = [];
-    this.openKeys = new Set();
+    this.openRows = new Map(); // key -> the row with its details
     this.form = filterForm(lists);
     this.chips = element("p", { class: "chips" });
     this.count = element("p", { role: "status", class: "count-line" });
     this.table = element("table", { class: "list" }, element("caption", { class: "unseen" }, "Questions"));
     this.more = element("button", { type: "button", class: "more" });
     place.append(this.form, this.chips, this.count, this.table, this.more);
-    matchMedia(NARROW).addEventListener("change", () => this.spanDetails());
-    addEventListener("beforeprint", () => this.spanDetails(this.columnCount));
+    addEventListener("beforeprint", () => this.spanDetails(this.table.tHead.querySelectorAll("th:not(.meta-column)").length));
     addEventListener("afterprint", () => this.spanDetails());
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", (event) => this.change({ [event.target.name]: event.target.value }));
     this.more.addEventListener("click", () => this.showMore());
     this.render();
+    new ResizeObserver(() => this.fitColumns()).observe(place);
   }
 
   // Change some filters, and show what they leave.
-  change(filters) {
+  change(filters, section = "") {
     this.filters = { ...this.filters, ...filters };
-    keepFiltersInHash(this.filters, this.lists);
+    keepFiltersInHash(this.filters, this.lists, section);
     this.render();
   }
 
@@ -44,30 +51,41 @@ class QuestionList {
   }
 
   render() {
-    for (const control of this.form.elements) {
-      if (Object.hasOwn(this.filters, control.name) && control.value !== this.filters[control.name]) {
-        control.value = this.filters[control.name];
-      }
-    }
+    fillForm(this.form, this.filters, this.lists);
     this.shownRows = sortedRows(this.rows.filter(rowFilter(this.filters, this.lists)), this.filters.sort);
-    this.openKeys.clear();
     this.body = element("tbody");
     this.table.replaceChildren(this.table.caption, this.head(), this.body);
     this.renderChips();
     this.showMore();
+    this.fitColumns();
+  }
+
+  // Leave out columns until the questions have room: first those that the line below a question has too, then scores.
+  fitColumns() {
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const question = this.table.tHead.rows[0].cells[0];
+    this.table.classList.remove("without-meta", "without-sides");
+    for (const kind of ["without-meta", "without-sides"]) {
+      if (question.getBoundingClientRect().width < QUESTION_WIDTH * rem) this.table.classList.add(kind);
+    }
+    this.spanDetails();
+  }
+
+  // The one metric that stays where there is no room for more: the one that is chosen.
+  scoreClasses(metric) {
+    return metric === this.filters.metric ? "score" : "score side-column";
   }
 
   head() {
     const { hasCost } = this.lists;
     const columns = [
       ["id", "Question", "wide"],
-      ["template", "Template", "side-column"],
-      ...this.metrics().map((metric, index) => [metric, metric, index ? "score side-column" : "score"]),
-      ["tok", "Tokens", "side-column"],
-      ["sec", "Time", "side-column"],
-      ...(hasCost ? [["usd", "Cost", "side-column"]] : []),
+      ["template", "Template", "meta-column template-id"],
+      ...this.metrics().map((metric) => [metric, breakable(metric), this.scoreClasses(metric)]),
+      ["tok", "Tokens", "meta-column"],
+      ["sec", "Time", "meta-column"],
+      ...(hasCost ? [["usd", "Cost", "meta-column"]] : []),
     ];
-    this.columnCount = columns.length;
     const descending = this.filters.sort.startsWith("-");
     const sorted = descending ? this.filters.sort.slice(1) : this.filters.sort;
     const cells = columns.map(([column, text, classes]) => {
@@ -112,7 +130,7 @@ class QuestionList {
   showMore(until = this.shownCount() + ROWS_AT_ONCE) {
     const from = this.shownCount();
     const fragment = document.createDocumentFragment();
-    for (const row of this.shownRows.slice(from, until)) fragment.append(this.questionRow(row));
+    for (const row of this.shownRows.slice(from, until)) fragment.append(...this.rowParts(row));
     this.body.append(fragment);
     const shown = Math.min(until, this.shownRows.length);
     const left = this.shownRows.length - shown;
@@ -127,12 +145,22 @@ class QuestionList {
     return this.body.querySelectorAll(":scope > .question").length;
   }
 
+  // Give the row of a question, and the row with its details where those are open.
+  rowParts(row) {
+    const made = this.questionRow(row);
+    const details = this.openRows.get(row.k);
+    if (!details) return [made];
+    markOpen(made, details);
+    return [made, details];
+  }
+
   questionRow(row) {
     const button = element(
       "button",
       { type: "button", class: "disclosure question-button", "aria-expanded": "false" },
       element("span", { class: "question-text" }, foreign(row.q)),
       element("span", { class: "question-id" }, foreign(row.k)),
+      row.s === "error" ? [" ", badge("✗ error", "bad")] : [],
     );
     const meta = element("div", { class: "meta" }, foreign(row.t), ` · ${countText(row.tok)} tokens · ${secondsText(row.sec)}`, isNumber(row.usd) ? ` · ${dollarsText(row.usd)}` : "");
     const reason = row.r ? element("div", { class: "reason" }, foreign(row.r)) : [];
@@ -140,22 +168,23 @@ class QuestionList {
       "tr",
       { class: `question ${row.s}` },
       element("th", { scope: "row" }, button, meta, reason),
-      element("td", { class: "side-column template-id" }, foreign(row.t)),
-      this.metrics().map((metric, index) => this.scoreCell(row, metric, index)),
-      element("td", { class: "side-column number" }, countText(row.tok)),
-      element("td", { class: "side-column number" }, secondsText(row.sec)),
-      this.lists.hasCost ? element("td", { class: "side-column number" }, dollarsText(row.usd)) : [],
+      element("td", { class: "meta-column template-id" }, breakable(row.t)),
+      this.metrics().map((metric) => this.scoreCell(row, metric)),
+      element("td", { class: "meta-column number" }, countText(row.tok)),
+      element("td", { class: "meta-column number" }, secondsText(row.sec)),
+      this.lists.hasCost ? element("td", { class: "meta-column number" }, dollarsText(row.usd)) : [],
     );
     made.dataset.key = row.k;
     button.addEventListener("click", () => this.toggle(made, row));
     return made;
   }
 
-  scoreCell(row, metric, index) {
-    const classes = `score number${index ? " side-column" : ""}`;
-    const score = Object.hasOwn(row.m, metric) ? row.m[metric] : null;
-    if (score === null && row.s === "error") return element("td", { class: classes }, index ? NOT_MEASURED : badge("✗ error", "bad"));
-    if (score === null) return element("td", { class: classes }, NOT_MEASURED);
+  // Only where scores go from 0 to 1 is it known which are good.
+  scoreCell(row, metric) {
+    const classes = `${this.scoreClasses(metric)} number`;
+    const score = scoreOf(row, metric);
+    const [low, high] = rangeOf(metric, this.lists);
+    if (score === null || low !== 0 || high !== 1) return element("td", { class: classes }, Number.isInteger(score) ? countText(score) : scoreText(score));
     const [sign, kind] = score >= 1 ? ["✓", "good"] : score <= 0 ? ["✗", "bad"] : ["≈", "warn"];
     return element("td", { class: `${classes} ${kind}` }, icon(sign), ` ${scoreText(score)}`);
   }
@@ -172,18 +201,18 @@ class QuestionList {
   // Open or close a row.
   async toggle(tableRow, row) {
     const button = tableRow.querySelector(".question-button");
-    if (this.openKeys.delete(row.k)) {
+    if (this.openRows.delete(row.k)) {
       button.setAttribute("aria-expanded", "false");
       button.removeAttribute("aria-controls");
       tableRow.nextElementSibling.remove();
       return;
     }
-    this.openKeys.add(row.k);
     disclosedCount += 1;
     const place = element("div", { class: "detail", id: `disclosed-${disclosedCount}` }, element("p", { class: "muted" }, "Unpacking …"));
-    tableRow.after(element("tr", { class: "detail-row" }, element("td", { colspan: this.shownColumnCount() }, place)));
-    button.setAttribute("aria-expanded", "true");
-    button.setAttribute("aria-controls", place.id);
+    const details = element("tr", { class: "detail-row" }, element("td", { colspan: this.shownColumnCount() }, place));
+    this.openRows.set(row.k, details);
+    tableRow.after(details);
+    markOpen(tableRow, details);
     await fillDetail(place, row);
   }
 
@@ -205,16 +234,16 @@ class QuestionList {
       return;
     }
     // All rows before it would take seconds to make, so it stands first.
-    const tableRow = this.questionRow(known);
+    const [tableRow, ...details] = this.rowParts(known);
     this.shownRows = [known, ...this.shownRows.filter((row) => row !== known)];
-    this.body.prepend(tableRow);
+    this.body.prepend(tableRow, ...details);
     this.showMore(this.shownCount());
     this.openShown(known, tableRow);
   }
 
   // Open a row that is shown, and bring it into view.
   openShown(row, tableRow) {
-    if (!this.openKeys.has(row.k)) this.toggle(tableRow, row);
+    if (!this.openRows.has(row.k)) this.toggle(tableRow, row);
     tableRow.scrollIntoView({ block: "start", behavior: "instant" });
     tableRow.querySelector(".question-button").focus({ preventScroll: true });
   }

@@ -22,8 +22,12 @@ function start() {
   }
   const followAddress = () => {
     const { q, ...others } = hashParts();
+    const section = hashSection();
     if (q !== undefined) list.openQuestion(q);
-    else if (Object.keys(others).length) list.change(filtersFromHash(list.lists));
+    else if (Object.keys(others).length) list.change(filtersFromHash(list.lists), section);
+    else if (section) keepFiltersInHash(list.filters, list.lists, section);
+    // The browser finds only sections that stand in the address alone.
+    if (section && Object.keys(others).length) document.getElementById(section).scrollIntoView();
   };
   addEventListener("hashchange", followAddress);
   // A link that is followed twice leaves the address as it is.
@@ -31,7 +35,7 @@ function start() {
     const link = event.target.closest?.("a[href^='#q=']");
     if (link && link.hash === location.hash) followAddress();
   });
-  if (hashParts().q !== undefined) followAddress();
+  if (Object.keys(hashParts()).length) followAddress();
 }
 
 start();

@@ -25,7 +25,7 @@ function timelineTime(event) {
 function timelineBadges(event) {
   const badges = [];
   if (event.status === "error") badges.push(badge("✗ error", "bad"));
-  if (event.attempts > 1) badges.push(badge(`×${event.attempts}`, "warn"), unseen(` tried ${event.attempts} times`));
+  if (event.attempts > 1) badges.push(badge(`${countText(event.attempts)} tries`, "warn"));
   if (event.used_for) badges.push(badge(`✓ ${event.used_for}`, "good"));
   return badges;
 }
@@ -55,6 +55,21 @@ function eventBody(event) {
   return parts.length ? parts : [element("p", { class: "muted" }, "Nothing more was recorded.")];
 }
 
+// The ends of the bars' axis; what screen readers need of it each call says itself.
+function timelineAxis(end) {
+  if (end === null) return [];
+  const ends = element("span", { class: "axis-ends" }, element("span", {}, "0 s"), element("span", {}, secondsText(end)));
+  return element("div", { class: "event event-axis", "aria-hidden": "true" }, ends);
+}
+
+// What of a question's time no bar shows.
+function timelineNote(detail, end) {
+  if (detail.timeline_note) return foreign(detail.timeline_note);
+  const outside = isNumber(detail.total_sec) && end !== null ? detail.total_sec - end : 0;
+  if (outside <= 0.01 * detail.total_sec) return [];
+  return `The axis starts with the first call and ends with the last; ${secondsText(outside)} of the ${secondsText(detail.total_sec)} lies outside of it.`;
+}
+
 function timelineSection(detail) {
   const end = timelineEnd(detail);
   const list = element("ol", { class: "timeline" });
@@ -68,7 +83,7 @@ function timelineSection(detail) {
   return section(
     "Timeline",
     [note],
-    detail.timeline.length ? list : element("p", { class: "muted" }, "No steps."),
+    detail.timeline.length ? [timelineAxis(end), list, element("p", { class: "muted small" }, timelineNote(detail, end))] : element("p", { class: "muted" }, "No steps."),
     detail.models?.length ? modelTable(detail.models) : [],
   );
 }

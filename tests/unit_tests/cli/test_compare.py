@@ -40,15 +40,15 @@ def test_tables_show_metrics_errors_and_turned_questions(exit_code: Command, cap
     text = " ".join(output.out.split())
     assert "A [b]worse: 12 questions, worse B [b]better: 12 questions, better" in text
     assert "B beside A (12 common questions, 12 templates)" in text
-    assert "steps_score │ 0.500 │ 1.000 │ +0.500" in text
+    assert "steps_score │ 12 │ 0.500 │ 1.000 │ +0.500" in text
     assert "│ 6/6/0 │ better │" in text
-    assert "total_tokens │ 1,006 │ 1,006 │ 0 │ 0 to 0 │ 1.000 │ 1.000 │ – │ 0/12/0 │ the same" in text
+    assert "total_tokens │ 12 │ 1,006 │ 1,006 │ 0 │ 0 to 0 │ 1.000 │ 1.000 │ – │ 0/12/0 │ the same" in text
     assert "Failed samples, of which scores count as 0: 0 in A, 0 in B." in text
     assert "Questions that turned in steps_score (2 of 6)" in text
     assert "What of [b]0? │ │ │" in text
     assert "│ now right │ 0.00 │ 1.00" in text
     assert "B is better in steps_score: 0.500 → 1.000 (+0.500, 95 % interval" in text
-    assert max(map(len, output.out.splitlines())) <= 140
+    assert max(map(len, output.out.splitlines())) <= 150
 
 
 @pytest.mark.usefixtures("runs")
@@ -73,10 +73,54 @@ def test_regression_is_a_finding_on_demand(
 
 
 @pytest.mark.usefixtures("runs")
+def test_regression_that_could_not_be_seen_is_wrong_usage(exit_code: Command, capsys: Output) -> None:
+    folder(Path("few"), [result(index, 0.0) for index in range(5)])
+    unscored = [{**result(index, 0.0), "answer_f1": 0.0} for index in range(12)]
+    for each in unscored:
+        del each["steps_score"]
+    folder(Path("unscored"), unscored)
+    for name, complaint in (
+        ("few", "5 templates with steps_score in A and B, and with fewer than 6 no p-value is below 0.05"),
+        ("unscored", "A and B do not both have steps_score, so that B could not be worse in it"),
+    ):
+        assert exit_code("compare", "better", name) == 0
+        assert exit_code("compare", "better", name, "--fail-on-regression") == 2
+        errors = capsys.readouterr().err
+        assert complaint in errors
+        assert "Name another metric (--metric), or require a mean (--fail-under)." in errors
+
+
+@pytest.mark.usefixtures("runs")
+def test_spending_more_is_a_regression_where_it_is_named(exit_code: Command, capsys: Output) -> None:
+    folder(Path("dear"), [result(index, 1.0, total_tokens=5000) for index in range(12)])
+    assert exit_code("compare", "better", "dear", "--fail-on-regression") == 0
+    assert exit_code("compare", "better", "dear", "--metric", "total_tokens", "--fail-on-regression") == 1
+    assert "Regression: B is worse in total_tokens: 1,006 → 5,000" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("width", [80, 100, 119])
+def test_narrow_terminals_leave_columns_out_and_keep_numbers_whole(
+    exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert exit_code("compare", "worse", "better", "--show", "0") == 0
+    output = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert not any(heading in output for heading in ("d_z", "Needed", "p (Holm)", " n "))
+    assert "steps_score" in output.split("B beside A")[1].split("Failed samples")[0]
+    assert max(len(line) for line in output.splitlines() if "│" in line) <= width
+    (row,) = (line for line in output.splitlines() if "6/6/0" in line)
+    assert re.search(r"│0\.500│1\.000│\+0\.500│\+0\.\d{3} to \+0\.\d{3}│ *0\.031│ *6/6/0│better", row)
+
+
+@pytest.mark.usefixtures("runs")
 def test_gates_hold_for_every_run_but_the_baseline(exit_code: Command, capsys: Output) -> None:
     assert exit_code("compare", "worse", "better", "--fail-under", "steps_score=0.9") == 0
     assert exit_code("compare", "better", "better", "worse", "--fail-under", "steps_score=0.9") == 1
-    assert capsys.readouterr().err == "Gate: C: steps_score 0.500 falls short of 0.9 (12 questions).\n"
+    output = capsys.readouterr()
+    assert output.err == "Gate: C: steps_score 0.500 falls short of 0.9 (12 questions).\n"
+    assert "Gate: B: steps_score 1.000 reaches 0.9 (12 questions).\n" in output.out
 
 
 @pytest.mark.usefixtures("runs")
@@ -117,12 +161,17 @@ def test_warnings_go_to_standard_error(exit_code: Command, capsys: Output) -> No
         (["worse", "better", "--metric", "f1"], "no result has the metric f1"),
         (["worse", "better", "--label", "one"], "1 labels for 2 runs"),
         (["worse", "better", "--fail-under", "0.9"], "'0.9' is no requirement"),
+        (["worse", "better", "--csv", "away/x.csv"], "away/x.csv: there is no folder away; make it first."),
+        (["worse", "better", "--html", "away/x.html"], "away/x.html: there is no folder away; make it first."),
+        (["worse", "better", "--html", "worse"], "worse: this is a folder, not a file."),
     ],
 )
 def test_wrong_usage_is_told(exit_code: Command, capsys: Output, arguments: list[str], complaint: str) -> None:
     folder(Path("other"), [result(99, 1.0)])
     assert exit_code("compare", *arguments) == 2
-    assert complaint in capsys.readouterr().err
+    output = capsys.readouterr()
+    assert complaint in output.err
+    assert output.out == ""
 
 
 @pytest.mark.parametrize(

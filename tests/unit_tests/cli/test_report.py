@@ -1,10 +1,10 @@
 """The command `report`, and the report that other commands write at their end."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 
 Command = Callable[..., int]
 SCORE = ("score", "qa.yaml", "responses.jsonl", "-o", "run")
@@ -24,10 +24,41 @@ def test_a_run_gets_its_report_into_its_folder_or_elsewhere(
 
 def test_it_is_opened_on_demand(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(typer, "launch", lambda url: opened.append(url) or 0)
+    monkeypatch.setattr("webbrowser.open", lambda url: not opened.append(url))
     assert exit_code(*SCORE) == 0
     assert exit_code("report", "run", "--open") == 0
     assert opened == [Path("run/report.html").resolve().as_uri()]
+
+
+def test_without_a_browser_it_says_where_the_report_is_and_no_more(
+    files: Path, exit_code: Command, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(url: str) -> bool:
+        os.write(2, b"xdg-open: no method available\n")
+        return False
+
+    monkeypatch.setattr("webbrowser.open", fail)
+    assert exit_code(*SCORE) == 0
+    capfd.readouterr()
+    assert exit_code("report", "run", "--open") == 0
+    address = Path("run/report.html").resolve().as_uri()
+    assert capfd.readouterr().err == f"No browser could be opened. The report is at {address}\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("absent/r.html", "absent: the report's folder is not there. Make it first, or give a file elsewhere.\n"),
+        ("run", "run: this is a folder. Give a file, such as run/report.html.\n"),
+    ],
+)
+def test_an_output_that_can_be_no_file_is_one_clear_error(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], output: str, says: str
+) -> None:
+    assert exit_code(*SCORE) == 0
+    capsys.readouterr()
+    assert exit_code("report", "run", "-o", output) == 2
+    assert capsys.readouterr().err.endswith(says)
 
 
 def test_a_folder_without_a_run_is_an_error_that_says_what_to_give(

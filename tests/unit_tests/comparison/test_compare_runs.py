@@ -9,6 +9,8 @@ import pytest
 from graphrag_eval_lc import Comparison, compare_runs, score_responses
 from graphrag_eval_lc.comparison import MetricComparison
 from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
+from graphrag_eval_lc.metrics import clustered_standard_error
+from graphrag_eval_lc.statistics import questions_needed
 
 Scored = Callable[..., list[dict[str, Any]]]
 WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8
@@ -94,6 +96,29 @@ def test_question_without_the_metric_in_a_run_is_left_out_and_counted(scored: Sc
     assert (metric.number_of_questions, metric.left_out, metric.mean_b) == (2, 1, 1.0)
 
 
+def test_what_only_one_run_has_is_left_out_of_what_is_the_same_too(scored: Scored) -> None:
+    a, b = scored(*[1.0] * 8), scored(*[1.0] * 7, None)
+    for index in range(5):
+        a[index]["answer_f1"] = 1.0
+    for index in range(3):
+        b[index]["answer_f1"] = 1.0
+    b[3] |= {"status": "error", "error": "away"}
+    metric = metric_of(compare_runs(a, b, metrics=["steps_score", "answer_f1"]), "answer_f1")
+    assert (metric.number_of_questions, metric.left_out) == (4, 1)
+    a[7]["answer_f1"] = 0.0
+    a[3].pop("answer_f1")
+    metric = metric_of(compare_runs(a, b, metrics=["steps_score", "answer_f1"]), "answer_f1")
+    assert metric.sentence == "answer_f1 is the same in A and B for each of the 4 questions that have it (1 left out)."
+
+
+def test_question_that_failed_where_the_other_run_answered_without_the_metric_is_left_out(scored: Scored) -> None:
+    a, b = scored(1.0, None), scored(1.0, 1.0)
+    a[0]["answer_f1"] = b[0]["answer_f1"] = 0.5
+    a[1]["reference_answer"] = b[1]["reference_answer"] = "2"
+    metric = metric_of(compare_runs(a, b), "answer_f1")
+    assert (metric.number_of_questions, metric.left_out) == (1, 1)
+
+
 def test_repeats_of_a_question_count_once(scored: Scored) -> None:
     repeated = [{**result, "repeat": repeat} for repeat in (1, 2) for result in scored(1.0, float(repeat - 1))]
     comparison = compare_runs(repeated, scored(1.0, 1.0))
@@ -111,15 +136,81 @@ def test_less_is_better_of_what_was_spent(scored: Scored) -> None:
     assert [metric.metric for metric in comparison.pairs[0].metrics] == ["steps_score", "total_tokens", "agent_cost"]
 
 
-def test_p_values_are_adjusted_within_scores_and_within_what_was_spent(scored: Scored) -> None:
-    a = scored(*WORSE, answer_f1=0.5, total_tokens=10)
-    b = scored(*BETTER, answer_f1=0.5, total_tokens=9)
+def test_p_values_are_adjusted_for_all_metrics_that_differ(scored: Scored) -> None:
+    steps = [{"name": "retrieval", "retrieval_utilization": 0.5}]
+    a = scored(*WORSE, answer_f1=0.5, answer_relevance=0.1, total_tokens=10, actual_steps=steps)
+    more = [{"name": "retrieval", "retrieval_utilization": 0.6}]
+    b = scored(*BETTER, answer_f1=0.5, answer_relevance=0.2, total_tokens=9, actual_steps=more)
     comparison = compare_runs(a, b)
-    score, tokens = metric_of(comparison), metric_of(comparison, "total_tokens")
-    assert score.adjusted_p_value == 2 * score.p_value
-    assert tokens.adjusted_p_value == tokens.p_value
-    alone = metric_of(compare_runs(a, b, metrics=["steps_score"]))
-    assert alone.adjusted_p_value == alone.p_value
+    relevance, tokens = metric_of(comparison, "answer_relevance"), metric_of(comparison, "total_tokens")
+    assert relevance.p_value == tokens.p_value == 2 / 2**8
+    assert relevance.adjusted_p_value == tokens.adjusted_p_value == 4 * relevance.p_value
+    assert not metric_of(comparison, "answer_f1").is_tested
+    assert metric_of(comparison, "answer_f1").adjusted_p_value == 1.0
+
+
+def test_main_metric_is_judged_by_its_own_p_value_and_all_others_by_the_adjusted_one(scored: Scored) -> None:
+    a, b = scored(*WORSE), scored(*BETTER)
+    for index in range(8):
+        a[index]["answer_f1"] = b[index]["answer_relevance"] = float(index > 5)
+        b[index]["answer_f1"] = a[index]["answer_relevance"] = 1.0
+    comparison = compare_runs(a, b)
+    main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
+    assert main.p_value == other.p_value == 2 / 2**6
+    assert main.adjusted_p_value == other.adjusted_p_value == 3 * main.p_value
+    assert (main.verdict, other.verdict) == ("better", "no evidence")
+    assert "+1.000, p = 0.031, 8 questions)" in main.sentence
+    assert ", adjusted p = 0.094, 8 questions)" in other.sentence
+    named = compare_runs(a, b, metrics=["answer_f1", "steps_score"])
+    assert (metric_of(named, "answer_f1").verdict, metric_of(named).verdict) == ("better", "no evidence")
+
+
+def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored: Scored) -> None:
+    a = scored(*[0.5] * 12, answer_f1=0.5, total_tokens=10)
+    b = scored(*[0.6, 0.4] * 5, 0.6, 0.6, total_tokens=9)
+    for result in b:
+        result["answer_f1"] = result["steps_score"]
+    comparison = compare_runs(a, b)
+    main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
+    error = clustered_standard_error([[first["steps_score"] - 0.5] for first in b])
+    assert error is not None
+    assert main.questions_needed == questions_needed(main.difference, error, 12)
+    assert other.questions_needed == questions_needed(main.difference, error, 12, significance=0.05 / 3)
+
+
+def one_template_with(name: str, scored: Scored, *scores: float) -> list[dict[str, Any]]:
+    """Give results of 12 templates, of which the first has a metric more, in several questions."""
+    templates = ["t0"] * len(scores) + [f"t{index}" for index in range(1, 12)]
+    results = scored(*[1.0] * len(templates), templates=templates)
+    for result, score in zip(results, scores, strict=False):
+        result |= {name: score, "custom_metrics": [name]}
+    return results
+
+
+def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> None:
+    a, b = (one_template_with("polite", scored, *[score] * 10) for score in (1.0, 0.0))
+    comparison = compare_runs(a, b)
+    metric = metric_of(comparison, "polite")
+    assert (metric.number_of_templates, metric.number_of_questions, metric.difference) == (1, 10, -1.0)
+    assert (metric.verdict, metric.p_value, metric.interval, metric.questions_needed) == ("no evidence", 1, None, None)
+    assert metric.sentence.endswith("10 questions); only one template has it, so nothing can be told.")
+    assert comparison.warnings == ("polite is measured in one template only, so that nothing can be told of it.",)
+
+
+def test_metrics_that_only_one_template_has_are_told_together(scored: Scored) -> None:
+    runs = [one_template_with("polite", scored, score, score) for score in (1.0, 0.0)]
+    for result in (*runs[0][:2], *runs[1][:2]):
+        result["answer_f1"] = 0.5
+    (warning,) = compare_runs(*runs).warnings
+    assert (
+        warning
+        == "2 metrics, such as answer_f1, are measured in one template only, so that nothing can be told of them."
+    )
+
+
+def test_metric_of_the_only_template_has_its_questions_as_clusters(scored: Scored) -> None:
+    runs = (scored(*[score] * 8, templates=["t"] * 8) for score in (0.0, 1.0))
+    assert metric_of(compare_runs(*runs)).p_value == 2 / 2**8
 
 
 def test_templates_are_taken_as_wholes(scored: Scored) -> None:
@@ -150,7 +241,52 @@ def test_regressions_are_those_of_the_main_metric(scored: Scored) -> None:
     a, b = scored(*BETTER, total_tokens=1), scored(*WORSE, total_tokens=100)
     assert compare_runs(b, a).regressions() == []
     assert [metric.metric for metric in compare_runs(a, b).regressions()] == ["steps_score"]
-    assert compare_runs(a, b, metrics=["total_tokens"]).regressions() == []
+    assert [metric.metric for metric in compare_runs(a, b, metrics=["total_tokens"]).regressions()] == ["total_tokens"]
+    assert compare_runs(b, a, metrics=["total_tokens"]).regressions() == []
+
+
+def test_what_was_spent_is_the_main_metric_only_where_no_score_is_named(scored: Scored) -> None:
+    a, b = scored(*BETTER, total_tokens=1), scored(*WORSE, total_tokens=100)
+    assert compare_runs(a, b, metrics=["total_tokens", "steps_score"]).metric == "steps_score"
+    spent = compare_runs(a, b, metrics=["total_tokens"])
+    assert spent.metric == "total_tokens"
+    assert spent.pairs[0].turned == ()
+
+
+def test_regression_that_could_not_be_seen_is_an_error(scored: Scored) -> None:
+    a, b = scored(*BETTER, answer_f1=1.0, total_tokens=1), scored(*WORSE, answer_f1=1.0, total_tokens=1)
+    without_steps = [{key: value for key, value in result.items() if key != "steps_score"} for result in b]
+    comparison = compare_runs(a, without_steps)
+    assert comparison.metric == "steps_score"
+    with pytest.raises(ComparisonError, match=r"A and B do not both have steps_score.*--metric.*--fail-under"):
+        comparison.regressions()
+    with pytest.raises(ComparisonError, match="A and C do not both have steps_score"):
+        compare_runs(a, a, without_steps).regressions()
+    only_spent = [{key: value for key, value in result.items() if key != "answer_f1"} for result in without_steps]
+    with pytest.raises(ComparisonError, match="have no score by which B could be worse"):
+        compare_runs(only_spent, only_spent).regressions()
+
+
+@pytest.mark.parametrize(
+    ("number_of_templates", "complaint"),
+    [(5, "5 templates with steps_score in A and B"), (2, "2 templates"), (1, None), (6, None)],
+)
+def test_too_few_templates_cannot_show_a_regression(
+    scored: Scored, number_of_templates: int, complaint: str | None
+) -> None:
+    templates = [f"t{index % number_of_templates}" for index in range(12)]
+    comparison = compare_runs(*(scored(*[score] * 12, templates=templates) for score in (1.0, 0.0)))
+    if complaint is None:
+        assert len(comparison.regressions()) == 1
+    else:
+        with pytest.raises(ComparisonError, match=complaint):
+            comparison.regressions()
+
+
+def test_few_questions_of_the_only_template_cannot_show_a_regression(scored: Scored) -> None:
+    comparison = compare_runs(*(scored(*[score] * 5, templates=["t"] * 5) for score in (1.0, 0.0)))
+    with pytest.raises(ComparisonError, match="5 questions with steps_score in A and B, and with fewer than 6"):
+        comparison.regressions()
 
 
 def test_named_metrics_are_compared_in_their_order_and_any_number_can_be_one(scored: Scored) -> None:
@@ -169,7 +305,7 @@ def test_custom_evaluations_of_a_run_are_known_from_its_config(tmp_path: Path, s
 
 
 def test_runs_may_be_folders_runs_in_memory_or_results(tmp_path: Path, scored: Scored) -> None:
-    dataset: Any = [{"template_id": "t0", "questions": [{"id": "q0", "question_text": "1 + 1?"}]}]
+    dataset: Any = [{"template_id": "t0", "questions": [{"id": "q0", "question_text": "What about 0?"}]}]
     in_memory = score_responses(dataset, {"q0": {"question_id": "q0", "actual_answer": "2", "elapsed_sec": 2.0}})
     written = folder(tmp_path / "monday", scored(1.0, elapsed_sec=1.0), label="main branch")
     comparison = compare_runs(written, in_memory, iter(scored(1.0, elapsed_sec=4.0)), str(written))
@@ -179,8 +315,10 @@ def test_runs_may_be_folders_runs_in_memory_or_results(tmp_path: Path, scored: S
 
 
 def test_different_datasets_are_told_and_only_common_questions_compared(tmp_path: Path, scored: Scored) -> None:
-    a = folder(tmp_path / "a", scored(*[1.0] * 12), dataset={"sha256": "1"}, questions={"q0": "x", "q1": "y"})
-    b = folder(tmp_path / "b", scored(*[0.5] * 11), dataset={"sha256": "2"}, questions={"q0": "x", "q1": "z"})
+    results = scored(*[0.5] * 11)
+    results[1]["question_text"] = "What about the other one?"
+    a = folder(tmp_path / "a", scored(*[1.0] * 12), dataset={"sha256": "1"})
+    b = folder(tmp_path / "b", results, dataset={"sha256": "2"})
     comparison = compare_runs(a, b)
     assert comparison.pairs[0].number_of_questions == 11
     assert comparison.warnings == (
@@ -210,6 +348,49 @@ def test_runs_without_a_common_question_are_refused(scored: Scored) -> None:
         compare_runs(scored(1.0), other)
 
 
+def test_other_questions_under_the_same_ids_are_told(scored: Scored) -> None:
+    a, b = scored(*[1.0] * 12), scored(*[1.0] * 12)
+    for result in b[:5]:
+        result["question_text"] = "Who won?"
+    b[5]["question_text"] = " What  about 5?"
+    del b[6]["question_text"]
+    assert compare_runs(a, b).warnings == ("5 common questions are with another text in B than in A.",)
+    for result in b:
+        result["question_text"] = "Who won?"
+    with pytest.raises(ComparisonError, match="no question in common: under the same ids they have other texts"):
+        compare_runs(a, b)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"actual_steps": [1, None]},
+        {"actual_steps": "search"},
+        {"reference_steps": [2]},
+        {"reference_steps": {"a": 1}},
+        {"steps_diagnosis": [["x"]]},
+    ],
+)
+def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken: dict[str, Any]) -> None:
+    run = folder(tmp_path / "run", [*scored(1.0), {**scored(1.0)[0], "question_id": "q1", **broken}])
+    complaint = rf"results.jsonl, question q1, key {next(iter(broken))}: a result with steps of the wrong type"
+    with pytest.raises(ComparisonError, match=complaint):
+        compare_runs(run, run)
+
+
+@pytest.mark.parametrize("record", [{"dataset": ["x"]}, {"dataset": "x"}, {"questions": [1]}, {"label": 7}])
+def test_run_json_of_another_form_is_no_matter(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
+    run = folder(tmp_path / "run", scored(*[1.0] * 10), **record)
+    assert compare_runs(run, run).warnings == ()
+
+
+def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored) -> None:
+    run = folder(tmp_path / "run", scored(1.0))
+    run.joinpath("run.json").write_text("{")
+    with pytest.raises(RunFolderError, match=r"the record of the run cannot be read\. Mend the file, or give another"):
+        compare_runs(run, run)
+
+
 @pytest.mark.parametrize(
     ("runs", "options", "complaint"),
     [
@@ -234,8 +415,23 @@ def test_folders_that_are_none_are_told(tmp_path: Path, scored: Scored) -> None:
 
 
 def test_labels_are_as_many_as_runs(scored: Scored) -> None:
-    with pytest.raises(OptionError, match="1 labels for 2 runs"):
-        compare_runs(scored(1.0), scored(1.0), labels=["one"])
+    for labels in (["one"], "ab"):
+        with pytest.raises(OptionError, match="1 labels for 2 runs"):
+            compare_runs(scored(1.0), scored(1.0), labels=labels)
+
+
+def test_naming_no_metric_is_told(scored: Scored) -> None:
+    with pytest.raises(OptionError, match=r"no metric is named\. Name one, or leave metrics out"):
+        compare_runs(scored(1.0), scored(1.0), metrics=[])
+
+
+def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> None:
+    comparison = compare_runs(scored(1.0), scored(1.0))
+    kind: Any = "nope"
+    for rows in (comparison.rows, comparison.to_pandas, lambda kind: comparison.to_csv(tmp_path / "rows.csv", kind)):
+        with pytest.raises(OptionError, match=r"no frame of kind 'nope'\. Give metrics, questions\."):
+            rows(kind)
+    assert not (tmp_path / "rows.csv").exists()
 
 
 def test_comparison_is_the_same_each_time(scored: Scored) -> None:
@@ -257,12 +453,25 @@ def test_comparison_can_be_had_as_dict_frame_csv_and_text(tmp_path: Path, scored
     html = comparison._repr_html_()
     assert "&lt;old&gt;" in html
     assert "<td>B is better</td>" in html
+    assert "<td>steps_score</td><td>8</td>" in html
+    assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
+    assert ", 8 questions)." in str(comparison)
 
 
 def test_large_difference_over_few_templates_is_no_evidence_and_says_why(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*[0.0] * 5), scored(*[1.0] * 4, 0.9)))
     assert (metric.p_value, metric.verdict) == (2 / 2**5, "no evidence")
-    assert metric.sentence.endswith("adjusted p = 0.062); more templates, or fewer metrics, would tell.")
+    assert metric.questions_needed is None
+    assert metric.sentence.endswith("p = 0.062, 5 questions); with fewer than 6 templates nothing can be told.")
+
+
+def test_large_difference_in_few_of_many_templates_says_what_would_tell(scored: Scored) -> None:
+    a, b = scored(*[0.0] * 5, 1.0, answer_f1=0.0), scored(*[1.0] * 6, answer_f1=0.0)
+    for result in b[:5]:
+        result["answer_f1"] = 1.0
+    comparison = compare_runs(a, b)
+    assert metric_of(comparison).sentence.endswith("p = 0.062, 6 questions); more templates would tell.")
+    assert metric_of(comparison, "answer_f1").sentence.endswith("; more templates, or fewer metrics, would tell.")
 
 
 def test_question_that_failed_in_both_runs_counts_and_is_not_left_out(scored: Scored) -> None:

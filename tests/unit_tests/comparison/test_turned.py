@@ -78,6 +78,12 @@ def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
     )
 
 
+def test_only_one_of_two_calls_with_the_same_id_fulfils_the_reference_step() -> None:
+    twice = [{**step("lookup", output, of=output), "id": "c"} for output in ("urn:bergen", "urn:oslo")]
+    shown = [pair.a for pair in turned(twice, [step("think", "1")]).steps if pair.a is not None]
+    assert [(each.output, each.fulfils) for each in shown] == [("urn:bergen", False), ("urn:oslo", True)]
+
+
 def test_step_that_failed_shows_its_error() -> None:
     failed = {"name": "lookup", "args": {}, "status": "error", "error": "no such name", "output": None}
     shown = turned([step("lookup", "urn:oslo")], [failed]).steps[0].b

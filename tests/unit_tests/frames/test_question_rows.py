@@ -68,6 +68,11 @@ def test_repeats_are_rows_of_their_own() -> None:
     assert frame["repeat"].tolist() == [1, 2]
 
 
+def test_result_without_a_usable_repeat_or_status_is_the_first_and_succeeded() -> None:
+    (row,) = questions_table([{**RESULT, "repeat": None, "status": None}]).rows
+    assert (row["repeat"], row["status"]) == (1, "success")
+
+
 def test_failed_question_has_its_status_and_error() -> None:
     dataset: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?"}]}]
     responses: Any = {"q": {"error": "lost"}}

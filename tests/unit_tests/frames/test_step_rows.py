@@ -44,6 +44,18 @@ def test_match_of_a_call_without_id_is_found_by_its_position() -> None:
     assert [row["matched"] for row in steps_table(results(steps)).rows] == [False, False, True]
 
 
+def test_match_of_a_call_whose_id_is_null_is_found_by_its_position() -> None:
+    steps = [{**step, "id": None} for step in STEPS]
+    assert [row["matched"] for row in steps_table(results(steps)).rows] == [False, False, True]
+
+
+def test_of_calls_with_one_id_only_the_one_that_fulfils_is_matched() -> None:
+    steps = [{**STEPS[2], "output": "3"}, *STEPS, {**STEPS[0], "status": "error"}]
+    rows = steps_table(results([{**step, "id": "c"} for step in steps])).rows
+    assert [row["matched"] for row in rows] == [False, False, False, True, False]
+    assert [row.get("reference_group") for row in rows] == [None, None, None, 1, None]
+
+
 def test_row_has_what_was_measured_and_the_length_of_the_output() -> None:
     rows = steps_table(results(STEPS)).rows
     assert rows[0]["elapsed_sec"] == 0.5

@@ -44,6 +44,18 @@ def test_file_holds_what_the_rows_hold(tmp_path: Path) -> None:
         assert list(csv.reader(file)) == [["id", "text", "none"], ["q", text, ""], ["r", "", ""]]
 
 
+@pytest.mark.parametrize("text", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1"])
+def test_text_that_a_spreadsheet_would_run_is_marked_as_a_text(text: str, tmp_path: Path) -> None:
+    path = Table.of([{text: text}]).to_csv(tmp_path / "t.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [[f"'{text}"], [f"'{text}"]]
+
+
+def test_numbers_stay_as_they_are(tmp_path: Path) -> None:
+    path = Table.of([{"a": -1.5, "b": "-1.5", "c": "+2e3"}]).to_csv(tmp_path / "t.csv")
+    assert path.read_text(encoding="utf-8").splitlines() == ["a,b,c", "-1.5,-1.5,+2e3"]
+
+
 def test_lone_surrogate_is_written_as_its_escape(tmp_path: Path) -> None:
     path = Table.of([{"id": "\ud800"}]).to_csv(tmp_path / "t.csv")
     assert path.read_text(encoding="utf-8").split() == ["id", "\\ud800"]

@@ -53,6 +53,20 @@ def test_the_sentence_of_the_metric_comes_first() -> None:
     assert html.index("No evidence of a difference in steps_score") < html.index("<table")
 
 
+def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
+    html = page()
+    assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
+    assert "Each 95 % interval is of its metric for itself." in html
+
+
+def test_what_was_spent_has_no_questions_that_turned() -> None:
+    runs = run([1.0, 1.0]), run([1.0, 0.0])
+    assert 'id="turned-B"' in comparison_html(compare_runs(*runs))
+    html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
+    assert 'id="metrics-B"' in html
+    assert "turned-B" not in html
+
+
 def test_questions_that_turned_are_there_with_their_steps() -> None:
     html = page()
     assert "1 now wrong" in html

@@ -38,6 +38,7 @@ def test_a_single_pass_over_the_results_gives_all_sections() -> None:
     assert data["errors"][0]["questions"] == ["q2"]
     assert data["tools"] == ["sparql_query"]
     assert data["matrix"] is None
+    assert (data["samples_word"], data["repeats"], data["repeats_note"]) == ("questions", [], None)
 
 
 def test_all_of_it_is_json() -> None:
@@ -47,8 +48,18 @@ def test_all_of_it_is_json() -> None:
 def test_repeats_are_samples_of_one_question() -> None:
     data = data_of([{**result(), "repeat": repeat} for repeat in (1, 2, 3)])
     assert (data["numbers"]["questions"], data["numbers"]["samples"], data["numbers"]["repeats"]) == (1, 3, 3)
-    assert data["has_repeats"]
+    assert (data["has_repeats"], data["samples_word"]) == (True, "samples")
+    assert [row["name"] for row in data["repeats"]] == ["pass@1", "pass@3", "pass^3"]
     assert [row["k"] for row in json.loads(data["index_json"])] == ["q", "q #2", "q #3"]
+
+
+def test_the_cost_of_list_and_templates_and_dearest_is_the_agents() -> None:
+    judged = {"answer_f1": 1.0, "answer_correctness_cost": 5.0}
+    data = data_of([{**result(), **judged, "agent_cost": 0.5}, {**result(), **judged, "question_id": "q2"}])
+    assert [row["usd"] for row in json.loads(data["index_json"])] == [0.5, None]
+    assert data["templates"][0]["cost"] == 0.5
+    assert [(row["key"], row["value"]) for row in data["dearest"]] == [("q", 0.5)]
+    assert {row["name"]: row["total"] for row in data["spent"]} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
 
 
 def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:

@@ -54,7 +54,8 @@ def test_an_iri_that_the_right_rows_did_not_need_is_passed_over() -> None:
     record = record_of(
         sample(FOUND, step("sparql_query", table("T3"))), sample(step("sparql_query", table("T1", "T2")))
     )
-    assert record["stages"][0] == {"name": "IRI found", "entered": 2, "passed": 1, "passed_over": 1, "fell_out": []}
+    first = record["stages"][0]
+    assert (first["entered"], first["passed"], first["passed_over"], first["fell_out"]) == (2, 1, 1, [])
 
 
 def test_a_question_without_a_reference_query_is_outside() -> None:
@@ -67,6 +68,20 @@ def test_a_failed_question_gave_no_right_answer_where_others_are_judged() -> Non
     steps = [FOUND, step("sparql_query", table("T1", "T2"))]
     assert fallen(sample(*steps, answer_f1=1.0), sample(*steps, error="away"))["answer right"] == 1
     assert "answer right" not in fallen(sample(*steps), sample(*steps, error="away"))
+
+
+def test_an_answer_that_no_judge_scored_is_not_judged_rather_than_not_needed() -> None:
+    steps = [FOUND, step("sparql_query", table("T1", "T2"))]
+    record = record_of(
+        sample(*steps, answer_f1=1.0),
+        sample(*steps, answer_correctness_error="RateLimitError: 429"),
+        sample(*steps),
+        sample(*steps, reference_answer=None),
+    )
+    last = record["stages"][-1]
+    assert (last["name"], last["entered"], last["passed"], last["fell_out"]) == ("answer right", 4, 1, [])
+    assert (last["not_judged"], last["passed_over"]) == (2, 1)
+    assert [stage["not_judged"] for stage in record["stages"][:-1]] == [0] * 4
 
 
 def test_tools_of_other_names_are_those_of_the_config() -> None:
@@ -85,9 +100,12 @@ def test_the_matrix_sets_steps_against_answers() -> None:
     right, wrong = step("sparql_query", table("T1", "T2")), step("sparql_query", table("T3"))
     for key, steps, score in (("a", right, 1.0), ("b", right, 0.0), ("c", wrong, 0.9), ("d", wrong, 0.1)):
         matrix.add(replace(sample(steps, answer_f1=score), key=key))
+    matrix.add(sample(right, answer_correctness_error="away"))
+    matrix.add(sample(reference_steps=[], steps_score=None, answer_f1=1.0))
     record = matrix.record()
     assert record is not None
     text = record.pop("threshold_text")
+    assert record.pop("left_out") == 2
     assert record == {"right_right": ["a"], "right_wrong": ["b"], "wrong_right": ["c"], "wrong_wrong": ["d"]}
     assert "answer_f1 is at least 0.5" in text
 

@@ -16,7 +16,7 @@ from graphrag_eval_lc.report.page import render_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
 SOURCES = list(files("graphrag_eval_lc.report").joinpath("templates").iterdir())
-VOID = {"meta", "link", "input", "img", "br"}
+VOID = {"meta", "link", "input", "img", "br", "wbr"}
 
 
 def chunk(details: dict[str, Any]) -> str:
@@ -31,7 +31,9 @@ def index_row(key: str, text: str = "Which substations?") -> dict[str, Any]:
 def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
     """Give a context in which every foreign text holds ``text``."""
     figures = {"mean_answered": 0.75, "mean_all": 0.5, "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 3], "range": [0.0, 1.0]}
-    score = {**figures, "metric": text, "n_answered": 4, "n_all": 5, "low": 0.2, "high": 0.8, "interval_note": text}
+    score = {**figures, "metric": text, "macro": 0.5, "n_answered": 4, "n_all": 5, "without": 2}
+    score |= {"low": 0.2, "high": 0.8, "interval_note": text}
+    stage = {"name": text, "entered": 5, "passed": 2, "passed_over": 1, "not_judged": 1, "fell_out": [text]}
     spent = {"name": text, "unit": "seconds", "total": 75.0, "mean": 15.0, "median": 14.0, "p95": 30.0, "note": text}
     template = {"id": text, "questions": 5, "errors": 1, "scores": {text: {**figures, "n": 5}}}
     return {
@@ -42,11 +44,14 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
         "warnings": [text],
         "numbers": {"questions": 5, "samples": 5, "answered": 4, "errors": 1, "templates": 1, "repeats": 1},
         "scores": [score],
+        "repeats": [{"name": text, "value": 0.25}],
+        "repeats_note": text,
         "spent": [spent],
+        "spent_note": text,
         "score_metrics": [text],
         "templates": [{**template, "tokens": 9.0, "seconds": 0.5, "cost": None}],
         "funnel": {
-            "stages": [{"name": text, "entered": 5, "passed": 3, "passed_over": 1, "fell_out": [text]}],
+            "stages": [stage],
             "questions": 5,
             "outside": 1,
         },
@@ -55,14 +60,16 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
             "right_wrong": [],
             "wrong_right": [text],
             "wrong_wrong": [],
+            "left_out": 3,
             "threshold_text": text,
         },
         "errors": [{"where": "question", "kind": text, "count": 1, "example": text, "questions": [text]}],
-        "slowest": [{"key": text, "seconds": 30.0}],
-        "dearest": [{"key": text, "value": 9, "unit": "tokens"}],
-        "capture_warnings": [{"text": text, "count": 1, "questions": [text]}],
+        "slowest": [{"key": text, "question": text, "failed_attempts": 1, "seconds": 30.0}],
+        "dearest": [{"key": text, "question": text, "value": 9, "unit": "tokens"}],
+        "capture_warnings": [{"kind": text, "example": text, "count": 1, "questions": [text]}],
         "tools": [text],
         "has_repeats": False,
+        "samples_word": "questions",
         "index_json": json.dumps([index_row(text, text)]),
         "chunks": [chunk({text: {"key": text}})],
         **changes,
@@ -187,7 +194,9 @@ def test_only_web_addresses_become_links() -> None:
 
 
 def test_a_link_to_a_question_has_its_key_encoded() -> None:
-    html = render_report(report_context(slowest=[{"key": "a b#2&c", "seconds": 1.0}]))
+    html = render_report(
+        report_context(slowest=[{"key": "a b#2&c", "question": "", "failed_attempts": 0, "seconds": 1.0}])
+    )
     assert 'href="#q=a%20b%232%26c"' in html
 
 
@@ -198,10 +207,10 @@ def test_each_set_that_a_button_names_exists(page: Page) -> None:
 
 
 def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> None:
-    empty = report_context(
-        scores=[], spent=[], templates=[], score_metrics=[], funnel=None, matrix=None, errors=[], slowest=[], dearest=[]
-    )
-    html = render_report(empty | {"capture_warnings": [], "warnings": [], "chunks": [], "index_json": "[]"})
+    lists = ("scores", "spent", "repeats", "templates", "score_metrics", "errors", "slowest", "dearest")
+    empty: dict[str, Any] = {key: [] for key in (*lists, "capture_warnings", "warnings", "chunks")}
+    empty |= dict.fromkeys(("funnel", "matrix", "spent_note", "repeats_note"))
+    html = render_report(report_context(index_json="[]", **empty))
     assert "Failure funnel" not in html
     assert "No errors." in html
     assert "None" not in html
@@ -212,6 +221,45 @@ def test_a_score_with_another_range_is_placed_in_it() -> None:
     html = render_report(report_context(scores=[score]))
     assert '<rect class="fill" x="0" y="5" width="50.0"' in html
     assert '<rect class="interval" x="25.0" y="3" width="50.0"' in html
+    assert '<div class="axis-ends"><span>1</span><span>5</span></div>' in html
+
+
+def test_scripts_know_the_range_of_each_score(page: Page) -> None:
+    assert page.data("lists")["ranges"] == {"text": [0.0, 1.0]}
+    assert "axis-ends" not in [each.get("class") for _, each in page.elements]
+
+
+def test_long_names_may_be_broken_after_their_underscores() -> None:
+    html = render_report(report_context("answer_relevance"))
+    assert html.count("<bdi>answer_<wbr>relevance</bdi>") == 3  # in scores, and in templates as heading and as row
+
+
+def test_what_figures_leave_out_is_said() -> None:
+    html = render_report(report_context(samples_word="samples"))
+    assert "2 without it" in html
+    assert "1 not judged" in html
+    assert "3 samples without a score for both are left out." in html
+    assert "5 samples with reference queries" in html
+
+
+def test_slow_and_dear_questions_are_told_by_what_they_ask() -> None:
+    html = render_report(
+        report_context(slowest=[{"key": "q1", "question": "Which?", "failed_attempts": 2, "seconds": 1.0}])
+    )
+    assert "<bdi>Which?</bdi>" in html
+    assert "2 failed attempts" in html
+
+
+def test_warnings_of_the_capture_have_a_kind_and_an_example() -> None:
+    warning = {
+        "kind": "output of … was cut",
+        "example": "output of call_1 was cut",
+        "count": 2,
+        "questions": ["q1", "q2"],
+    }
+    page = Page(html := render_report(report_context(capture_warnings=[warning])))
+    assert "output of call_1 was cut" in html
+    assert page.data("sets")["warning-0"] == {"label": "Warning: output of … was cut", "keys": ["q1", "q2"]}
 
 
 def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,4 +49,6 @@ def test_warnings_that_differ_in_ids_and_numbers_are_one() -> None:
         warning = f"the output of lookup (call_{length}) had {length} characters and was cut to 5"
         problems.add(sample(capture_warnings=[warning]))
     (group,) = problems.capture_warnings()
-    assert (group["count"], group["text"]) == (2, "the output of lookup (call_7) had 7 characters and was cut to 5")
+    assert (group["count"], group["questions"]) == (2, ["q"])
+    assert group["kind"] == "the output of lookup … had … characters and was cut to …"
+    assert group["example"] == "the output of lookup (call_7) had 7 characters and was cut to 5"

@@ -5,7 +5,7 @@ import pytest
 from graphrag_eval_lc.aggregation import RunNumbers
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report import scores
-from graphrag_eval_lc.report.scores import score_records, score_values, template_metrics
+from graphrag_eval_lc.report.scores import score_values, template_metrics
 
 
 def numbers_of(*results: Any) -> RunNumbers:
@@ -15,9 +15,13 @@ def numbers_of(*results: Any) -> RunNumbers:
     return numbers
 
 
+def records_of(numbers: RunNumbers) -> list[dict[str, Any]]:
+    return scores.score_records(score_values(numbers), len(numbers.questions))
+
+
 def test_a_failed_question_is_in_one_mean_and_not_in_the_other() -> None:
     failed = {"error": "away", "reference_steps": [[{"name": "x"}]]}
-    (record,) = score_records(score_values(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed)))
+    (record,) = records_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed))
     assert (record["mean_answered"], record["n_answered"]) == (0.75, 2)
     assert (record["mean_all"], record["n_all"]) == (0.5, 3)
     assert record["bins"] == [1, 0, 0, 0, 0, 1, 0, 0, 0, 1]
@@ -25,11 +29,11 @@ def test_a_failed_question_is_in_one_mean_and_not_in_the_other() -> None:
 
 
 def test_the_interval_of_few_templates_comes_with_a_note() -> None:
-    one = score_records(score_values(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0})))[0]
+    one = records_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0}))[0]
     assert "one template" in one["interval_note"]
     several = [{"template_id": f"t{at}", "steps_score": float(at % 2)} for at in range(12)]
-    assert "only 3 templates" in score_records(score_values(numbers_of(*several[:3])))[0]["interval_note"]
-    assert score_records(score_values(numbers_of(*several)))[0]["interval_note"] is None
+    assert "only 3 templates" in records_of(numbers_of(*several[:3]))[0]["interval_note"]
+    assert records_of(numbers_of(*several))[0]["interval_note"] is None
 
 
 def test_without_scipy_the_means_are_there_and_the_note_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +41,7 @@ def test_without_scipy_the_means_are_there_and_the_note_says_what_to_install(mon
         raise MissingExtraError("An interval", "stats", "scipy")
 
     monkeypatch.setattr(scores, "bootstrap_interval", refuse)
-    (record,) = score_records(score_values(numbers_of({"steps_score": 1.0})))
+    (record,) = records_of(numbers_of({"steps_score": 1.0}))
     assert (record["mean_all"], record["low"]) == (1.0, None)
     assert "graphrag-eval-lc[stats]" in record["interval_note"]
 
@@ -58,6 +62,17 @@ def test_repeats_count_as_their_mean() -> None:
     numbers = RunNumbers()
     for repeat, score in ((1, 1.0), (2, 0.5)):
         numbers.add({"question_id": "q", "template_id": "t", "repeat": repeat, "steps_score": score})
-    (record,) = score_records(score_values(numbers))
+    (record,) = records_of(numbers)
     assert (record["mean_all"], record["n_all"]) == (pytest.approx(0.75), 1)
     assert (record["low"], record["interval_note"]) == (None, "one question says nothing of how sure this is")
+
+
+def test_the_macro_mean_is_over_the_templates_failed_questions_as_0() -> None:
+    failed = {"template_id": "u", "error": "away", "reference_steps": [[{"name": "x"}]]}
+    (record,) = records_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.5}, failed))
+    assert record["macro"] == 0.375
+
+
+def test_questions_without_a_score_are_counted() -> None:
+    steps, judged = records_of(numbers_of({"steps_score": 1.0, "answer_f1": 1.0}, {"steps_score": 1.0}, {}))
+    assert (steps["without"], judged["without"]) == (1, 2)

@@ -51,6 +51,22 @@ def test_of_calls_with_one_id_the_last_successful_one_that_fits_is_meant() -> No
     assert groups_of(result(*steps))[1][0]["actual"] == 1
 
 
+def test_calls_whose_id_is_null_are_named_by_their_place() -> None:
+    steps = [step("sparql_query", table("T1", "T2"), id=None), step("lookup", "x", id=None)]
+    assert groups_of(result(*steps))[1][0]["actual"] == 0
+
+
+def test_of_calls_with_one_id_each_fulfils_another_reference() -> None:
+    group = [{"name": "lookup", "output": "x"}, {"name": "lookup", "output": "y"}]
+    diagnosis = {"matched": True, "score": 1.0, "nearest": "c", "reason": ""}
+    scored = {
+        "reference_steps": [[{**reference, "matches": "c"} for reference in group]],
+        "actual_steps": [step("lookup", "x", id="c"), step("lookup", "y", id="c")],
+        "steps_diagnosis": [[diagnosis, diagnosis]],
+    }
+    assert uses_of(groups_of(scored)) == {0: "group 1 step 1", 1: "group 1 step 2"}
+
+
 def test_calls_without_an_id_are_named_by_their_place() -> None:
     one = {key: value for key, value in step("sparql_query", table("T1", "T2")).items() if key != "id"}
     assert groups_of(result(step("lookup", "x"), one))[1][0]["actual"] == 1

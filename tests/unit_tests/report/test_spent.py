@@ -30,10 +30,18 @@ def test_what_is_not_measured_of_all_says_so() -> None:
     assert record["note"] == "1 sample is not measured in full, so the total is of the rest"
 
 
-def test_a_samples_cost_is_that_of_agent_and_judges() -> None:
-    spent = spent_by()
-    assert spent.cost_of({"agent_cost": 0.5, "answer_correctness_cost": 0.25, "answer_f1": 1.0}) == 0.75
-    assert spent.cost_of({"total_tokens": 5}) is None
+def test_what_the_totals_hold_beside_the_samples_is_said() -> None:
+    assert spent_by({"total_tokens": 5}, {}).note() is None
+    assert spent_by({"failed_attempts": [{}]}).note() == "totals include 1 failed attempt"
+    assert spent_by({"failed_attempts": [{}]}, {"failed_attempts": [{}, {}]}).note() == (
+        "totals include 3 failed attempts"
+    )
+
+
+def test_a_templates_cost_is_the_agents() -> None:
+    judged = {"answer_correctness_cost": 0.25, "answer_f1": 1.0}
+    assert spent_by({"agent_cost": 0.5, **judged}, judged).means("t")["cost"] == 0.5
+    assert spent_by(judged).means("t")["cost"] is None
 
 
 def test_means_of_a_template_are_over_what_is_known() -> None:

@@ -31,9 +31,17 @@ def test_a_report_replaces_an_earlier_one_or_goes_elsewhere(folder: Path) -> Non
     assert not (folder / "report.html").exists()
 
 
-def test_a_file_that_cannot_be_written_is_told_with_its_path(folder: Path) -> None:
-    with pytest.raises(RunFolderError, match="none"):
+def test_a_path_that_is_no_place_for_a_file_is_told_with_what_to_give(folder: Path) -> None:
+    with pytest.raises(OptionError, match=r"none: the report's folder is not there\. Make it first"):
         write_report(folder, folder / "none" / "report.html")
+    with pytest.raises(OptionError, match=r"this is a folder\. Give a file, such as .*report\.html"):
+        write_report(folder, folder)
+
+
+def test_a_file_that_cannot_be_written_is_told_with_its_path(folder: Path) -> None:
+    (folder / "report.html").mkdir()
+    with pytest.raises(RunFolderError, match=r"report\.html: cannot be written"):
+        write_report(folder)
 
 
 def test_a_run_in_memory_has_a_report_but_no_place_for_it(tmp_path: Path) -> None:

@@ -115,6 +115,22 @@ def test_notebook_shows_a_small_table_of_texts(run: BenchmarkRun) -> None:
     assert str(run.output_dir or "") in html
 
 
+@pytest.mark.parametrize(
+    ("errors", "says"), [("exclude", "means over the answered questions"), ("include", "failed questions count as 0")]
+)
+def test_notebook_says_over_what_the_means_are(errors: str, says: str, tmp_path: Path) -> None:
+    config = {"aggregates": {"errors": errors}}
+    run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", config=config, progress="off")
+    assert f"Benchmark run ({says})" in run._repr_html_()
+
+
+def test_notebook_says_what_is_known_of_means_of_a_run_in_memory() -> None:
+    run = run_benchmark(agent, DATASET, progress="off")
+    assert "(means over the answered questions, unless aggregates.errors is include" in run._repr_html_()
+    good = [{**DATASET[0], "questions": DATASET[0]["questions"][:1]}]
+    assert "(means over all questions)" in run_benchmark(agent, good, progress="off")._repr_html_()
+
+
 def test_run_with_aggregates_only_can_be_shown() -> None:
     run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
     assert "answered" in run._repr_html_()

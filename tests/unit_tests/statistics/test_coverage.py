@@ -49,3 +49,10 @@ def test_runs_that_do_not_differ_seldom_raise_an_alarm() -> None:
     random = np.random.default_rng(8)
     alarms = sum(permutation_p_value(template_differences(random, 0.0), resamples=1999) < 0.05 for _ in range(PAIRS))
     assert alarms / PAIRS <= 0.06
+
+
+@pytest.mark.full
+def test_difference_of_15_points_is_found_in_most_pairs() -> None:
+    random = np.random.default_rng(9)
+    found = sum(permutation_p_value(template_differences(random, 0.15), resamples=1999) < 0.05 for _ in range(200))
+    assert found / 200 > 0.5

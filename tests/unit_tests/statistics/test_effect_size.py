@@ -25,6 +25,15 @@ def test_needed_questions_have_a_power_of_80_percent() -> None:
     assert scipy.stats.norm.sf(1.96 - difference / error_then) == pytest.approx(0.8, abs=0.002)
 
 
+def test_one_of_many_tests_needs_more_questions_for_the_same_power() -> None:
+    difference, standard_error, number, significance = 0.05, 0.04, 100, 0.05 / 18
+    needed = questions_needed(difference, standard_error, number, significance=significance)
+    assert needed is not None
+    error_then = standard_error * (number / needed) ** 0.5
+    quantile = scipy.stats.norm.isf(significance / 2)
+    assert scipy.stats.norm.sf(quantile - difference / error_then) == pytest.approx(0.8, abs=0.002)
+
+
 def test_no_number_of_questions_shows_a_difference_that_is_none() -> None:
     assert questions_needed(0.0, 0.04, 100) is None
 

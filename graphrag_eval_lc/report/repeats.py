@@ -1,0 +1,47 @@
+"""How reliably questions were passed that were asked several times: pass@k and pass^k."""
+
+from typing import Any
+
+from graphrag_eval_lc.aggregation.measurements import Metrics
+from graphrag_eval_lc.aggregation.repeats import repeats_summary
+from graphrag_eval_lc.aggregation.samples import Samples
+from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.report.samples import ReportedSample
+
+
+class Repeats:
+    """Follows which samples of each question passed, as the aggregates do.
+
+    Args:
+        config: The metric and the threshold that say whether a sample passed.
+        metrics: The metrics of the results.
+    """
+
+    def __init__(self, config: RepeatsConfig, metrics: Metrics) -> None:
+        self._config = config
+        self._samples = Samples(metrics)
+
+    def add(self, sample: ReportedSample) -> None:
+        """Take up a sample."""
+        self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Give the section ``repeats``: pass@1, and pass@k and pass^k for the most samples that all questions have."""
+        summary = self._summary()
+        if "pass@k" not in summary:
+            return []
+        most = list(summary["pass@k"])[-1]
+        chances = [("pass@", "1")] if most == "1" else [("pass@", "1"), ("pass@", most), ("pass^", most)]
+        return [{"name": f"{name}{k}", "value": summary[f"{name}k"][k]} for name, k in chances]
+
+    def note(self) -> str | None:
+        """Say what passing means, and how many questions are left out; None where nothing was asked several times."""
+        summary = self._summary()
+        if not summary:
+            return None
+        unmeasured = summary["number_of_unmeasured_questions"]
+        without = f"; {unmeasured:,} of {summary['number_of_questions']:,} questions were not measured"
+        return f"passed: {self._config.metric} ≥ {self._config.threshold:g}{without if unmeasured else ''}"
+
+    def _summary(self) -> dict[str, Any]:
+        return repeats_summary(self._samples, {}, self._config) if self._samples.repeats > 1 else {}
