@@ -11,6 +11,8 @@ from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.comparison import MetricComparison
 from graphrag_eval_lc.demo.graph import KnowledgeGraph
 
+pytestmark = pytest.mark.full
+
 Runs = dict[str, BenchmarkRun]
 
 

@@ -131,7 +131,9 @@ def logged(run, kind: str) -> Callable[[], bool]:
     return lambda: log.exists() and f'"{kind}"' in log.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.full), (signal.SIGTERM, 143)]
+)
 def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goes_on(
     run_on_disk, number: int, code: int
 ) -> None:
@@ -152,7 +154,9 @@ def test_the_first_signal_lets_what_is_in_flight_end_and_the_printed_command_goe
     assert max(Counter(run.asked()).values()) == 1
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.full)]
+)
 def test_the_second_signal_ends_the_run_at_once(run_on_disk, number: int, code: int) -> None:
     run = run_on_disk(HANGING, 10)
     process = run.start(run.command("-j", "4", "--log-file", str(run.folder / "log.jsonl")))

@@ -80,7 +80,8 @@ def judging(tmp_path: Path) -> Any:
         yield Judging(tmp_path, stub)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [1, 2])
 def test_what_was_kept_is_not_asked_again_after_a_kill(judging: Judging, seed: int) -> None:
     draw = random.Random(seed)
     most_lost = 0

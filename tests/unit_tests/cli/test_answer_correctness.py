@@ -77,6 +77,7 @@ def test_without_a_config_it_is_openais_default_model(
     assert stub.requests[0].body["model"] == "gpt-4o-mini"
 
 
+@pytest.mark.full
 def test_thousand_rows_stay_in_order_though_answers_come_out_of_order(stub: OpenAIStub, exit_code: Command) -> None:
     draw = random.Random(1)
     write(1000)

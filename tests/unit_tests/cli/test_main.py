@@ -100,6 +100,7 @@ def test_command_is_installed_and_help_loads_no_agent_framework() -> None:
     assert subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.full
 def test_task_that_refuses_to_end_does_not_hold_up_the_end_of_the_command(files: Path) -> None:
     (files / "agent.py").write_text(
         "import asyncio\n"

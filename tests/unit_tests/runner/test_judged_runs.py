@@ -359,7 +359,7 @@ def test_run_that_is_killed_loses_nothing_that_was_paid(judge: OpenAIStub, tmp_p
     assert process.wait(30) == -signal.SIGKILL
     paid = len(judge.requests)
     lines = len((tmp_path / "judge_cache.jsonl").read_bytes().splitlines())
-    assert paid - lines <= 3  # those in flight, and one that was answered and not read
+    assert paid - lines <= 4  # of two at once: those in flight, and those that were answered and not kept yet
     judge.latency_sec = 0
     run = run_of(judge, tmp_path, questions=8, config=config_of(judge, judges={"max_concurrency": 2, "max_retries": 3}))
     assert len(run.results) == 8
