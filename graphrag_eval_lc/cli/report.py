@@ -45,7 +45,7 @@ def _silent_stderr() -> Iterator[None]:
     """Keep off the terminal what a browser writes as it starts, which is another process with the same stderr."""
     kept = os.dup(2)
     try:
-        with open(os.devnull, "wb") as nothing:  # noqa: PTH123
+        with Path(os.devnull).open("wb") as nothing:
             os.dup2(nothing.fileno(), 2)
         yield
     finally:
