@@ -12,7 +12,8 @@ from typing import TypeAlias
 from graphrag_eval_lc.matching.sparql.budget import Budget
 from graphrag_eval_lc.matching.sparql.cells import DetailedCodes
 from graphrag_eval_lc.matching.sparql.node_colours import Edge, Graph
-from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, can_be_paired, row_groups_agree
+from graphrag_eval_lc.matching.sparql.pairing import can_be_paired, row_groups_agree
+from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs
 
 Renaming: TypeAlias = dict[int, int]
 """Reference nodes to actual nodes."""
@@ -34,8 +35,6 @@ def rows_agree_in_detail(
         SearchCutOff: Where the budget is used up.
     """
     mine, others = list(reference), list(actual)
-    if rows_as == "set":
-        mine, others = list(dict.fromkeys(mine)), list(dict.fromkeys(others))
     budget.spend(len(mine) + len(others))
     plain = [row for row in mine if min(row) >= 0]
     other_plain = [row for row in others if min(row) >= 0]

@@ -2,15 +2,17 @@
 
 Equality within a tolerance is not transitive (0 and 1e-8 are equal, 1e-8 and 2e-8 too), nor is that of numbers and
 texts ("5" as an integer equals 5.0 and the text "5", which differ). A code therefore stands for a whole chain of
-equal cells. Nearly always all cells of a chain are equal; where they may not be, the code is called inexact, and its
-cells have detailed codes of their own.
+equal cells. Nearly always all cells of a chain are equal; where they may not be, or where it matters that they have
+different values, the code is called inexact, and its cells have detailed codes of their own.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from graphrag_eval_lc.matching.sparql.numbers import Number, numbers_are_equal
+from graphrag_eval_lc.matching.sparql.column_numbers import ColumnNumbers
+from graphrag_eval_lc.matching.sparql.numbers import Number, NumberKind, Tolerances, numbers_are_equal, tolerated_range
 
 UNBOUND_CODE: Final = 0
 BLANK_CODE: Final = 1
@@ -22,27 +24,29 @@ class Cell(NamedTuple):
 
     Attributes:
         value: The number or boolean; None for a text.
-        is_boolean: Whether ``value`` is a boolean.
+        kind: What ``value`` is if it is a number; else None.
         text: The lexical form.
     """
 
     value: Number | None
-    is_boolean: bool
+    kind: NumberKind | None
     text: str
 
 
-def cells_are_equal(one: Cell, other: Cell) -> bool:
+def cells_are_equal(one: Cell, other: Cell, tolerances: Tolerances) -> bool:
     """Tell whether two cells are equal: numbers and booleans by value, unlike kinds by their text.
 
     Example:
-        >>> cells_are_equal(Cell(5, False, "5"), Cell(5, False, "+5"))
+        >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "5"), Cell(5, NumberKind.INTEGER, "+5"), Tolerances())
         True
-        >>> cells_are_equal(Cell(5, False, "+5"), Cell(None, False, "5"))
+        >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "+5"), Cell(None, None, "5"), Tolerances())
         False
     """
-    if one.value is None or other.value is None or one.is_boolean != other.is_boolean:
+    if one.value is None or other.value is None:
         return one.text == other.text
-    return numbers_are_equal(one.value, other.value)
+    if one.kind is None or other.kind is None:
+        return one.value == other.value if one.kind is other.kind else one.text == other.text
+    return numbers_are_equal(one.value, other.value, tolerances.between(one.kind, other.kind))
 
 
 class DetailedCodes:
@@ -50,28 +54,46 @@ class DetailedCodes:
 
     Args:
         next_code: Gives a code that is not in use.
+        tolerances: Those of numbers.
     """
 
-    def __init__(self, next_code: Callable[[], int]) -> None:
+    def __init__(self, next_code: Callable[[], int], tolerances: Tolerances) -> None:
         self._next_code = next_code
+        self._tolerances = tolerances
         self._detail_of: dict[Cell, int] = {}
         self._cell_of: dict[int, Cell] = {}
         self._code_of: dict[int, int] = {}
+        self._exact_code_of: dict[int, int] = {}
         self._equal: dict[tuple[int, int], bool] = {}
+        self._kinds: set[NumberKind] = set()
 
-    def detail(self, cell: Cell, code: int) -> int:
-        """Give the detailed code of a cell with an inexact code."""
+    def detail(self, cell: Cell, code: int, exact_code: int) -> int:
+        """Give the detailed code of a cell with an inexact code.
+
+        Args:
+            cell: The cell.
+            code: Its code.
+            exact_code: The code of the cells with just its value.
+        """
         detail = self._detail_of.get(cell)
         if detail is None:
             detail = self._detail_of[cell] = self._next_code()
             self._cell_of[detail] = cell
             self._code_of[detail] = code
+            self._exact_code_of[detail] = exact_code
+            if cell.kind is not None:
+                self._kinds.add(cell.kind)
         return detail
 
     def coarse_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
         """Give the row of codes for a row of detailed codes; blank nodes stay as they are."""
         coarse = self._code_of.get
         return tuple(coarse(detail, detail) for detail in row)
+
+    def exact_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
+        """Give what a row of detailed codes has in common with its duplicates: numbers by their value."""
+        exact = self._exact_code_of.get
+        return tuple(exact(detail, detail) for detail in row)
 
     def is_inexact_row(self, row: tuple[int, ...]) -> bool:
         """Tell whether a row of detailed codes holds a cell with an inexact code."""
@@ -80,9 +102,25 @@ class DetailedCodes:
     def finite_number(self, detail: int) -> int | Decimal | None:
         """Give the number that a detailed code stands for; None if it stands for anything else."""
         cell = self._cell_of.get(detail)
-        if cell is None or cell.is_boolean or isinstance(cell.value, str):
+        if cell is None or cell.kind is None or isinstance(cell.value, str):
             return None
         return cell.value
+
+    def numbers_of(self, column: Iterable[int]) -> ColumnNumbers | None:
+        """Give the finite numbers among detailed codes; None where there are none, or other cells beside them."""
+        times = Counter(detail for detail in column if detail in self._cell_of)
+        cells = [(self._cell_of[detail], count) for detail, count in times.items()]
+        if not cells or any(cell.kind is None or isinstance(cell.value, str) for cell, _ in cells):
+            return None
+        numbers: list[Any] = [cell.value for cell, count in cells for _ in range(count)]
+        kinds = frozenset(cell.kind for cell, _ in cells if cell.kind is not None)
+        return ColumnNumbers(sorted(numbers), kinds, self._tolerances)
+
+    def range_of_equals(self, detail: int) -> tuple[Decimal, Decimal]:
+        """Give bounds between which all numbers lie that equal the finite number of a detailed code."""
+        cell = self._cell_of[detail]
+        relative = self._tolerances.loosest({cell.kind}, self._kinds)  # type: ignore[arg-type]  # a number has a kind
+        return tolerated_range(cell.value, relative)  # type: ignore[arg-type]  # and a value
 
     def rows_are_equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
         """Tell whether two rows of detailed codes with the same coarse row are equal, cell by cell."""
@@ -94,5 +132,6 @@ class DetailedCodes:
             return one == other
         equal = self._equal.get((one, other))
         if equal is None:
-            equal = self._equal[one, other] = cells_are_equal(self._cell_of[one], self._cell_of[other])
+            equal = cells_are_equal(self._cell_of[one], self._cell_of[other], self._tolerances)
+            self._equal[one, other] = equal
         return equal

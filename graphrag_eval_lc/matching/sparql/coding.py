@@ -1,20 +1,24 @@
 """Codes for the terms of two results, so that equal cells have the same code."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from itertools import count, pairwise
+from collections.abc import Callable, Collection, Hashable, Sequence
+from itertools import count
 from typing import Any, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.cells import BLANK_CODE, UNBOUND_CODE, Cell, DetailedCodes
+from graphrag_eval_lc.matching.sparql.number_chains import Finite, number_chains
 from graphrag_eval_lc.matching.sparql.numbers import (
     XSD_BOOLEAN,
     XSD_STRING,
     Number,
+    NumberKind,
+    Tolerances,
     boolean_from,
     is_numeric_datatype,
     number_from,
-    numbers_are_equal,
+    number_kind,
 )
+from graphrag_eval_lc.matching.sparql.plain_cells import is_untyped
 from graphrag_eval_lc.matching.sparql.results import UNBOUND_SHAPE, Shape, TermColumn
 
 TextSpace: TypeAlias = dict[str, int]
@@ -22,14 +26,19 @@ TextSpace: TypeAlias = dict[str, int]
 
 
 class _ValueSpace(dict[str, int]):
-    """Codes by lexical form, for terms of one datatype that has values."""
+    """Codes by lexical form, for terms of one datatype that has values, or of none."""
 
     def __init__(
-        self, read: Callable[[str], Number | None], code_of: dict[Any, int], malformed: TextSpace, is_boolean: bool
+        self,
+        datatype: str | None,
+        read: Callable[[str], Number | None],
+        code_of: dict[Any, int],
+        malformed: TextSpace,
     ) -> None:
         super().__init__()
         self.values_read: dict[str, Number] = {}
-        self.is_boolean = is_boolean
+        self.is_boolean = datatype == XSD_BOOLEAN
+        self._datatype = datatype
         self._read = read
         self._code_of = code_of
         self._malformed = malformed
@@ -44,6 +53,16 @@ class _ValueSpace(dict[str, int]):
         self[text] = code
         return code
 
+    def kind(self, text: str) -> NumberKind | None:
+        """Tell what the number is that is written so; None for booleans."""
+        return None if self.is_boolean else number_kind(text, self._datatype)
+
+    def number_kinds(self) -> Collection[NumberKind]:
+        """Give what the numbers may be that have been read."""
+        if self.is_boolean or not self.values_read:
+            return ()
+        return {number_kind(text, self._datatype) for text in ("0", "0.0")}
+
 
 class Coding:
     """Gives codes to columns of terms.
@@ -53,17 +72,24 @@ class Coding:
     Args:
         strict: Whether texts are told apart by kind, datatype and language tag too, and numbers and booleans never
             equal texts.
+        tolerances: Those of numbers.
+        counts_values: Whether codes of several values count as inexact even where all these values are equal, as
+            duplicates go by exact value.
 
     Attributes:
         details: The detailed codes of cells with inexact codes.
         inexact: The codes of cells that may differ; known once the codes are settled.
+        has_near_numbers: Whether numbers of different values are equal; known once the codes are settled.
     """
 
-    def __init__(self, strict: bool) -> None:
+    def __init__(self, strict: bool, tolerances: Tolerances, *, counts_values: bool = False) -> None:
         self._strict = strict
+        self._tolerances = tolerances
+        self._counts_values = counts_values
         self._next_code = count(BLANK_CODE + 1).__next__
-        self.details = DetailedCodes(self._next_code)
+        self.details = DetailedCodes(self._next_code, tolerances)
         self.inexact: set[int] = set()
+        self.has_near_numbers = False
         self._numbers: defaultdict[Number, int] = defaultdict(self._next_code)
         self._booleans: defaultdict[bool, int] = defaultdict(self._next_code)
         self._texts: defaultdict[Hashable, TextSpace] = defaultdict(lambda: defaultdict(self._next_code))
@@ -71,12 +97,15 @@ class Coding:
         self._spaces: dict[Shape, TextSpace] = {UNBOUND_SHAPE: {"": UNBOUND_CODE}}
         self._has_fine_numbers = False
         self._joined: dict[int, int] = {}
+        self._exactly_joined: dict[int, int] = {}
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
         """Give the codes of a column, or of some rows of it, before they are settled."""
         texts = column.texts[rows]
         if not isinstance(column.shapes, list):
-            return list(map(self._space(column.shapes).__getitem__, texts))
+            is_text = not self._strict and is_untyped(column.shapes) and not column.has_untyped_numbers
+            space = self._texts[None] if is_text else self._space(column.shapes)
+            return list(map(space.__getitem__, texts))
         spaces = {shape: self._space(shape) for shape in set(column.shapes[rows])}
         return [spaces[shape][text] for shape, text in zip(column.shapes[rows], texts, strict=True)]
 
@@ -91,9 +120,9 @@ class Coding:
         if kind == "bnode":
             return defaultdict(lambda: BLANK_CODE)
         texts = self._texts[_term_space(shape) if self._strict else None]
-        if kind == "uri" or datatype is None:
+        if kind == "uri":
             return texts
-        if is_numeric_datatype(datatype):
+        if is_numeric_datatype(datatype) or (is_untyped(shape) and not self._strict):
             return self._value_space(shape, self._number_reader(datatype), self._numbers, texts)
         if datatype == XSD_BOOLEAN:
             return self._value_space(shape, boolean_from, self._booleans, texts)
@@ -104,10 +133,10 @@ class Coding:
     ) -> _ValueSpace:
         key = shape if self._strict else shape[1]
         if key not in self._value_spaces:
-            self._value_spaces[key] = _ValueSpace(read, code_of, texts, code_of is self._booleans)
+            self._value_spaces[key] = _ValueSpace(shape[1], read, code_of, texts)
         return self._value_spaces[key]
 
-    def _number_reader(self, datatype: str) -> Callable[[str], Number | None]:
+    def _number_reader(self, datatype: str | None) -> Callable[[str], Number | None]:
         def read(text: str) -> Number | None:
             found = number_from(text, datatype)
             if found is None:
@@ -128,19 +157,26 @@ class Coding:
         rows = slice(sample)
         shapes = column.shapes[rows] if isinstance(column.shapes, list) else [column.shapes] * sample
         cells = zip(self.codes(column, rows), shapes, column.texts[rows], strict=False)
-        codes = {code for code, shape, text in cells if not self._may_be_joined(shape, text)}
+        kinds = self._number_kinds()
+        codes = {code for code, shape, text in cells if not self._may_be_joined(shape, text, kinds)}
         return any(codes <= content for content in contents)
 
-    def _may_be_joined(self, shape: Shape, text: str) -> bool:
+    def _number_kinds(self) -> set[NumberKind]:
+        return {kind for space in self._value_spaces.values() for kind in space.number_kinds()}
+
+    def _may_be_joined(self, shape: Shape, text: str, kinds: set[NumberKind]) -> bool:
         """Tell whether a cell may turn out to equal one with another code."""
         space = self._space(shape)
-        has_value = isinstance(space, _ValueSpace)
-        if has_value and self._has_fine_numbers:
+        kind = space.kind(text) if isinstance(space, _ValueSpace) and text in space.values_read else None
+        if kind is not None and (self._has_fine_numbers or self._tolerances.loosest({kind}, kinds)):
             return True
         if self._strict:
             return False
-        others = [*self._value_spaces.values(), self._texts[None]]
-        return any(text in other for other in others if other is not space)
+        texts = self._texts[None]
+        has_value = isinstance(space, _ValueSpace) and text in space.values_read
+        return (has_value and text in texts) or any(
+            text in other.values_read for other in self._value_spaces.values() if other is not space
+        )
 
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
         """Give the final codes of columns: chains of codes become one."""
@@ -151,26 +187,33 @@ class Coding:
         return [[joined.get(code, code) for code in column] for column in columns]
 
     def _join_equal_codes(self) -> None:
-        if self._has_fine_numbers:
+        mixed = set() if self._strict else self._join_values_with_texts()
+        self._exactly_joined = dict(self._joined)
+        kinds = self._number_kinds()
+        if self._has_fine_numbers or self._tolerances.loosest(kinds, kinds):
             self._chain_numbers()
-        if not self._strict:
-            self._join_values_with_texts()
+        if mixed:
+            self._mark_mixed_forms({self._root(code) for code in mixed})
         self.inexact = {self._root(code) for code in self.inexact}
 
     def _chain_numbers(self) -> None:
-        """Join numbers that are linked by steps within the tolerance; a chain longer than it is inexact."""
-        finite: list[Any] = sorted(number for number in self._numbers if not isinstance(number, str))
-        first: Any = finite[0] if finite else 0
-        for lower, higher in pairwise(finite):
-            if not numbers_are_equal(lower, higher):
-                first = higher
-                continue
-            self._join(self._numbers[lower], self._numbers[higher])
-            if not numbers_are_equal(first, higher):
-                self.inexact.add(self._numbers[higher])
+        """Join numbers that are linked by steps within the tolerance; where they may differ they are inexact."""
+        kinds_of: defaultdict[Finite, set[NumberKind]] = defaultdict(set)
+        for space in self._value_spaces.values():
+            for text, value in space.values_read.items():
+                kind = space.kind(text)
+                if kind is not None and not isinstance(value, str):
+                    kinds_of[value].add(kind)
+        for numbers, are_equal in number_chains(kinds_of, self._tolerances):
+            self.has_near_numbers = True
+            first = self._numbers[numbers[0]]
+            for number in numbers[1:]:
+                self._join(first, self._numbers[number])
+            if self._counts_values or not are_equal:
+                self.inexact.add(first)
 
-    def _join_values_with_texts(self) -> None:
-        """Join numbers and booleans with what has their lexical form but another kind."""
+    def _join_values_with_texts(self) -> set[int]:
+        """Join numbers and booleans with what has their lexical form but another kind; give the codes of these."""
         texts = self._texts[None]
         spaces = list(self._value_spaces.values())
         mixed = set()
@@ -182,8 +225,7 @@ class Coding:
                 for text in space.values_read.keys() & known:
                     self._join(space[text], other[text])
                     mixed.add(space[text])
-        if mixed:
-            self._mark_mixed_forms({self._root(code) for code in mixed})
+        return mixed
 
     def _mark_mixed_forms(self, mixed: set[int]) -> None:
         """Mark the codes of unlike kinds that have more than one lexical form."""
@@ -220,17 +262,21 @@ class Coding:
         return [
             blank_nodes.setdefault(text, -1 - len(blank_nodes))
             if code == BLANK_CODE
-            else self.details.detail(self._cell(shape, text), code)
+            else self._detail(shape, text, code)
             if code in self.inexact
             else code
             for code, shape, text in zip(codes, shapes, column.texts, strict=True)
         ]
 
-    def _cell(self, shape: Shape, text: str) -> Cell:
+    def _detail(self, shape: Shape, text: str, code: int) -> int:
         space = self._space(shape)
+        cell = Cell(None, None, text)
         if isinstance(space, _ValueSpace) and text in space.values_read:
-            return Cell(space.values_read[text], space.is_boolean, text)
-        return Cell(None, False, text)
+            cell = Cell(space.values_read[text], space.kind(text), text)
+        exact_code = space[text]
+        while exact_code in self._exactly_joined:
+            exact_code = self._exactly_joined[exact_code]
+        return self.details.detail(cell, code, exact_code)
 
 
 def _term_space(shape: Shape) -> Hashable:

@@ -26,6 +26,9 @@ class ColumnClass(NamedTuple):
 def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass] | None:
     """Sort the columns of two tables by their contents.
 
+    Columns of which the codes are equal, but whose numbers do not lie within the tolerance of each other, are told
+    apart: where numbers lie close together, a code stands for many of them.
+
     Returns:
         The classes that have a required column; None where one of them has too few actual columns.
     """
@@ -39,10 +42,36 @@ def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[Col
     for signature, columns in required.items():
         if len(columns) > len(players.get(signature, ())):
             return None
-        names = {reference.names[column] for column in columns}
-        namesakes_first = sorted(players[signature], key=lambda at: actual.names[at] not in names)
-        classes.append(ColumnClass(columns, namesakes_first))
+        for part in _told_apart(ColumnClass(columns, players[signature]), reference, actual, rows_as):
+            if len(part.required) > len(part.players):
+                return None
+            names = {reference.names[column] for column in part.required}
+            namesakes_first = sorted(part.players, key=lambda at: actual.names[at] not in names)
+            classes.append(ColumnClass(part.required, namesakes_first))
     return classes
+
+
+def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass]:
+    """Split a class into those of which the numbers are near each other."""
+    if rows_as == "list" or len(columns.players) == 1 or not reference.needs_details:
+        return [columns]
+    parts: list[ColumnClass] = []
+    for required in columns.required:
+        mine = reference.inexact_numbers(required)
+        players = {
+            player
+            for player in columns.players
+            if not mine or not (others := actual.inexact_numbers(player)) or mine.may_equal(others, rows_as)
+        }
+        joined = [part for part in parts if not players.isdisjoint(part.players)]
+        parts = [part for part in parts if part not in joined]
+        together = ColumnClass([required], [])
+        for part in joined:
+            together.required.extend(part.required)
+            players.update(part.players)
+        together.players.extend(player for player in columns.players if player in players)
+        parts.append(together)
+    return parts
 
 
 def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Table) -> ColumnMapping:

@@ -8,7 +8,6 @@ from graphrag_eval_lc.matching.comparison import UnreadableOutput
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
-from graphrag_eval_lc.matching.sparql.coding import Coding
 from graphrag_eval_lc.matching.sparql.column_classes import ColumnMapping
 from graphrag_eval_lc.matching.sparql.columns import find_mapping
 from graphrag_eval_lc.matching.sparql.diagnosis import (
@@ -17,11 +16,12 @@ from graphrag_eval_lc.matching.sparql.diagnosis import (
     diagnosis_of_match,
     diagnosis_of_mismatch,
 )
+from graphrag_eval_lc.matching.sparql.numbers import Tolerances
 from graphrag_eval_lc.matching.sparql.ordered import find_ordered_mapping
-from graphrag_eval_lc.matching.sparql.plain_coding import PlainCoding, plain_columns
+from graphrag_eval_lc.matching.sparql.plain_coding import coding_for, plain_columns
 from graphrag_eval_lc.matching.sparql.plain_rows import plain_verdict
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
-from graphrag_eval_lc.matching.sparql.rows import RowsAs, rows_of
+from graphrag_eval_lc.matching.sparql.rows import RowsAs, Rules, rows_of
 from graphrag_eval_lc.matching.sparql.tables import coded_tables
 
 
@@ -116,12 +116,17 @@ def compare_sparql_results(
     ordered: bool = False,
     ignore_duplicates: bool = True,
     strict: bool = False,
+    tolerance: float | Mapping[str, float] | None = None,
 ) -> SparqlComparison:
     """Compare the results of a query with those that it should give.
 
-    Rows are tuples of cells. Cells are equal when their values are: XSD numbers within 1e-8, booleans as
+    Rows are tuples of cells. Cells are equal when their values are: numbers within a tolerance, booleans as
     booleans, all else by its text; unbound equals unbound, blank nodes equal up to one renaming. The names of
     the columns do not matter: the required columns match if any actual columns hold their rows.
+
+    Numbers are equal within 1e-8 or, where that is more, a share of the larger one: of xsd:float 1e-5, of xsd:double
+    1e-12, of two datatypes the larger share; decimals among themselves have none, nor has an integer beside anything.
+    A text without a datatype that is written as JSON writes numbers is an integer if it is whole, else a double.
 
     Args:
         reference: The expected results: SPARQL 1.1 JSON as a string or parsed, or ``parse_sparql_results`` of it.
@@ -129,12 +134,19 @@ def compare_sparql_results(
         required_columns: The columns of the reference that must be there; None for all, empty for none of them
             (then only whether there are rows counts). Actual columns beyond these are free.
         ordered: Whether the rows must come in the same order; duplicates count then.
-        ignore_duplicates: Whether rows count once, however often they come.
-        strict: Whether RDF terms are compared: kind, datatype and language tag of texts count as well.
+        ignore_duplicates: Whether rows of the same values count once, however often they come. Rows whose numbers
+            are nearly the same are rows of their own: each has a partner of its own on the other side.
+        strict: Whether RDF terms are compared: kind, datatype and language tag of texts count as well, a text without
+            a datatype is no number, and numbers are equal within 1e-8 only, or within a tolerance given as a number.
+        tolerance: A number from 0 to below 1: the share for all numbers but integers, decimals too. Or the shares of
+            xsd:float and xsd:double where they differ from the defaults: ``{"float": 1e-4}``.
 
     Returns:
         The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
         made scores 0 and says why. So does one whose search for the columns reaches its bound.
+
+    Raises:
+        ValueError: ``tolerance`` is no tolerance.
 
     Example:
         >>> head = {"vars": ["name"]}
@@ -145,6 +157,8 @@ def compare_sparql_results(
         >>> compare_sparql_results(oslo, {"head": head, "results": {"bindings": []}}).reason
         'The actual results have no rows, the reference has 1.'
     """
+    rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
+    rules = Rules(rows_as, strict, Tolerances.of(tolerance, strict=strict))
     try:
         expected = _results(reference)
     except UnreadableOutput as error:
@@ -153,7 +167,6 @@ def compare_sparql_results(
         found = _results(actual)
     except UnreadableOutput as error:
         return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
-    rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
     if expected.boolean is not None or found.boolean is not None:
         return _comparison_of_answers(expected, found)
     if required_columns is None:
@@ -164,7 +177,7 @@ def compare_sparql_results(
     required = tuple(dict.fromkeys(required_columns))
     if not required or not expected.row_count or not found.row_count:
         return _comparison_by_emptiness(expected, found, required)
-    return _comparison_of_rows(expected, found, required, rows_as, strict)
+    return _comparison_of_rows(expected, found, required, rules)
 
 
 def _results(results: Any) -> SparqlResults:
@@ -218,40 +231,41 @@ def _comparison_by_emptiness(
 
 
 def _comparison_of_rows(
-    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rows_as: RowsAs, strict: bool
+    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
 ) -> SparqlComparison:
     def mismatch(cut_off: str | None = None) -> SparqlComparison:
         return SparqlComparison(
             0.0,
-            lambda: diagnosis_of_mismatch(reference, actual, required, rows_as, strict, cut_off),
+            lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
             lambda: closeness_of(reference, actual, required),
         )
 
-    def match(players: Sequence[int]) -> SparqlComparison:
+    def match(players: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
         columns = {name: actual.variables[at] for name, at in zip(required, players, strict=True)}
-        return SparqlComparison(1.0, lambda: diagnosis_of_match(columns, reference.row_count))
+        return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
 
-    plain = None if strict else plain_columns(reference, actual, required)
-    verdict = None if plain is None else plain_verdict(*plain, rows_as)
+    plain = None if rules.strict else plain_columns(reference, actual, required)
+    verdict = None if plain is None else plain_verdict(*plain, rules.rows_as, rules.tolerances)
     if verdict is not None:
         return mismatch() if verdict.players is None else match(verdict.players)
-    coding = Coding(strict) if plain is None else PlainCoding()
+    coding = coding_for(plain, rules)
     mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
 
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
         if not mine.needs_details:
             return True
-        detailed = [others.detailed_columns[at] for at in mapping]
-        return rows_agree_in_detail(rows_of(mine.detailed_columns), rows_of(detailed), rows_as, coding.details, budget)
+        detailed = rows_of([others.detailed_columns[at] for at in mapping])
+        return rows_agree_in_detail(rows_of(mine.detailed_columns), detailed, rules.rows_as, coding.details, budget)
 
     try:
-        if rows_as == "list":
+        if rules.rows_as == "list":
             mapping = find_ordered_mapping(mine, others, coding.details, budget)
         else:
-            mapping = find_mapping(mine, others, rows_as, agrees_in_detail, budget)
+            mapping = find_mapping(mine, others, rules.rows_as, agrees_in_detail, budget)
     except SearchCutOff:
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
         return mismatch()
-    return match([actual.variables.index(others.names[at]) for at in mapping])
+    players = [actual.variables.index(others.names[at]) for at in mapping]
+    return match(players, is_exact=not coding.has_near_numbers)

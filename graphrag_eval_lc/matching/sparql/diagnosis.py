@@ -3,14 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
 from graphrag_eval_lc.matching.sparql.cells import BLANK_CODE, UNBOUND_CODE, DetailedCodes
+from graphrag_eval_lc.matching.sparql.coding import Coding
+from graphrag_eval_lc.matching.sparql.near_numbers import NearNumber, near_number
 from graphrag_eval_lc.matching.sparql.nearest_columns import nearest_players, overlaps_of
-from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
+from graphrag_eval_lc.matching.sparql.numbers import Tolerances
+from graphrag_eval_lc.matching.sparql.pairing import rows_left_over
+from graphrag_eval_lc.matching.sparql.plain_coding import coding_for, plain_columns
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, rows_of, without_partner
+from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, Rules, rows_of
 from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
 
 SHOWN_ROWS: Final = 20
@@ -36,25 +40,55 @@ class Diagnosis:
     row_recall: float = 0.0
 
 
-def diagnosis_of_match(columns: dict[str, str], row_count: int) -> Diagnosis:
+def diagnosis_of_match(
+    reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules, *, is_exact: bool
+) -> Diagnosis:
     """Describe two results that match.
 
     Args:
+        reference: The expected results.
+        actual: The actual results.
         columns: For each required column the actual one that plays it.
-        row_count: The number of rows of the reference.
+        rules: How the results were compared.
+        is_exact: Whether they are known to match without a tolerance, too.
     """
+    row_count = reference.row_count
     renamed = [f"`{mine}` is played by `{other}`" for mine, other in columns.items() if mine != other]
     names = f" ({'; '.join(renamed)})" if renamed else ""
     rows = "The only row matches" if row_count == 1 else f"All {row_count} rows match"
-    return Diagnosis(f"{rows}{names}.", columns, row_precision=1.0, row_recall=1.0)
+    near = None if is_exact else _near_number_of_match(reference, actual, columns, rules)
+    about_near = "" if near is None else f"; {near}, which is within the tolerance"
+    return Diagnosis(f"{rows}{names}{about_near}.", columns, row_precision=1.0, row_recall=1.0)
+
+
+def _near_number_of_match(
+    reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules
+) -> NearNumber | None:
+    """Compare the results again without a tolerance to find numbers that needed it."""
+    coding = Coding(rules.strict, Tolerances())
+    players = SparqlResults({player: actual.columns[player] for player in columns.values()}, actual.row_count)
+    mine, others = coded_tables(reference, players, list(columns), coding, all_columns=True)
+    rows, other_rows = list(rows_of(mine.columns)), list(rows_of(others.columns))
+    if rules.rows_as == "list":
+        unlike = [at for at, (row, other) in enumerate(zip(rows, other_rows, strict=True)) if row != other]
+        return next(filter(None, (_near_number(mine, others, [at], [at]) for at in unlike[:SHOWN_ROWS])), None)
+    return _near_number(mine, others, *_unlike_rows(rows, other_rows, rules.rows_as))
+
+
+def _near_number(
+    mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], players: dict[int, int] | None = None
+) -> NearNumber | None:
+    places = [at if players is None else players[at] for at in range(len(mine.names))]
+    columns = mine.term_columns, [others.term_columns[at] for at in places]
+    codes = mine.detailed_columns, [others.detailed_columns[at] for at in places]
+    return near_number(*columns, missing[:SHOWN_ROWS], extra, *codes)
 
 
 def diagnosis_of_mismatch(
     reference_results: SparqlResults,
     actual_results: SparqlResults,
     required: Sequence[str],
-    rows_as: RowsAs,
-    strict: bool,
+    rules: Rules,
     cut_off: str | None,
 ) -> Diagnosis:
     """Describe two results that do not match.
@@ -63,11 +97,11 @@ def diagnosis_of_mismatch(
         reference_results: The expected results, of at least one row.
         actual_results: The actual results, of at least one row.
         required: The names of the required columns, at least one.
-        rows_as: How the rows were compared.
-        strict: Whether RDF terms were compared.
+        rules: How the results were compared.
         cut_off: Says that the search was cut off, if it was.
     """
-    coding = coding_for(reference_results, actual_results, required, strict)
+    plain = None if rules.strict else plain_columns(reference_results, actual_results, required)
+    coding = coding_for(plain, rules)
     reference, actual = coded_tables(reference_results, actual_results, required, coding, all_columns=True)
     players = nearest_players(reference, actual, overlaps_of(reference, actual))
     columns = {reference.names[at]: actual.names[player] for at, player in players.items()}
@@ -75,22 +109,25 @@ def diagnosis_of_mismatch(
     unbound = [UNBOUND_CODE] * actual_results.row_count
     mine = list(rows_of(reference.columns))
     others = list(rows_of([unbound if column is None else column for column in played]))
-    missing, extra = _unlike_rows(mine, others, rows_as)
-    total, actual_total = _row_total(mine, rows_as), _row_total(others, rows_as)
-    if not missing and not extra and len(players) == len(reference.names):
-        detailed = _unlike_in_detail(reference, actual, players, rows_as, coding.details)
-        if detailed is not None:
-            missing, extra, total, actual_total = detailed
-    shown = [actual.term_columns[players[at]] if at in players else None for at in range(len(reference.names))]
+    unlike = UnlikeRows(
+        *_unlike_rows(mine, others, rules.rows_as), *(_row_total(rows, rules.rows_as) for rows in (mine, others))
+    )
     is_complete = len(columns) == len(reference.names)
+    if is_complete and reference.needs_details:
+        unlike = _unlike_in_detail(reference, actual, players, rules.rows_as, coding.details) or unlike
+    missing, extra, total, actual_total = unlike
+    shown = [actual.term_columns[players[at]] if at in players else None for at in range(len(reference.names))]
     parts = [
         cut_off,
         _about_columns(reference, actual, columns),
         _about_missing(len(missing), total, _shown(reference.term_columns, missing[0])) if missing else None,
         _about_extra(len(extra), _shown(shown, extra[0])) if extra and is_complete else None,
     ]
+    if is_complete and missing and extra:
+        near = _near_number(reference, actual, missing, extra, players)
+        parts.append(None if near is None else str(near))
     if not missing and not extra:
-        parts.append(_about_equal_rows(mine, others, rows_as))
+        parts.append(_about_equal_rows(mine, others, rules.rows_as))
     precision, recall = 1 - len(extra) / actual_total, 1 - len(missing) / total
     if (missing or extra) and precision + recall:
         parts.append(f"row F1 {2 * precision * recall / (precision + recall):.2f}")
@@ -104,6 +141,15 @@ def diagnosis_of_mismatch(
         precision,
         recall,
     )
+
+
+class UnlikeRows(NamedTuple):
+    """The places of the rows that the other side lacks, and how many rows count, on either side."""
+
+    missing: list[int]
+    extra: list[int]
+    total: int
+    actual_total: int
 
 
 def _unlike_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> tuple[list[int], list[int]]:
@@ -123,13 +169,7 @@ def _first_positions(rows: list[Row], wanted: Iterable[Row]) -> list[int]:
 
 
 def _surplus(rows: list[Row], others: Counter[Row]) -> list[int]:
-    left = Counter(rows) - others
-    surplus = []
-    for at, row in enumerate(rows) if left else ():
-        if left[row] > 0:
-            left[row] -= 1
-            surplus.append(at)
-    return surplus
+    return _places(rows, Counter(rows) - others)
 
 
 def _unlike_in_detail(
@@ -138,27 +178,40 @@ def _unlike_in_detail(
     players: dict[int, int],
     rows_as: RowsAs,
     codes: DetailedCodes,
-) -> tuple[list[int], list[int], int, int] | None:
-    """Find the rows that lack an equal one only when inexact cells are compared; blank nodes are all alike here.
+) -> UnlikeRows | None:
+    """Find the rows that lack a partner when inexact cells are compared; blank nodes are all alike here.
 
     Returns:
-        The positions of such rows on either side, and the number of distinct rows of either side; None where the
-        details are not known.
+        The rows; None where the details are not known.
     """
-    if rows_as != "set" or not reference.needs_details:
-        return None
     details = list(rows_of(reference.detailed_columns))
     other_details = list(rows_of([actual.detailed_columns[players[at]] for at in range(len(players))]))
     for rows in (details, other_details):
         rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
     budget = len(details) + len(other_details)
+    counted: RowsAs = "set" if rows_as == "set" else "bag"
     try:
-        alone = without_partner(details, other_details, codes, Budget(budget))
-        others_alone = without_partner(other_details, details, codes, Budget(budget))
+        alone = rows_left_over(details, other_details, counted, codes, Budget(budget))
+        others_alone = rows_left_over(other_details, details, counted, codes, Budget(budget))
     except SearchCutOff:
         return None
-    missing, extra = _first_positions(details, alone), _first_positions(other_details, others_alone)
-    return missing, extra, len(set(details)), len(set(other_details))
+    return UnlikeRows(
+        _places(details, alone),
+        _places(other_details, others_alone),
+        _row_total(details, counted),
+        _row_total(other_details, counted),
+    )
+
+
+def _places(rows: list[Row], wanted: Counter[Row]) -> list[int]:
+    """Give the first places of some rows, of each as many as are wanted."""
+    left = Counter(wanted)
+    places = []
+    for at, row in enumerate(rows) if left else ():
+        if left[row] > 0:
+            left[row] -= 1
+            places.append(at)
+    return places
 
 
 def _row_total(rows: Sequence[Row], rows_as: RowsAs) -> int:

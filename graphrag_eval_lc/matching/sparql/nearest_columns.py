@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import islice
 from typing import Final
 
+from graphrag_eval_lc.matching.sparql.near_numbers import share_of_near_numbers
 from graphrag_eval_lc.matching.sparql.rows import rows_of
 from graphrag_eval_lc.matching.sparql.tables import Table
 
@@ -39,7 +40,8 @@ def nearest_players(reference: Table, actual: Table, overlaps: list[list[float]]
     """Choose an actual column for each required one, the surest first.
 
     Columns with the same contents are told apart by the rows that they make with the columns chosen before, as far
-    as that is cheap, then by their names. A namesake without a common value is taken where nothing else is left.
+    as that is cheap, then by their names. Where nothing else is left a column of nearly the same numbers is taken,
+    then a namesake without a common value.
     """
     players: dict[int, int] = {}
     cells = len(overlaps) * len(actual.names) * (reference.row_count + actual.row_count)
@@ -57,10 +59,25 @@ def nearest_players(reference: Table, actual: Table, overlaps: list[list[float]]
             )
             name = reference.names[at]
             players[at] = max(ties, key=lambda player: (common[player], actual.names[player] == name))
+    _add_columns_of_near_numbers(reference, actual, players)
     for at, name in enumerate(reference.names):
         if at not in players and name in actual.names and actual.names.index(name) not in players.values():
             players[at] = actual.names.index(name)
     return players
+
+
+def _add_columns_of_near_numbers(reference: Table, actual: Table, players: dict[int, int]) -> None:
+    for at, name in enumerate(reference.names):
+        if at in players:
+            continue
+        shares = {
+            player: share_of_near_numbers(reference.term_columns[at], actual.term_columns[player])
+            for player in range(len(actual.names))
+            if player not in players.values()
+        }
+        best = max(shares, key=lambda player: (shares[player], actual.names[player] == name), default=None)
+        if best is not None and shares[best]:
+            players[at] = best
 
 
 def _common_rows(reference: Table, actual: Table, players: dict[int, int]) -> int:

@@ -2,9 +2,17 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.numbers import XSD, XSD_BOOLEAN, is_numeric_datatype
+from graphrag_eval_lc.matching.sparql.numbers import (
+    XSD,
+    XSD_BOOLEAN,
+    NumberKind,
+    has_untyped_number,
+    is_numeric_datatype,
+    number_from,
+    number_kind,
+)
 
 _WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
 _NUMBER_CHARACTERS: Final = frozenset("-.0123456789\n")
@@ -12,7 +20,9 @@ _EXACT_LENGTH: Final = 15
 """Decimal numbers with at most 15 digits are equal only where the floats are that they are read as."""
 
 _FINE_FRACTION: Final = re.compile(r"\.[0-9]{8}")
-"""With so many decimals a number may be within the tolerance of another one."""
+"""With so many decimals a number may be within 1e-8 of another one."""
+
+_Shape: TypeAlias = tuple[str, str | None, str | None]
 
 
 class PlainCells(NamedTuple):
@@ -21,16 +31,18 @@ class PlainCells(NamedTuple):
     Attributes:
         cells: A text for each cell, or a float in a column of numbers.
         numbers: How the numbers are written; empty in a column of texts.
+        kinds: What the numbers are.
+        whole: The texts that are integers, as they have no datatype; empty in a column of numbers.
     """
 
     cells: list[str] | list[float]
     numbers: frozenset[str] = frozenset()
+    kinds: frozenset[NumberKind] = frozenset()
+    whole: frozenset[str] = frozenset()
 
 
-def plain_cells(
-    shapes: list[tuple[str, str | None, str | None]] | tuple[str, str | None, str | None], texts: list[str]
-) -> PlainCells | None:
-    """Give the cells of a column as texts or floats; None where more is needed to tell which are equal.
+def plain_cells(shapes: list[_Shape] | _Shape, texts: list[str]) -> PlainCells | None:
+    """Give the cells of a column as texts or floats; None where more is needed to tell which have equal values.
 
     That is so for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0, and
     columns in which numbers or booleans stand among other terms.
@@ -45,20 +57,46 @@ def plain_cells(
     datatypes = {None if kind == "uri" else datatype for kind, datatype, _ in kinds}
     numeric = {datatype for datatype in datatypes if is_numeric_datatype(datatype)}
     if numeric:
-        return _plain_numbers(texts, with_fraction=numeric <= _WITH_FRACTION) if numeric == datatypes else None
+        if numeric != datatypes:
+            return None
+        found = frozenset(number_kind("", datatype) for datatype in numeric)
+        return _plain_numbers(texts, found, with_fraction=numeric <= _WITH_FRACTION)
     if XSD_BOOLEAN in datatypes and (len(datatypes) > 1 or not set(texts) <= {"true", "false"}):
         return None
-    return PlainCells(texts)
+    untyped = _untyped_texts(shapes, kinds, texts)
+    return _with_untyped_numbers(texts, untyped) if has_untyped_number(untyped) else PlainCells(texts)
 
 
-def _plain_numbers(texts: list[str], *, with_fraction: bool) -> PlainCells | None:
+def is_untyped(shape: _Shape) -> bool:
+    """Tell whether a term is a literal with neither a datatype nor a language, so that its text may be a number."""
+    kind, datatype, language = shape
+    return datatype is None and not language and kind not in ("", "uri", "bnode")
+
+
+def _untyped_texts(shapes: list[_Shape] | _Shape, kinds: set[_Shape], texts: list[str]) -> list[str]:
+    untyped = set(filter(is_untyped, kinds))
+    if untyped == kinds:
+        return texts
+    return [text for shape, text in zip(shapes, texts, strict=True) if shape in untyped] if untyped else []
+
+
+def _with_untyped_numbers(texts: list[str], untyped: list[str]) -> PlainCells | None:
+    """Integers stand for themselves among texts, as there is one way to write them; others must be on their own."""
+    numbers = {text for text in untyped if number_from(text, None) is not None}
+    kinds = frozenset(number_kind(text, None) for text in numbers)
+    if kinds == {NumberKind.INTEGER}:
+        return None if "-0" in numbers else PlainCells(texts, whole=frozenset(numbers))
+    return _plain_numbers(texts, kinds, with_fraction=True) if numbers.issuperset(texts) else None
+
+
+def _plain_numbers(texts: list[str], kinds: frozenset[NumberKind], *, with_fraction: bool) -> PlainCells | None:
     joined = "\n".join(texts)
     if not (set(joined) <= _NUMBER_CHARACTERS and max(map(len, texts)) <= _EXACT_LENGTH):
         return None
     if "." in joined and (not with_fraction or _FINE_FRACTION.search(joined)):
         return None
     try:
-        return PlainCells(list(map(float, texts)), frozenset(texts))
+        return PlainCells(list(map(float, texts)), frozenset(texts), kinds)
     except ValueError:
         return None
 
@@ -66,8 +104,12 @@ def _plain_numbers(texts: list[str], *, with_fraction: bool) -> PlainCells | Non
 def are_comparable(columns: Iterable[PlainCells]) -> bool:
     """Tell whether columns can be compared with each other.
 
-    A number equals a text that is written like it, which a float does not show.
+    A number equals a text that is written like it, and an integer without a datatype equals a number of its value,
+    which texts and floats do not show.
     """
     known = list(columns)
     numbers = frozenset[str]().union(*(column.numbers for column in known))
-    return not numbers or all(column.numbers or numbers.isdisjoint(column.cells) for column in known)
+    if numbers and not all(column.numbers or numbers.isdisjoint(column.cells) for column in known):
+        return False
+    whole = frozenset[str]().union(*(column.whole for column in known))
+    return not (numbers and whole) or set(map(float, whole)).isdisjoint(map(float, numbers))

@@ -2,17 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from graphrag_eval_lc.matching.sparql.coding import Coding
+from graphrag_eval_lc.matching.sparql.numbers import NumberKind, Tolerances
 from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, are_comparable
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.rows import Rules
 
 
 class PlainCoding(Coding):
-    """Codes for columns that all have ``TermColumn.plain``; terms are compared by value."""
+    """Codes for columns that all have ``TermColumn.plain``; terms are compared by value, without a tolerance."""
 
     def __init__(self) -> None:
-        super().__init__(strict=False)
+        super().__init__(strict=False, tolerances=Tolerances())
         self._code_of: defaultdict[str | float, int] = defaultdict(self._next_code)
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
@@ -33,9 +36,11 @@ def _cells(column: TermColumn) -> list[str] | list[float]:
     return column.texts if column.plain is None else column.plain.cells
 
 
-def plain_columns(
-    reference: SparqlResults, actual: SparqlResults, required: Sequence[str]
-) -> tuple[list[PlainCells], list[PlainCells]] | None:
+PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
+"""The cells of the required columns of the reference, and of all actual columns."""
+
+
+def plain_columns(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> PlainColumns | None:
     """Give the required and the actual columns as texts and floats; None where they cannot be compared so."""
     mine = [column for name in required if (column := reference.columns[name].plain) is not None]
     others = [plain for column in actual.columns.values() if (plain := column.plain) is not None]
@@ -44,6 +49,15 @@ def plain_columns(
     return mine, others
 
 
-def coding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], strict: bool) -> Coding:
-    """Give the quickest coding that tells the cells of two results apart."""
-    return Coding(strict) if strict or plain_columns(reference, actual, required) is None else PlainCoding()
+def coding_for(plain: PlainColumns | None, rules: Rules) -> Coding:
+    """Give the quickest coding that tells the cells of two results apart.
+
+    Args:
+        plain: What ``plain_columns`` gives; None where terms are compared strictly.
+        rules: How the results are compared.
+    """
+    if plain is not None:
+        mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
+        if not rules.tolerances.loosest(mine, others):
+            return PlainCoding()
+    return Coding(rules.strict, rules.tolerances, counts_values=rules.rows_as == "set")

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from graphrag_eval_lc.matching.sparql.numbers import NumberKind, Tolerances
 from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells
 from graphrag_eval_lc.matching.sparql.rows import RowsAs
 
@@ -19,24 +20,30 @@ class PlainVerdict:
     players: list[int] | None
 
 
-def plain_verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], rows_as: RowsAs) -> PlainVerdict | None:
+def plain_verdict(
+    required: Sequence[PlainCells], actual: Sequence[PlainCells], rows_as: RowsAs, tolerances: Tolerances
+) -> PlainVerdict | None:
     """Compare rows, where the contents of the columns leave no choice which actual column plays which required one.
 
     Args:
         required: The cells of the required columns of the reference.
         actual: The cells of all actual columns.
         rows_as: How rows are compared.
+        tolerances: Those of numbers.
 
     Returns:
-        The verdict; None where several actual columns have the contents of a required one.
+        The verdict; None where several actual columns have the contents of a required one, or where rows that differ
+        may be equal within a tolerance.
     """
+    found = frozenset[NumberKind]().union(*(column.kinds for column in actual))
+    is_tolerant = [bool(tolerances.loosest(column.kinds, found)) for column in required]
     contents = [_content(column, rows_as) for column in actual]
     players: list[int] = []
-    for column in required:
+    for at, column in enumerate(required):
         wanted = _content(column, rows_as)
-        alike = [at for at, content in enumerate(contents) if content == wanted]
+        alike = [player for player, content in enumerate(contents) if content == wanted]
         if not alike:
-            return PlainVerdict(None)
+            return None if is_tolerant[at] else PlainVerdict(None)
         if len(alike) > 1 or alike[0] in players:
             return None
         players.append(alike[0])
@@ -44,7 +51,9 @@ def plain_verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], 
         return PlainVerdict(players)  # equal columns in order are equal rows in order
     mine = zip(*(column.cells for column in required), strict=True)
     others = zip(*(actual[at].cells for at in players), strict=True)
-    return PlainVerdict(players if _gathered(mine, rows_as) == _gathered(others, rows_as) else None)
+    if _gathered(mine, rows_as) == _gathered(others, rows_as):
+        return PlainVerdict(players)
+    return None if any(is_tolerant) else PlainVerdict(None)
 
 
 def _content(column: PlainCells, rows_as: RowsAs) -> object:

@@ -6,7 +6,15 @@ from operator import itemgetter
 from typing import Any, Final, NoReturn, TypeAlias
 
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, plain_cells
+from graphrag_eval_lc.matching.sparql.numbers import (
+    Number,
+    NumberKind,
+    has_untyped_number,
+    is_numeric_datatype,
+    number_from,
+    number_kind,
+)
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, is_untyped, plain_cells
 from graphrag_eval_lc.reading import json_value
 
 Shape: TypeAlias = tuple[str, str | None, str | None]
@@ -36,6 +44,24 @@ class TermColumn:
     def plain(self) -> PlainCells | None:
         """The cells as texts or floats that are equal only where the cells are; None where that takes more."""
         return plain_cells(self.shapes, self.texts)
+
+    @cached_property
+    def has_untyped_numbers(self) -> bool:
+        """Whether a cell without a datatype is written as a number."""
+        if not isinstance(self.shapes, list):
+            return is_untyped(self.shapes) and has_untyped_number(self.texts)
+        return has_untyped_number(
+            text for shape, text in zip(self.shapes, self.texts, strict=True) if is_untyped(shape)
+        )
+
+    def number(self, row: int) -> tuple[Number, NumberKind] | None:
+        """Give the number that a cell holds, and what kind of number; None where it holds none."""
+        shape = self.shapes[row] if isinstance(self.shapes, list) else self.shapes
+        datatype, text = shape[1], self.texts[row]
+        if shape[0] == "uri" or not (is_numeric_datatype(datatype) or is_untyped(shape)):
+            return None
+        found = number_from(text, datatype)
+        return None if found is None else (found[0], number_kind(text, datatype))
 
     def kind(self, row: int) -> str:
         """Give the type of a cell: uri, literal, bnode; empty where it is unbound."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from graphrag_eval_lc.matching.sparql.cells import BLANK_CODE
 from graphrag_eval_lc.matching.sparql.coding import Coding
+from graphrag_eval_lc.matching.sparql.column_numbers import ColumnNumbers
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.rows import Column, RowsAs
 
@@ -29,6 +30,7 @@ class Table:
         self.columns: Sequence[Column] = codes
         self._codes = codes
         self._coding = coding
+        self._numbers: dict[int, ColumnNumbers | None] = {}
 
     @property
     def row_count(self) -> int:
@@ -48,6 +50,12 @@ class Table:
             self._coding.detailed(terms, codes, blank_nodes)
             for terms, codes in zip(self.term_columns, self._codes, strict=True)
         ]
+
+    def inexact_numbers(self, at: int) -> ColumnNumbers | None:
+        """Give the numbers of a column that have inexact codes; None where it has none, or texts that have such."""
+        if at not in self._numbers:
+            self._numbers[at] = self._coding.details.numbers_of(self.detailed_columns[at])
+        return self._numbers[at]
 
     @cached_property
     def needs_details(self) -> bool:

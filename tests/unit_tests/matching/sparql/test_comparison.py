@@ -96,7 +96,16 @@ def test_numbers_that_differ_are_told_apart(one: Term, other: Term, strict: bool
         (lit("1", "boolean"), lit("true"), 0, 0),
         (lit("true", "boolean"), lit("1", "integer"), 0, 0),
         (lit("5", "integer"), lit("5"), 1, 0),
-        (lit("5.0", "decimal"), lit("5"), 0, 0),
+        (lit("5.0", "decimal"), lit("5"), 1, 0),
+        (lit("5.0", "decimal"), lit("5", "string"), 0, 0),
+        (lit("5.0", "decimal"), lit("5", lang="en"), 0, 0),
+        (lit("5.0"), lit("5"), 1, 0),
+        (lit("1.5E1"), lit("15"), 1, 0),
+        (lit("007"), lit("7"), 0, 0),
+        (lit("1_000"), lit("1000"), 0, 0),
+        (lit("1E999"), lit("2E999"), 0, 0),
+        (lit("1E-999"), lit("0"), 0, 0),
+        (uri("5.0"), uri("5"), 0, 0),
         (lit("abc", "integer"), lit("abc", "integer"), 1, 1),
         (lit("abc", "integer"), lit("abc"), 1, 0),
         (uri("urn:a"), lit("urn:a"), 1, 0),
@@ -281,8 +290,9 @@ def doubles(*values: str) -> dict[str, Any]:
     ("mine", "others", "as_set", "as_bag"),
     [
         (("0", "8e-9", "16e-9"), ("0", "8e-9", "16e-9"), 1, 1),
-        (("0", "8e-9", "16e-9"), ("4e-9", "12e-9"), 1, 0),
-        (("0", "8e-9", "16e-9"), ("8e-9",), 1, 0),
+        (("0", "8e-9", "16e-9"), ("4e-9", "12e-9"), 0, 0),
+        (("0", "8e-9", "16e-9"), ("4e-9", "12e-9", "12e-9"), 1, 1),
+        (("0", "8e-9", "16e-9"), ("8e-9",), 0, 0),
         (("0", "8e-9"), ("16e-9",), 0, 0),
         (("0", "8e-9"), ("8e-9", "16e-9"), 1, 1),
         (("0", "0", "8e-9"), ("8e-9", "16e-9", "16e-9"), 1, 0),
@@ -310,8 +320,9 @@ def test_thousands_of_numbers_that_are_hardly_larger_than_the_tolerance(ignore_d
 
 def test_a_number_beside_the_texts_of_its_neighbours() -> None:
     reference = table("n", (lit("5", "integer"),), (lit("5.0", "decimal"),))
-    assert compare_sparql_results(reference, table("m", ("5",))).score == 0.0
-    assert compare_sparql_results(reference, table("m", ("5",), ("5.0",))).score == 1.0
+    five, five_and_more = lit("5", "string"), lit("5.0", "string")
+    assert compare_sparql_results(reference, table("m", (five,))).score == 0.0
+    assert compare_sparql_results(reference, table("m", (five,), (five_and_more,))).score == 1.0
 
 
 def test_a_search_that_reaches_its_bound_scores_0_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,9 +375,9 @@ def test_shown_rows_are_few_and_short() -> None:
 
 
 def test_shares_of_rows_lie_between_0_and_1_where_numbers_meet_texts_like_them() -> None:
-    double, integer = lit("5.00", "double"), lit("5", "integer")
-    reference = table("a b c", (double, double, "a"), (double, "5", "a"))
-    actual = table("p q r s t", *[("5", number, "a", "5", "5") for number in (integer, double)])
+    double, integer, five = lit("5.00", "double"), lit("5", "integer"), lit("5", "string")
+    reference = table("a b c", (double, double, "a"), (double, five, "a"))
+    actual = table("p q r s t", *[(five, number, "a", five, five) for number in (integer, double)])
     found = compare_sparql_results(reference, actual)
     assert found.score == 0.0
     assert 0.0 <= found.row_precision <= 1.0

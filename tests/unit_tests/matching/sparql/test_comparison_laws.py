@@ -1,9 +1,10 @@
 """Laws of the comparison, among them agreement with a slow and plain one."""
 
 import random
+import re
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -49,49 +50,94 @@ PLAIN: list[Cell] = [
     typed("0.0", "double"),
     typed("false", "boolean"),
 ]
-NUMERIC = {"integer", "decimal", "double"}
+# A chain of numbers that each equal the next, as far as their datatypes have a tolerance, and a name beside them.
+NEAR: list[Cell] = [
+    ("literal", "a", ""),
+    typed("1000.008", "integer"),
+    ("literal", "1000.008", ""),
+    *(typed(text, datatype) for text in ("1000", "1000.008", "1000.016") for datatype in ("float", "decimal")),
+    typed("1000.016", "double"),
+    typed("1000", "integer"),
+]
+POOLS = [CELLS + BLANK_NODES, PLAIN, NEAR]
+RELATIVE = {"integer": None, "decimal": 0.0, "double": 1e-12, "float": 1e-5}
 MODES: list[dict[str, Any]] = [{"ordered": True}, {"ignore_duplicates": True}, {"ignore_duplicates": False}]
 
 
-def is_number(cell: tuple[str, str, str]) -> bool:
-    return cell[2] in NUMERIC and not (cell[2] == "integer" and "." in cell[1])
+def number_kind(cell: tuple[str, str, str]) -> str | None:
+    kind, text, datatype = cell
+    if kind == "literal" and not datatype and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text):
+        return "double" if "." in text else "integer"
+    return datatype if datatype in RELATIVE and not (datatype == "integer" and "." in text) else None
 
 
-def cells_equal(one: Cell, other: Cell) -> bool:
+def numbers_equal(one: tuple[str, str, str], other: tuple[str, str, str], tolerance: float | None) -> bool:
+    """Tell whether numbers are equal; a negative tolerance compares values exactly."""
+    low, high = sorted((Fraction(one[1]), Fraction(other[1])))
+    kinds = [RELATIVE[number_kind(cell) or ""] for cell in (one, other)]
+    if tolerance is not None and tolerance < 0:
+        return low == high
+    relative = 0.0 if None in kinds else max(kind or 0.0 for kind in kinds) if tolerance is None else tolerance
+    share = Fraction(str(relative)) * max(abs(low), abs(high))
+    return high - low <= max(Fraction(1, 10**8), share)
+
+
+def cells_equal(one: Cell, other: Cell, tolerance: float | None = None) -> bool:
     if one is None or other is None:
         return one is other
     if "bnode" in (one[0], other[0]):
         return one == other
-    if is_number(one) and is_number(other):
-        return abs(Fraction(one[1]) - Fraction(other[1])) <= Fraction(1, 10**8)
+    if number_kind(one) and number_kind(other):
+        return numbers_equal(one, other, tolerance)
     if one[2] == other[2] == "boolean":
         return (one[1] in ("true", "1")) == (other[1] in ("true", "1"))
     return one[1] == other[1]
 
 
-def rows_equal(one: tuple[Cell, ...], other: tuple[Cell, ...]) -> bool:
-    return all(map(cells_equal, one, other))
+class Rules:
+    """How rows are compared, slowly."""
 
+    def __init__(self, cells: set[Cell], tolerance: float | None) -> None:
+        self.equal = {(one, other): cells_equal(one, other, tolerance) for one in cells for other in cells}
+        self.values: dict[Cell, int] = {}
+        for cell in cells:  # cells of the same value, or of a chain of the same values
+            joined = {self.values[other] for other in self.values if cells_equal(cell, other, -1.0)}
+            number = min(joined, default=len(self.values))
+            self.values = {other: number if value in joined else value for other, value in self.values.items()}
+            self.values[cell] = number
 
-def bags_equal(mine: Rows, others: Rows) -> bool:
-    if len(mine) != len(others):
-        return False
-    if not mine:
-        return True
-    return any(
-        rows_equal(mine[0], other) and bags_equal(mine[1:], others[:at] + others[at + 1 :])
-        for at, other in enumerate(others)
-    )
+    def rows_equal(self, one: tuple[Cell, ...], other: tuple[Cell, ...]) -> bool:
+        return all(map(self.equal.__getitem__, zip(one, other, strict=True)))
 
+    def kept_of(self, rows: Rows) -> Iterator[Rows]:
+        """Give the ways to leave out rows that have the values of another one."""
+        values = [tuple(map(self.values.__getitem__, row)) for row in rows]
+        for kept in product([True, False], repeat=len(rows)):
+            if {value for value, keep in zip(values, kept, strict=True) if keep} == set(values):
+                yield [row for row, keep in zip(rows, kept, strict=True) if keep]
 
-def rows_match(mine: Rows, others: Rows, ordered: bool, ignore_duplicates: bool) -> bool:
-    if ordered:
-        return len(mine) == len(others) and all(map(rows_equal, mine, others))
-    if not ignore_duplicates:
-        return bags_equal(mine, others)
-    return all(any(rows_equal(row, other) for other in others) for row in mine) and all(
-        any(rows_equal(row, other) for other in mine) for row in others
-    )
+    def bags_match(self, mine: Rows, others: Rows) -> bool:
+        if len(mine) != len(others):
+            return False
+        if not mine:
+            return True
+        return any(
+            self.rows_equal(mine[0], other) and self.bags_match(mine[1:], others[:at] + others[at + 1 :])
+            for at, other in enumerate(others)
+        )
+
+    def sets_match(self, mine: Rows, others: Rows) -> bool:
+        if not all(any(self.rows_equal(row, other) for other in others) for row in mine):
+            return False
+        if not all(any(self.rows_equal(row, other) for row in mine) for other in others):
+            return False
+        kept = list(self.kept_of(others))
+        return any(self.bags_match(rows, other_rows) for rows in self.kept_of(mine) for other_rows in kept)
+
+    def rows_match(self, mine: Rows, others: Rows, ordered: bool, ignore_duplicates: bool) -> bool:
+        if ordered:
+            return len(mine) == len(others) and all(map(self.rows_equal, mine, others))
+        return self.sets_match(mine, others) if ignore_duplicates else self.bags_match(mine, others)
 
 
 def renamings(mine: Rows, others: Rows) -> Iterator[Rows]:
@@ -110,11 +156,20 @@ def renamings(mine: Rows, others: Rows) -> Iterator[Rows]:
         ]
 
 
-def plain_score(mine: Rows, others: Rows, width: int, ordered: bool = False, ignore_duplicates: bool = True) -> float:
+def plain_score(
+    mine: Rows,
+    others: Rows,
+    width: int,
+    ordered: bool = False,
+    ignore_duplicates: bool = True,
+    tolerance: float | None = None,
+) -> float:
+    cells = {cell for row in (*mine, *others) for cell in row}
+    rules = Rules(cells, tolerance)
     for columns in permutations(range(width), len(mine[0])):
         projected = [tuple(row[at] for at in columns) for row in others]
         for renamed in renamings(mine, projected):
-            if rows_match(mine, renamed, ordered, ignore_duplicates):
+            if rules.rows_match(mine, renamed, ordered, ignore_duplicates):
                 return 1.0
     return 0.0
 
@@ -138,7 +193,7 @@ def named(width: int) -> list[str]:
 @st.composite
 def tables(draw: st.DrawFn, max_width: int = 3) -> Rows:
     """Small tables of few values, so that much is ambiguous."""
-    cells = draw(st.sampled_from([CELLS + BLANK_NODES, PLAIN]))
+    cells = draw(st.sampled_from(POOLS))
     pool = draw(st.lists(st.sampled_from(cells), min_size=1, max_size=5, unique=True))
     width = draw(st.integers(1, max_width))
     row = st.tuples(*[st.sampled_from(pool)] * width)
@@ -150,7 +205,7 @@ def pairs_of_tables(draw: st.DrawFn) -> tuple[Rows, Rows]:
     """A table and one made from it: columns and rows in another order, cells changed, columns and rows added."""
     mine = draw(tables())
     rng = draw(st.randoms(use_true_random=False))
-    cells = PLAIN if all(cell in PLAIN for row in mine for cell in row) else CELLS + BLANK_NODES
+    cells = next(pool for pool in reversed(POOLS) if all(cell in pool for row in mine for cell in row))
     pool = sorted({cell for row in mine for cell in row} | {rng.choice(cells)}, key=str)
     near = {
         cell: [other for other in cells if cells_equal(cell, other)] if cell not in BLANK_NODES else [cell]

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_eval_lc.matching.sparql.numbers import XSD
+from graphrag_eval_lc.matching.sparql.numbers import XSD, NumberKind
 from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, are_comparable, plain_cells
 
 URI = ("uri", None, None)
@@ -17,16 +17,22 @@ def test_iris_and_texts_are_their_texts(shapes: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "texts", "cells"),
+    ("shapes", "texts", "cells", "kinds"),
     [
-        (INTEGER, ["5", "-7"], [5.0, -7.0]),
-        (DECIMAL, ["5.0", ".5", "-0"], [5.0, 0.5, 0.0]),
-        ([INTEGER, DOUBLE], ["5", "5"], [5.0, 5.0]),
+        (INTEGER, ["5", "-7"], [5.0, -7.0], {NumberKind.INTEGER}),
+        (DECIMAL, ["5.0", ".5", "-0"], [5.0, 0.5, 0.0], {NumberKind.DECIMAL}),
+        ([INTEGER, DOUBLE], ["5", "5"], [5.0, 5.0], {NumberKind.INTEGER, NumberKind.DOUBLE}),
+        (TEXT, ["5", "5.0"], [5.0, 5.0], {NumberKind.INTEGER, NumberKind.DOUBLE}),
     ],
 )
-def test_short_numbers_are_floats(shapes: object, texts: list[str], cells: list[float]) -> None:
+def test_short_numbers_are_floats(shapes: object, texts: list[str], cells: list[float], kinds: set[NumberKind]) -> None:
     found = plain_cells(shapes, texts)  # type: ignore[arg-type]
-    assert found == PlainCells(cells, frozenset(texts))
+    assert found == PlainCells(cells, frozenset(texts), frozenset(kinds))
+
+
+def test_integers_without_a_datatype_stand_for_themselves_among_texts() -> None:
+    assert plain_cells(TEXT, ["5", "a", "007"]) == PlainCells(["5", "a", "007"], whole=frozenset({"5"}))
+    assert plain_cells([TEXT, URI], ["a", "5"]) == PlainCells(["a", "5"])
 
 
 @pytest.mark.parametrize(
@@ -44,6 +50,8 @@ def test_short_numbers_are_floats(shapes: object, texts: list[str], cells: list[
         pytest.param(DOUBLE, ["INF"], id="infinity"),
         pytest.param(INTEGER, [" 5"], id="white space"),
         pytest.param([INTEGER, TEXT], ["5", "5"], id="number among texts"),
+        pytest.param(TEXT, ["5.0", "a"], id="fraction without a datatype among texts"),
+        pytest.param(TEXT, ["-0", "a"], id="another way to write 0"),
         pytest.param(BOOLEAN, ["1"], id="boolean as a digit"),
         pytest.param([BOOLEAN, TEXT], ["true", "true"], id="boolean among texts"),
     ],
@@ -57,3 +65,9 @@ def test_numbers_and_texts_that_are_written_alike_cannot_be_compared_as_floats()
     assert are_comparable([numbers, PlainCells(["5"])])
     assert not are_comparable([numbers, PlainCells(["a", "5.0"])])
     assert are_comparable([PlainCells(["5.0"])])
+
+
+def test_integers_without_a_datatype_equal_numbers_of_their_value() -> None:
+    numbers = PlainCells([5.0], frozenset({"5.0"}))
+    assert not are_comparable([numbers, PlainCells(["5"], whole=frozenset({"5"}))])
+    assert are_comparable([numbers, PlainCells(["6"], whole=frozenset({"6"}))])

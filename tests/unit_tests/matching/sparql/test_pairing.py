@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
-from graphrag_eval_lc.matching.sparql.rows import can_be_paired
+from graphrag_eval_lc.matching.sparql.pairing import can_be_paired
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=3, unique=True), max_size=5))
