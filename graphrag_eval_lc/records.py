@@ -4,6 +4,7 @@ The keys are graphrag-eval's. Every record may carry further keys, which are kep
 pydantic models at the end check records where they enter: they are used to find mistakes, never to hold data.
 """
 
+import math
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -20,6 +21,7 @@ class ReferenceStep(TypedDict):
 
     ``output`` is a string where the step's media type is a text one; recorded datasets also have lists and null.
     ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups of ids of which one will do.
+    ``tolerance`` is the share by which the numbers of SPARQL results may differ, for all columns of the step.
     ``matches`` is written into the results only: the id of the actual step that fulfils this one.
     """
 
@@ -30,6 +32,7 @@ class ReferenceStep(TypedDict):
     required_columns: NotRequired[list[str] | None]
     ordered: NotRequired[bool]
     ignore_duplicates: NotRequired[bool]
+    tolerance: NotRequired[float | None]
     relevant_ids: NotRequired[RelevantIds | None]
     matches: NotRequired[str]
 
@@ -185,6 +188,32 @@ _GainsOrIds = Annotated[
 ]
 
 
+def relative_tolerance(value: object) -> float:
+    """Give a relative tolerance as a number; also from a text, as which YAML 1.1 reads 1e-6.
+
+    Raises:
+        ValueError: It is no share from 0 to below 1.
+
+    Example:
+        >>> relative_tolerance("1e-6")
+        1e-06
+    """
+    try:
+        tolerance = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # it raises
+    except (TypeError, ValueError, OverflowError):
+        tolerance = math.nan
+    if not 0 <= tolerance < 1:
+        raise PydanticCustomError("tolerance", "Give a share from 0 to below 1, such as 1e-6 for a millionth")
+    return tolerance
+
+
+RelativeTolerance = Annotated[
+    float,
+    BeforeValidator(relative_tolerance),
+    WithJsonSchema({"type": "number", "minimum": 0, "exclusiveMaximum": 1}),
+]
+
+
 class _Checked(BaseModel):
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
@@ -206,6 +235,8 @@ class ReferenceStepModel(_Checked):
     """Whether the rows must come in this order, duplicates too."""
     ignore_duplicates: bool | None = None
     """Whether unordered rows are compared as a set; false compares them as a bag."""
+    tolerance: RelativeTolerance | None = None
+    """The share by which the numbers of SPARQL results may differ, integers apart: 1e-6 is a millionth."""
     relevant_ids: _GainsOrIds | None = None
     """What a retrieval step should find, in place of the ids in output: ids, groups of which one will do, or gains."""
 

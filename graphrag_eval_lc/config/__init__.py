@@ -21,6 +21,7 @@ from graphrag_eval_lc.config.sections import (
     Scoring,
     SparqlConfig,
     StepsConfig,
+    ToleranceConfig,
 )
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "SparqlConfig",
     "StepsConfig",
     "TextSimilarityConfig",
+    "ToleranceConfig",
     "check_models",
     "expanded",
     "is_reserved_key",

@@ -1,20 +1,31 @@
 """What all sections of the configuration share: closed, strict, and silent about secrets."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from graphrag_eval_lc.masking import masked_values
 
 MISTAKE = "mistake"
+_NUMBER_WITH_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 
 
 class Section(BaseModel):
     """A part of the configuration: unknown keys are refused, values are not converted, secrets are not printed."""
 
     model_config = ConfigDict(extra="forbid", strict=True, validate_assignment=True, hide_input_in_errors=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read_exponent(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take 1e-6 for a number where one is needed: in YAML 1.1 it is a text, as it has no point."""
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, str) and annotation in (float, float | None) and _NUMBER_WITH_EXPONENT.fullmatch(value):
+            return float(value)
+        return value
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():

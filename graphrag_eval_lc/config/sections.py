@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from graphrag_eval_lc.config.section import Section
+from graphrag_eval_lc.records import RelativeTolerance
 
 Scoring = Literal["last_group", "all_groups"]
 Score = Literal["answer_recall", "answer_precision", "answer_relevance", "answer_f1", "steps_score"]
@@ -24,6 +25,20 @@ class StepsConfig(Section):
     names: dict[str, str] = Field(default_factory=dict)
 
 
+class ToleranceConfig(Section):
+    """The share of the larger one by which two numbers may differ and still be equal, by XSD datatype; 0 to below 1.
+
+    Of two datatypes the larger share counts. Decimals among themselves have none, and integers are exact beside all.
+
+    Attributes:
+        float: That of xsd:float.
+        double: That of xsd:double, and of numbers that have no datatype and are not whole.
+    """
+
+    float: RelativeTolerance = 1e-5
+    double: RelativeTolerance = 1e-12
+
+
 class SparqlConfig(Section):
     """How SPARQL results are compared where a reference step does not say so itself.
 
@@ -31,11 +46,13 @@ class SparqlConfig(Section):
         ordered: Compare the rows in their order, duplicates too.
         ignore_duplicates: Compare unordered rows as a set; false compares them as a bag.
         strict: Compare RDF terms with kind, datatype and language tag; false compares values.
+        tolerance: By how much numbers may differ, where values are compared; 1e-8 is always allowed.
     """
 
     ordered: bool = False
     ignore_duplicates: bool = True
     strict: bool = False
+    tolerance: ToleranceConfig = Field(default_factory=ToleranceConfig)
 
 
 class AggregatesConfig(Section):

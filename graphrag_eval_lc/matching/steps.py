@@ -145,7 +145,7 @@ class _Pairs:
         sparql: SparqlConfig,
         retrieval: RetrievalSteps,
     ) -> None:
-        defaults = dict(sparql)
+        defaults = sparql.model_dump()
         self.actual_steps = [retrieval.actual_view(step) for step in actual_steps]
         self.unreadable: dict[int, str] = {}
         self.candidates = [

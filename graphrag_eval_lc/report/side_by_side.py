@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphrag_eval_lc.config import EvaluationConfig, SparqlConfig
+from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.frames.fulfilling_steps import Fits, Step, fulfilling_steps, named_step
 from graphrag_eval_lc.matching import StepView, compare_sparql_results
 from graphrag_eval_lc.matching.registry import names_that_fulfil
+from graphrag_eval_lc.matching.sparql.steps import comparison_options
 from graphrag_eval_lc.report.step_names import is_scored, step_name
 from graphrag_eval_lc.report.texts import args_text, shortened, shown_name, value_text, visible
 
@@ -92,11 +93,12 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         or actual.get("status") != "success"
     ):
         return None
+    try:
+        options = comparison_options(StepView(reference, config.sparql.model_dump()))
+    except ValueError:
+        return None
     compared = compare_sparql_results(
-        reference.get("output", ""),
-        actual.get("output", ""),
-        reference.get("required_columns"),
-        **_options(reference, config.sparql),
+        reference.get("output", ""), actual.get("output", ""), reference.get("required_columns"), **options
     )
     if not compared.missing_row_count and not compared.extra_row_count:
         return None
@@ -109,11 +111,6 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         "missing_count": compared.missing_row_count,
         "extra_count": compared.extra_row_count,
     }
-
-
-def _options(reference: Step, sparql: SparqlConfig) -> dict[str, bool]:
-    step = StepView(reference, dict(sparql))
-    return {key: bool(step.get(key)) for key in ("ordered", "ignore_duplicates", "strict")}
 
 
 def _cells(row: Sequence[str | None]) -> list[str | None]:

@@ -57,6 +57,20 @@ class _ValueSpace(dict[str, int]):
         """Tell what the number is that is written so; None for booleans."""
         return None if self.is_boolean else number_kind(text, self._datatype)
 
+    def numbers(self) -> dict[NumberKind, list[Finite]]:
+        """Give the finite numbers that have been read, by what they are."""
+        found: defaultdict[NumberKind, list[Finite]] = defaultdict(list)
+        if self.is_boolean:
+            return found
+        if self._datatype is not None:
+            kind = number_kind("", self._datatype)
+            found[kind] = [value for value in set(self.values_read.values()) if not isinstance(value, str)]
+        else:
+            for text, value in self.values_read.items():
+                if not isinstance(value, str):
+                    found[number_kind(text, None)].append(value)
+        return found
+
     def number_kinds(self) -> Collection[NumberKind]:
         """Give what the numbers may be that have been read."""
         if self.is_boolean or not self.values_read:
@@ -198,13 +212,14 @@ class Coding:
 
     def _chain_numbers(self) -> None:
         """Join numbers that are linked by steps within the tolerance; where they may differ they are inexact."""
-        kinds_of: defaultdict[Finite, set[NumberKind]] = defaultdict(set)
+        kinds_of: dict[Finite, tuple[NumberKind, ...]] = {}
         for space in self._value_spaces.values():
-            for text, value in space.values_read.items():
-                kind = space.kind(text)
-                if kind is not None and not isinstance(value, str):
-                    kinds_of[value].add(kind)
-        for numbers, are_equal in number_chains(kinds_of, self._tolerances):
+            for kind, values in space.numbers().items():
+                of_kind: dict[Finite, tuple[NumberKind, ...]] = dict.fromkeys(values, (kind,))
+                for value in kinds_of.keys() & of_kind.keys():
+                    of_kind[value] = tuple({*kinds_of[value], kind})
+                kinds_of |= of_kind
+        for numbers, are_equal in number_chains(kinds_of, self._tolerances, are_fine=self._has_fine_numbers):
             self.has_near_numbers = True
             first = self._numbers[numbers[0]]
             for number in numbers[1:]:

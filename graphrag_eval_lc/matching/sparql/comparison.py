@@ -18,8 +18,8 @@ from graphrag_eval_lc.matching.sparql.diagnosis import (
 )
 from graphrag_eval_lc.matching.sparql.numbers import Tolerances
 from graphrag_eval_lc.matching.sparql.ordered import find_ordered_mapping
-from graphrag_eval_lc.matching.sparql.plain_coding import coding_for, plain_columns
-from graphrag_eval_lc.matching.sparql.plain_rows import plain_verdict
+from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
+from graphrag_eval_lc.matching.sparql.plain_rows import quick_verdict
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.rows import RowsAs, Rules, rows_of
 from graphrag_eval_lc.matching.sparql.tables import coded_tables
@@ -244,11 +244,10 @@ def _comparison_of_rows(
         columns = {name: actual.variables[at] for name, at in zip(required, players, strict=True)}
         return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
 
-    plain = None if rules.strict else plain_columns(reference, actual, required)
-    verdict = None if plain is None else plain_verdict(*plain, rules.rows_as, rules.tolerances)
+    verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
     if verdict is not None:
         return mismatch() if verdict.players is None else match(verdict.players)
-    coding = coding_for(plain, rules)
+    coding = coding_for(reference, actual, required, rules)
     mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
 

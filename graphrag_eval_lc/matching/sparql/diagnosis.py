@@ -12,7 +12,7 @@ from graphrag_eval_lc.matching.sparql.near_numbers import NearNumber, near_numbe
 from graphrag_eval_lc.matching.sparql.nearest_columns import nearest_players, overlaps_of
 from graphrag_eval_lc.matching.sparql.numbers import Tolerances
 from graphrag_eval_lc.matching.sparql.pairing import rows_left_over
-from graphrag_eval_lc.matching.sparql.plain_coding import coding_for, plain_columns
+from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, Rules, rows_of
 from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
@@ -57,7 +57,7 @@ def diagnosis_of_match(
     names = f" ({'; '.join(renamed)})" if renamed else ""
     rows = "The only row matches" if row_count == 1 else f"All {row_count} rows match"
     near = None if is_exact else _near_number_of_match(reference, actual, columns, rules)
-    about_near = "" if near is None else f"; {near}, which is within the tolerance"
+    about_near = "" if near is None else f"; {_about_near(near)}, which is within the tolerance"
     return Diagnosis(f"{rows}{names}{about_near}.", columns, row_precision=1.0, row_recall=1.0)
 
 
@@ -100,8 +100,7 @@ def diagnosis_of_mismatch(
         rules: How the results were compared.
         cut_off: Says that the search was cut off, if it was.
     """
-    plain = None if rules.strict else plain_columns(reference_results, actual_results, required)
-    coding = coding_for(plain, rules)
+    coding = coding_for(reference_results, actual_results, required, rules)
     reference, actual = coded_tables(reference_results, actual_results, required, coding, all_columns=True)
     players = nearest_players(reference, actual, overlaps_of(reference, actual))
     columns = {reference.names[at]: actual.names[player] for at, player in players.items()}
@@ -125,7 +124,7 @@ def diagnosis_of_mismatch(
     ]
     if is_complete and missing and extra:
         near = _near_number(reference, actual, missing, extra, players)
-        parts.append(None if near is None else str(near))
+        parts.append(None if near is None else _about_near(near))
     if not missing and not extra:
         parts.append(_about_equal_rows(mine, others, rules.rows_as))
     precision, recall = 1 - len(extra) / actual_total, 1 - len(missing) / total
@@ -249,6 +248,12 @@ def _about_missing(count: int, total: int, example: ShownRow) -> str:
 
 def _about_extra(count: int, example: ShownRow) -> str:
     return f"{_counted(count, 'row')} too many, e.g. {_in_brackets(example)}"
+
+
+def _about_near(number: NearNumber) -> str:
+    mantissa, exponent = f"{number.difference:.0e}".split("e")
+    texts = f"{shortened(number.found)} instead of {shortened(number.expected)}"
+    return f"{texts} differs by {mantissa}e{int(exponent)} of its value"
 
 
 def _about_equal_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> str:

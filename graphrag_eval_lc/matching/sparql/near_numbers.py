@@ -1,6 +1,7 @@
 """Numbers that are nearly the same, for people: how far two rows that do not match are from matching."""
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -32,10 +33,6 @@ class NearNumber(NamedTuple):
     found: str
     difference: float
 
-    def __str__(self) -> str:
-        mantissa, exponent = f"{self.difference:.0e}".split("e")
-        return f"{self.found} instead of {self.expected} differs by {mantissa}e{int(exponent)} of its value"
-
 
 def near_number(
     columns: Sequence[TermColumn],
@@ -55,17 +52,20 @@ def near_number(
         codes: The codes of the required columns; equal cells have the same.
         other_codes: Those of the actual columns.
     """
+    # Rows that are nearly equal have the same cells where there are no numbers.
+    fixed = [at for at, column in enumerate(columns) if all(column.number(row) is None for row in rows)]
+    alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for other in others:
+        alike[tuple(other_codes[at][other] for at in fixed)].append(other)
     left = _COMPARED_ROWS
     for row in rows:
         found: list[NearNumber] = []
-        for other in others:
-            left -= 1
-            if left < 0:
-                return None
+        for other in alike.get(tuple(codes[at][row] for at in fixed), ())[:left]:
             differing = [at for at in range(len(columns)) if codes[at][row] != other_codes[at][other]]
             near = [_near(columns[at], row, players[at], other) for at in differing]
             if near and None not in near:
                 found.append(max((each for each in near if each is not None), key=lambda each: each.difference))
+            left -= 1
         if found:
             return min(found, key=lambda each: each.difference)
     return None

@@ -1,7 +1,7 @@
 """Numbers that are linked by steps within the tolerance, found in one pass over the sorted numbers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
@@ -32,56 +32,73 @@ class Chain(NamedTuple):
     are_equal: bool
 
 
-def number_chains(kinds_of: Mapping[Finite, Collection[NumberKind]], tolerances: Tolerances) -> Iterator[Chain]:
+def number_chains(
+    kinds_of: Mapping[Finite, Sequence[NumberKind]], tolerances: Tolerances, *, are_fine: bool = True
+) -> list[Chain]:
     """Give the chains of more than one number.
 
     Args:
         kinds_of: The numbers, each with the kinds in which it occurs.
         tolerances: The tolerances of these kinds.
+        are_fine: Whether numbers may be within 1e-8 of each other.
 
     Example:
         >>> floats = {5000: [NumberKind.FLOAT], Decimal("5000.001"): [NumberKind.FLOAT], 6000: [NumberKind.FLOAT]}
-        >>> list(number_chains(floats, Tolerances.of(None)))
+        >>> number_chains(floats, Tolerances.of(None))
         [Chain(numbers=[5000, Decimal('5000.001')], are_equal=True)]
     """
     numbers = sorted(kinds_of)
-    kinds = [frozenset(kinds_of[number]) for number in numbers]
+    kinds = [kinds_of[number] for number in numbers]
     approximate = list(map(_as_float, numbers))
-    chain_of = list(range(len(numbers)))
-    for tolerance in sorted(set(tolerances)):
-        # Numbers of a looser kind have been linked, or will be, by their own tolerance.
-        members, anchors = [], []
-        for at, present in enumerate(kinds):
-            if not tolerance or any(kind and tolerances[kind] <= tolerance for kind in present):
-                members.append(at)
-                anchors.append(not tolerance or any(kind and tolerances[kind] == tolerance for kind in present))
+    chain_of: dict[int, int] = {}
+    present = set[NumberKind]().union(*set(map(tuple, kinds)))
+    for tolerance in sorted({Decimal(0), *(tolerances[kind] for kind in present)}):
+        if not tolerance and not are_fine:
+            continue
+        # What is within the tolerance of a looser kind is linked by that one's own.
+        tight = {kind for kind in present if not tolerance or (kind and tolerances[kind] <= tolerance)}
+        own = {kind for kind in tight if not tolerance or tolerances[kind] == tolerance}
+        members = [at for at in range(len(numbers)) if tight == present or not tight.isdisjoint(kinds[at])]
+        anchors = None if own == tight else [not own.isdisjoint(kinds[at]) for at in members]
         for one, other in _links(members, anchors, numbers, approximate, tolerance):
             _join(chain_of, one, other)
     chains: defaultdict[int, list[int]] = defaultdict(list)
-    for at in range(len(numbers)):
+    for at in sorted(chain_of):
         chains[_root(chain_of, at)].append(at)
-    for places in chains.values():
-        if len(places) > 1:
-            linked = [numbers[at] for at in places]
-            yield Chain(linked, _are_equal(linked, [kinds[at] for at in places], tolerances))
+    return [
+        Chain([numbers[at] for at in places], _are_equal(places, numbers, kinds, tolerances))
+        for places in chains.values()
+    ]
 
 
 def _links(
     members: Sequence[int],
-    anchors: Sequence[bool],
+    anchors: Sequence[bool] | None,
     numbers: Sequence[Finite],
     approximate: Sequence[float],
     tolerance: Decimal,
 ) -> Iterator[tuple[int, int]]:
-    """Give the neighbours that lie within the tolerance of an anchor: the nearest one before or after them."""
+    """Give the neighbours that lie within the tolerance of an anchor: the nearest one before or after them.
+
+    Args:
+        members: The places of the numbers to link.
+        anchors: Which of them have this tolerance; None for all.
+        numbers: All numbers, in order.
+        approximate: The same as floats.
+        tolerance: The tolerance.
+    """
     absolute, relative = _SLACK * float(ABSOLUTE_TOLERANCE), _SLACK * float(tolerance) + 1e-15
 
     def are_equal(one: int, other: int) -> bool:
         low, high = approximate[one], approximate[other]
-        if high - low > max(absolute, relative * max(-low, high)):
+        spread = high - low
+        if spread > absolute and spread > relative * high and spread > -relative * low:
             return False
         return numbers_are_equal(numbers[one], numbers[other], tolerance)
 
+    if anchors is None:
+        yield from (pair for pair in pairwise(members) if are_equal(*pair))
+        return
     after: list[int | None] = [None] * len(members)
     last: int | None = None
     for place in range(len(members) - 1, -1, -1):
@@ -94,12 +111,14 @@ def _links(
             yield one, other
 
 
-def _are_equal(numbers: Sequence[Finite], kinds: Sequence[frozenset[NumberKind]], tolerances: Tolerances) -> bool:
+def _are_equal(
+    places: Sequence[int], numbers: Sequence[Finite], kinds: Sequence[Sequence[NumberKind]], tolerances: Tolerances
+) -> bool:
     """Tell whether all numbers are equal by the tightest tolerance that any two of them have."""
-    times = Counter(kind for present in kinds for kind in present)
+    times = Counter(kind for at in places for kind in kinds[at])
     pairs = ((one, other) for one in times for other in times if one != other or times[one] > 1)
     tightest = min(tolerances.between(one, other) for one, other in pairs)
-    return all_are_equal(numbers[0], numbers[-1], tightest)
+    return all_are_equal(numbers[places[0]], numbers[places[-1]], tightest)
 
 
 def _as_float(number: Finite) -> float:
@@ -109,11 +128,11 @@ def _as_float(number: Finite) -> float:
         return float("inf") if number > 0 else float("-inf")
 
 
-def _join(chain_of: list[int], one: int, other: int) -> None:
+def _join(chain_of: dict[int, int], one: int, other: int) -> None:
     chain_of[_root(chain_of, other)] = _root(chain_of, one)
 
 
-def _root(chain_of: list[int], at: int) -> int:
-    while chain_of[at] != at:
+def _root(chain_of: dict[int, int], at: int) -> int:
+    while chain_of.setdefault(at, at) != at:
         chain_of[at] = at = chain_of[chain_of[at]]
     return at

@@ -1,10 +1,14 @@
 """The values of XSD numbers and booleans, read from their lexical forms exactly, and when two numbers are equal."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from decimal import ROUND_UP, Context, Decimal
 from enum import IntEnum
+from operator import itemgetter
 from typing import Final, NamedTuple, Self, TypeAlias
+
+from graphrag_eval_lc.config import ToleranceConfig
+from graphrag_eval_lc.records import relative_tolerance
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 XSD_BOOLEAN: Final = f"{XSD}boolean"
@@ -13,7 +17,7 @@ XSD_STRING: Final = f"{XSD}string"
 ABSOLUTE_TOLERANCE: Final = Decimal("1E-8")
 """Two numbers are equal when they differ by at most this much, whatever their datatypes."""
 
-RELATIVE_TOLERANCES: Final[Mapping[str, float]] = {"float": 1e-5, "double": 1e-12}
+RELATIVE_TOLERANCES: Final[Mapping[str, float]] = ToleranceConfig().model_dump()
 """Two numbers are equal, too, when they differ by at most this share of the larger one; by XSD datatype."""
 
 MAX_NUMBER_LENGTH: Final = 4_000
@@ -27,6 +31,8 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
 _UNTYPED = re.compile(r"(-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?)(?:[eE]([+-]?[0-9]+))?")
 """A number as JSON writes it: a code such as 007 or 1_000 is none."""
+_FIRST_CHARACTERS: Final = frozenset("-0123456789")
+_first_character = itemgetter(slice(1))
 _SPECIAL: Final[dict[str, Number]] = {"INF": "INF", "+INF": "INF", "-INF": "-INF", "NaN": "NaN"}
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _WHITE_SPACE: Final = " \t\n\r"
@@ -138,13 +144,15 @@ def _untyped(text: str) -> tuple[Number, bool] | None:
     return None if is_beyond_range else value
 
 
-def has_untyped_number(texts: Iterable[str]) -> bool:
+def has_untyped_number(texts: Sequence[str]) -> bool:
     """Tell whether one of the texts may be a number although it has no datatype.
 
     Example:
         >>> has_untyped_number(["OSLO T1", "007"]), has_untyped_number(["OSLO T1", "15.5"])
         (False, True)
     """
+    if _FIRST_CHARACTERS.isdisjoint(map(_first_character, texts)):
+        return False
     return any(map(_UNTYPED.fullmatch, texts))
 
 
@@ -180,15 +188,15 @@ class Tolerances(NamedTuple):
             ValueError: It is none from 0 to below 1, or for a datatype that has none.
         """
         if tolerance is not None and not isinstance(tolerance, Mapping):
-            every = _relative(tolerance, "tolerance")
+            every = _exact_share("tolerance", tolerance)
             return cls(decimal=every, double=every, float=every)
         given = {} if tolerance is None else dict(tolerance)
         unknown = [str(name) for name in given if name not in RELATIVE_TOLERANCES]
         if unknown:
-            raise ValueError(f"there is no tolerance for {unknown[0]}, only for float and double")
+            raise ValueError(f"there is no tolerance of {unknown[0]}, only of {' and '.join(RELATIVE_TOLERANCES)}")
         merged = {**RELATIVE_TOLERANCES, **given}
-        relative = {name: _relative(value, f"tolerance of {name}") for name, value in merged.items()}
-        return cls() if strict else cls(**relative)
+        shares = {name: _exact_share(f"tolerance of {name}", share) for name, share in merged.items()}
+        return cls() if strict else cls(**shares)
 
     def between(self, one: NumberKind, other: NumberKind) -> Decimal:
         """Give the relative tolerance of two kinds."""
@@ -199,10 +207,11 @@ class Tolerances(NamedTuple):
         return max((self.between(one, other) for one in kinds for other in others), default=self.integer)
 
 
-def _relative(value: object, name: str) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-        raise ValueError(f"the {name} is {value!r:.40}, not a number from 0 to below 1 (1e-6 is a millionth)")
-    return Decimal(repr(float(value)))
+def _exact_share(name: str, share: object) -> Decimal:
+    try:
+        return Decimal(repr(relative_tolerance(share)))
+    except ValueError as problem:
+        raise ValueError(f"the {name} is {share!r:.40}: {problem}") from None
 
 
 def tolerated_range(number: int | Decimal, relative: Decimal) -> tuple[Decimal, Decimal]:

@@ -8,7 +8,6 @@ from graphrag_eval_lc.matching.sparql.numbers import (
     XSD,
     XSD_BOOLEAN,
     NumberKind,
-    has_untyped_number,
     is_numeric_datatype,
     number_from,
     number_kind,
@@ -42,7 +41,7 @@ class PlainCells(NamedTuple):
 
 
 def plain_cells(shapes: list[_Shape] | _Shape, texts: list[str]) -> PlainCells | None:
-    """Give the cells of a column as texts or floats; None where more is needed to tell which have equal values.
+    """Give the cells of a column as texts or floats, equal only where the cells are; None where that takes more.
 
     That is so for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0, and
     columns in which numbers or booleans stand among other terms.
@@ -63,8 +62,13 @@ def plain_cells(shapes: list[_Shape] | _Shape, texts: list[str]) -> PlainCells |
         return _plain_numbers(texts, found, with_fraction=numeric <= _WITH_FRACTION)
     if XSD_BOOLEAN in datatypes and (len(datatypes) > 1 or not set(texts) <= {"true", "false"}):
         return None
-    untyped = _untyped_texts(shapes, kinds, texts)
-    return _with_untyped_numbers(texts, untyped) if has_untyped_number(untyped) else PlainCells(texts)
+    return PlainCells(texts)
+
+
+def plain_cells_by_value(shapes: list[_Shape] | _Shape, texts: list[str]) -> PlainCells | None:
+    """Give the same, with texts that have no datatype and are written as numbers compared by their value."""
+    plain = plain_cells(shapes, texts)
+    return plain if plain is None or plain.numbers else _with_untyped_numbers(texts, untyped_texts(shapes, texts))
 
 
 def is_untyped(shape: _Shape) -> bool:
@@ -73,10 +77,11 @@ def is_untyped(shape: _Shape) -> bool:
     return datatype is None and not language and kind not in ("", "uri", "bnode")
 
 
-def _untyped_texts(shapes: list[_Shape] | _Shape, kinds: set[_Shape], texts: list[str]) -> list[str]:
-    untyped = set(filter(is_untyped, kinds))
-    if untyped == kinds:
-        return texts
+def untyped_texts(shapes: list[_Shape] | _Shape, texts: list[str]) -> list[str]:
+    """Give the texts that may be numbers although they have no datatype."""
+    if not isinstance(shapes, list):
+        return texts if is_untyped(shapes) else []
+    untyped = set(filter(is_untyped, set(shapes)))
     return [text for shape, text in zip(shapes, texts, strict=True) if shape in untyped] if untyped else []
 
 
@@ -84,7 +89,7 @@ def _with_untyped_numbers(texts: list[str], untyped: list[str]) -> PlainCells | 
     """Integers stand for themselves among texts, as there is one way to write them; others must be on their own."""
     numbers = {text for text in untyped if number_from(text, None) is not None}
     kinds = frozenset(number_kind(text, None) for text in numbers)
-    if kinds == {NumberKind.INTEGER}:
+    if kinds <= {NumberKind.INTEGER}:
         return None if "-0" in numbers else PlainCells(texts, whole=frozenset(numbers))
     return _plain_numbers(texts, kinds, with_fraction=True) if numbers.issuperset(texts) else None
 

@@ -2,17 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from graphrag_eval_lc.matching.sparql.coding import Coding
 from graphrag_eval_lc.matching.sparql.numbers import NumberKind, Tolerances
-from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, are_comparable
+from graphrag_eval_lc.matching.sparql.plain_rows import plain_columns
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.rows import Rules
 
 
 class PlainCoding(Coding):
-    """Codes for columns that all have ``TermColumn.plain``; terms are compared by value, without a tolerance."""
+    """Codes for columns that all have ``TermColumn.plain_by_value``, of numbers that have no tolerance."""
 
     def __init__(self) -> None:
         super().__init__(strict=False, tolerances=Tolerances())
@@ -33,29 +32,12 @@ class PlainCoding(Coding):
 
 
 def _cells(column: TermColumn) -> list[str] | list[float]:
-    return column.texts if column.plain is None else column.plain.cells
+    return column.texts if column.plain_by_value is None else column.plain_by_value.cells
 
 
-PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
-"""The cells of the required columns of the reference, and of all actual columns."""
-
-
-def plain_columns(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> PlainColumns | None:
-    """Give the required and the actual columns as texts and floats; None where they cannot be compared so."""
-    mine = [column for name in required if (column := reference.columns[name].plain) is not None]
-    others = [plain for column in actual.columns.values() if (plain := column.plain) is not None]
-    if len(mine) < len(required) or len(others) < len(actual.columns) or not are_comparable([*mine, *others]):
-        return None
-    return mine, others
-
-
-def coding_for(plain: PlainColumns | None, rules: Rules) -> Coding:
-    """Give the quickest coding that tells the cells of two results apart.
-
-    Args:
-        plain: What ``plain_columns`` gives; None where terms are compared strictly.
-        rules: How the results are compared.
-    """
+def coding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Coding:
+    """Give the quickest coding that tells the cells of two results apart."""
+    plain = None if rules.strict else plain_columns(reference, actual, required, by_value=True)
     if plain is not None:
         mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
         if not rules.tolerances.loosest(mine, others):

@@ -14,7 +14,13 @@ from graphrag_eval_lc.matching.sparql.numbers import (
     number_from,
     number_kind,
 )
-from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, is_untyped, plain_cells
+from graphrag_eval_lc.matching.sparql.plain_cells import (
+    PlainCells,
+    is_untyped,
+    plain_cells,
+    plain_cells_by_value,
+    untyped_texts,
+)
 from graphrag_eval_lc.reading import json_value
 
 Shape: TypeAlias = tuple[str, str | None, str | None]
@@ -47,12 +53,13 @@ class TermColumn:
 
     @cached_property
     def has_untyped_numbers(self) -> bool:
-        """Whether a cell without a datatype is written as a number."""
-        if not isinstance(self.shapes, list):
-            return is_untyped(self.shapes) and has_untyped_number(self.texts)
-        return has_untyped_number(
-            text for shape, text in zip(self.shapes, self.texts, strict=True) if is_untyped(shape)
-        )
+        """Whether a cell without a datatype is written as a number, so that cells of other texts may equal it."""
+        return has_untyped_number(untyped_texts(self.shapes, self.texts))
+
+    @cached_property
+    def plain_by_value(self) -> PlainCells | None:
+        """The cells as texts or floats that are equal just where the values of the cells are; None likewise."""
+        return plain_cells_by_value(self.shapes, self.texts) if self.has_untyped_numbers else self.plain
 
     def number(self, row: int) -> tuple[Number, NumberKind] | None:
         """Give the number that a cell holds, and what kind of number; None where it holds none."""

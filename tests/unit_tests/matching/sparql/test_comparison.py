@@ -131,6 +131,188 @@ def test_terms_by_value_or_strictly(one: Term, other: Term, default: float, stri
     assert score(one, other, strict=True) == score(other, one, strict=True) == strict
 
 
+FLOAT, DOUBLE = lit("15063.998", "float"), lit("10000000000.25", "double")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (FLOAT, lit("15063.999", "float"), 1),
+        (FLOAT, lit("15064.148", "float"), 1),
+        (FLOAT, lit("15064.15", "float"), 0),
+        (FLOAT, lit("15063.999", "double"), 1),
+        (FLOAT, lit("15063.999", "decimal"), 1),
+        (FLOAT, lit("15063.999"), 1),
+        (FLOAT, lit("1.5063999E4", "float"), 1),
+        (FLOAT, lit("15064", "integer"), 0),
+        (FLOAT, lit("15064", "int"), 0),
+        (FLOAT, lit("15064"), 0),
+        (FLOAT, lit("15064", "float"), 1),
+        (FLOAT, lit("15063.999", "string"), 0),
+        (FLOAT, lit("-15063.998", "float"), 0),
+        (lit("-15063.998", "float"), lit("-15063.999", "float"), 1),
+        (lit("5", "integer"), lit("5.0", "float"), 1),
+        (lit("5", "integer"), lit("5.000000005", "float"), 1),
+        (lit("5", "integer"), lit("5.00001", "float"), 0),
+        (lit("0", "float"), lit("1E-8", "float"), 1),
+        (lit("0", "float"), lit("2E-8", "float"), 0),
+        (DOUBLE, lit("10000000000.255", "double"), 1),
+        (DOUBLE, lit("10000000000.27", "double"), 0),
+        (DOUBLE, lit("10000000000.255", "decimal"), 1),
+        (DOUBLE, lit("10000000000.255"), 1),
+        (DOUBLE, lit("10000000005", "float"), 1),
+        (lit("10000000000.25"), lit("10000000000.255"), 1),
+        (lit("10000000000.25", "decimal"), lit("10000000000.255", "decimal"), 0),
+        (lit("1700000000", "double"), lit("1700000001", "double"), 0),
+        (lit("1700000000"), lit("1700000001"), 0),
+        (lit("1700000000", "integer"), lit("1700000001", "float"), 0),
+        (lit("INF", "float"), lit("3.4E38", "float"), 0),
+    ],
+)
+def test_numbers_are_equal_within_the_tolerance_of_their_datatypes(one: Term, other: Term, expected: float) -> None:
+    assert score(one, other) == score(other, one) == expected
+    for options in ({"ordered": True}, {"ignore_duplicates": False}):
+        assert score(one, other, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "of_floats", "of_doubles", "of_decimals"),
+    [
+        (None, 1, 0, 0),
+        ({}, 1, 0, 0),
+        ({"float": 1e-9}, 0, 0, 0),
+        ({"float": 1e-9, "double": 1e-6}, 1, 1, 1),
+        ({"double": 1e-6}, 1, 1, 1),
+        (1e-6, 1, 1, 1),
+        (1e-9, 0, 0, 0),
+        (0, 0, 0, 0),
+        ("1e-6", 1, 1, 1),
+    ],
+)
+def test_a_tolerance_can_be_given(tolerance: Any, of_floats: int, of_doubles: int, of_decimals: int) -> None:
+    """The pairs are float and double, double and decimal, decimal and double; a share for all is for decimals too."""
+    assert score(FLOAT, lit("15063.999", "double"), tolerance=tolerance) == of_floats
+    assert score(lit("15063.998", "double"), lit("15063.999", "decimal"), tolerance=tolerance) == of_doubles
+    assert score(lit("15063.998", "decimal"), lit("15063.999", "double"), tolerance=tolerance) == of_decimals
+    decimals = lit("15063.998", "decimal"), lit("15063.999", "decimal")
+    assert score(*decimals, tolerance=tolerance) == float(of_decimals and not isinstance(tolerance, dict))
+    assert score(lit("1000001", "integer"), lit("1000002", "integer"), tolerance=tolerance) == 0.0
+
+
+@pytest.mark.parametrize("tolerance", [-1e-6, 1, 5, float("nan"), True, "5%", [1e-6], {"float": -1}, {"decimal": 1e-6}])
+def test_what_is_no_tolerance_is_refused(tolerance: Any) -> None:
+    with pytest.raises(ValueError, match=r"tolerance of decimal|from 0 to below 1"):
+        compare_sparql_results(table("a", "x"), table("a", "x"), tolerance=tolerance)
+
+
+def test_strictly_compared_terms_have_no_tolerance_but_one_that_is_given_for_all() -> None:
+    near = lit("15063.999", "float")
+    assert score(FLOAT, near, strict=True) == score(FLOAT, near, strict=True, tolerance={"float": 0.1}) == 0.0
+    assert score(FLOAT, near, strict=True, tolerance=1e-6) == 1.0
+    assert score(FLOAT, lit("15063.998"), strict=True) == 0.0
+
+
+def floats(*rows: str) -> dict[str, Any]:
+    """Give rows of a name and some floats."""
+    return table("n a b"[: 2 * len(rows[0].split()) - 1], *[
+        (name, *(lit(number, "float") for number in numbers)) for name, *numbers in map(str.split, rows)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "as_set", "as_bag"),
+    [
+        (["x 1000"], ["x 1000", "x 1000"], 1, 0),
+        (["x 1000"], ["x 1000", "x 1000.001"], 0, 0),
+        (["x 1000", "x 1000"], ["x 1000", "x 1000.001"], 1, 1),
+        (["x 1000", "x 1000"], ["x 1000.001"], 1, 0),
+        (["x 1000", "x 1000.001"], ["x 1000.001", "x 1000.002"], 1, 1),
+        (["x 1000", "y 1000"], ["x 1000.001", "y 1000.001"], 1, 1),
+        (["x 1000", "y 2000"], ["x 2000.001", "y 1000.001"], 0, 0),
+        (["x 1000 2000", "x 1000.001 3000"], ["x 1000.001 3000", "x 1000.002 2000.001"], 1, 1),
+        (["x 1000 3000", "x 2000 4000"], ["x 1000.001 4000.001", "x 2000.001 3000.001"], 0, 0),
+    ],
+)
+def test_rows_of_near_numbers_are_rows_of_their_own(
+    mine: list[str], others: list[str], as_set: float, as_bag: float
+) -> None:
+    for one, other in ((mine, others), (others, mine)):
+        assert compare_sparql_results(floats(*one), floats(*other)).score == as_set
+        assert compare_sparql_results(floats(*one), floats(*other), ignore_duplicates=False).score == as_bag
+
+
+def test_columns_are_found_by_near_numbers() -> None:
+    reference = floats("x 1000 2000", "y 1001 2001")
+    actual = table("q p o", *[
+        (lit(q, "float"), lit(p, "float"), o) for q, p, o in (("2001.001", "1001.001", "y"), ("2000.001", "1000", "x"))
+    ])  # fmt: skip
+    assert compare_sparql_results(reference, actual).columns == {"n": "o", "a": "p", "b": "q"}
+
+
+@pytest.mark.parametrize("mode", [{}, {"ignore_duplicates": False}])
+def test_numbers_so_dense_that_all_are_linked_do_not_hide_the_columns(mode: dict[str, Any]) -> None:
+    rng = random.Random(5)
+    rows = [[rng.uniform(49, 51) for _ in range(5)] for _ in range(1_000)]
+    exact = [tuple(lit(f"{number:.6g}", "float") for number in row) for row in rows]
+    near = [
+        tuple(lit(f"{number * (1 + rng.uniform(-4e-6, 4e-6)):.6g}", "float") for number in reversed(row))
+        for row in rows
+    ]
+    rng.shuffle(near)
+    found = compare_sparql_results(table("a b c d e", *exact), table("p q r s t", *near), **mode)
+    assert (found.score, found.columns["a"]) == (1.0, "t")
+    near[0], near[1] = (near[1][0], *near[0][1:]), (near[0][0], *near[1][1:])
+    found = compare_sparql_results(table("a b c d e", *exact), table("p q r s t", *near), **mode)
+    assert (found.score, found.missing_row_count) == (0.0, 2)
+
+
+def test_a_near_number_beside_blank_nodes() -> None:
+    reference = table("a b", (blank(1), lit("1000", "float")), (blank(2), lit("1000.001", "float")))
+    actual = table("a b", (blank(3), lit("1000.002", "float")), (blank(4), lit("1000", "float")))
+    merged = table("a b", (blank(3), lit("1000.002", "float")), (blank(3), lit("1000", "float")))
+    for mode in ({}, {"ignore_duplicates": False}, {"ordered": True}):
+        assert compare_sparql_results(reference, actual, **mode).score == 1.0
+        assert compare_sparql_results(reference, merged, **mode).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (
+            lit("15063.998", "decimal"),
+            lit("15063.999", "decimal"),
+            "1 of 1 row is missing, e.g. (15063.998); 1 row too many, e.g. (15063.999); "
+            "15063.999 instead of 15063.998 differs by 7e-8 of its value.",
+        ),
+        (
+            FLOAT,
+            lit("15063.999", "float"),
+            "The only row matches (`a` is played by `b`); "
+            "15063.999 instead of 15063.998 differs by 7e-8 of its value, which is within the tolerance.",
+        ),
+        (FLOAT, FLOAT, "The only row matches (`a` is played by `b`)."),
+        (FLOAT, lit("15163.998", "float"), "No column plays `a`; 1 of 1 row is missing, e.g. (15063.998)."),
+        (
+            lit("1000001", "integer"),
+            lit("1000002", "integer"),
+            "No column plays `a`; 1 of 1 row is missing, e.g. (1000001).",
+        ),
+    ],
+)
+def test_the_reason_says_by_how_much_near_numbers_differ(one: Term, other: Term, reason: str) -> None:
+    assert compare_sparql_results(table("a", (one,)), table("b", (other,))).reason == reason
+
+
+def test_the_reason_shows_the_near_number_of_the_row_that_is_nearest() -> None:
+    reference = table("n v", ("x", lit("1.5", "decimal")), ("y", lit("20.5", "decimal")))
+    actual = table(
+        "n v", ("x", lit("1.5", "decimal")), ("z", lit("20.5001", "decimal")), ("y", lit("20.501", "decimal"))
+    )
+    assert "20.501 instead of 20.5 differs by 5e-5 of its value" in compare_sparql_results(reference, actual).reason
+    ordered = compare_sparql_results(floats("x 1000", "y 2000"), floats("x 1000", "y 2000.002"), ordered=True)
+    assert "2000.002 instead of 2000 differs by 1e-6 of its value, which is within the tolerance" in ordered.reason
+
+
 def test_rows_are_tuples_not_joined_texts() -> None:
     assert compare_sparql_results(table("a b", ("a", "bc")), table("a b", ("ab", "c"))).score == 0.0
 
@@ -415,6 +597,9 @@ def step(results: Any, **keys: Any) -> StepView:
         ({"required_columns": ["z"]}, 0.0),
         ({"strict": True}, 0.0),
         ({"ordered": "no"}, 0.0),
+        ({"tolerance": "no"}, 0.0),
+        ({"tolerance": 1e-6}, 1.0),
+        ({"tolerance": {"float": 1e-6, "double": 1e-12}}, 1.0),
     ],
 )
 def test_the_keys_of_a_reference_step_say_how_to_compare(keys: dict[str, Any], expected: float) -> None:
@@ -424,6 +609,14 @@ def test_the_keys_of_a_reference_step_say_how_to_compare(keys: dict[str, Any], e
     assert found.score == expected
     assert (found.closeness() == 1.0) == (expected == 1.0)
     assert found.reason()
+
+
+def test_the_tolerance_of_a_reference_step() -> None:
+    reference, actual = table("a", (lit("5.5", "decimal"),)), table("b", (lit("5.50001", "decimal"),))
+    for tolerance, expected in ((None, 0.0), (1e-6, 0.0), (1e-5, 1.0), ("1e-5", 1.0)):
+        assert match_sparql_steps(step(reference, tolerance=tolerance), step(actual)).score == expected
+    fault = match_sparql_steps(step(reference, tolerance="5%"), step(actual)).reason()
+    assert fault.startswith("The reference step in the dataset is at fault: `tolerance` is '5%': Give a share")
 
 
 def test_a_step_of_another_media_type_is_unreadable() -> None:

@@ -230,7 +230,7 @@ def pairs_of_tables(draw: st.DrawFn) -> tuple[Rows, Rows]:
     return mine, others
 
 
-@settings(max_examples=1_200)
+@settings(max_examples=800)
 @given(pair=pairs_of_tables(), mode=st.sampled_from(MODES))
 def test_the_score_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: dict[str, Any]) -> None:
     mine, others = pair
@@ -288,3 +288,60 @@ def test_an_added_row_of_a_new_value_never_matches(mode: dict[str, Any], rows: R
     found = compare_sparql_results(as_results(rows, names), as_results(more, names), **mode)
     assert found.score == 0.0
     assert found.extra_row_count >= 1
+
+
+@given(pair=pairs_of_tables(), mode=st.sampled_from(MODES), strict=st.booleans())
+def test_results_of_as_many_columns_are_compared_the_same_either_way(
+    pair: tuple[Rows, Rows], mode: dict[str, Any], strict: bool
+) -> None:
+    mine, others = ([row[: len(pair[0][0])] for row in rows] for rows in pair)
+    one, other = (as_results(rows, named(len(rows[0]))) for rows in (mine, others))
+    there, back = (
+        compare_sparql_results(*sides, strict=strict, **mode).score for sides in ((one, other), (other, one))
+    )
+    assert there == back
+
+
+@given(
+    pair=pairs_of_tables(),
+    mode=st.sampled_from(MODES),
+    tolerances=st.tuples(*[st.sampled_from([0, 1e-9, 1e-6, 1e-5, 2e-5, 1e-3])] * 2),
+    strict=st.booleans(),
+)
+def test_what_matches_matches_within_a_larger_tolerance_too(
+    pair: tuple[Rows, Rows], mode: dict[str, Any], tolerances: tuple[float, float], strict: bool
+) -> None:
+    one, other = (as_results(rows, named(len(rows[0]))) for rows in pair)
+    tight, loose = (
+        compare_sparql_results(one, other, tolerance=tolerance, strict=strict, **mode).score
+        for tolerance in sorted(tolerances)
+    )
+    assert tight <= loose
+
+
+@settings(max_examples=200)
+@given(pair=pairs_of_tables(), mode=st.sampled_from(MODES), tolerance=st.sampled_from([0, 7e-6, 1e-5, 2e-5]))
+def test_the_score_within_a_tolerance_for_all_numbers_is_that_of_trying_everything(
+    pair: tuple[Rows, Rows], mode: dict[str, Any], tolerance: float
+) -> None:
+    mine, others = pair
+    one, other = (as_results(rows, named(len(rows[0]))) for rows in pair)
+    found = compare_sparql_results(one, other, tolerance=tolerance, **mode)
+    assert found.score == plain_score(mine, others, len(others[0]), tolerance=tolerance, **mode)
+
+
+@given(pair=pairs_of_tables(), mode=st.sampled_from(MODES), seed=st.integers(0, 1_000))
+def test_the_order_of_rows_and_columns_does_not_matter(
+    pair: tuple[Rows, Rows], mode: dict[str, Any], seed: int
+) -> None:
+    rng = random.Random(seed)
+    mine, others = pair
+    columns = rng.sample(range(len(others[0])), len(others[0]))
+    moved = [tuple(row[at] for at in columns) for row in others]
+    if not mode.get("ordered"):
+        rng.shuffle(moved)
+    reference = as_results(mine, named(len(mine[0])))
+    actual = as_results(others, named(len(others[0])))
+    shuffled = as_results(moved, [f"c{at}" for at in columns])
+    scores = {compare_sparql_results(reference, results, **mode).score for results in (actual, shuffled)}
+    assert len(scores) == 1

@@ -1,16 +1,18 @@
 from collections.abc import Sequence
 
+import pytest
+
 from graphrag_eval_lc.matching.sparql.numbers import NumberKind, Tolerances
 from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells
 from graphrag_eval_lc.matching.sparql.plain_rows import PlainVerdict, plain_verdict
-from graphrag_eval_lc.matching.sparql.rows import RowsAs
+from graphrag_eval_lc.matching.sparql.rows import RowsAs, Rules
 
 A, B = PlainCells(["a1", "a2", "a2"]), PlainCells(["b1", "b2", "b3"])
 FREE = PlainCells(["f", "f", "f"])
 
 
 def verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], rows_as: RowsAs) -> PlainVerdict | None:
-    return plain_verdict(required, actual, rows_as, Tolerances.of(None))
+    return plain_verdict(required, actual, Rules(rows_as, strict=False, tolerances=Tolerances.of(None)))
 
 
 def shuffled(column: PlainCells) -> PlainCells:
@@ -43,14 +45,27 @@ def test_columns_that_look_alike_are_left_to_the_search() -> None:
     assert verdict([A, shuffled(A)], [A], "set") is None
 
 
-def test_numbers_that_differ_are_left_to_the_search_where_they_have_a_tolerance() -> None:
-    def column(number: float, kind: NumberKind) -> PlainCells:
-        return PlainCells([number], frozenset({str(number)}), frozenset({kind}))
+def column(kind: NumberKind, *numbers: float) -> PlainCells:
+    return PlainCells(list(numbers), frozenset(map(str, numbers)), frozenset({kind}))
 
-    for kind, expected in ((NumberKind.FLOAT, None), (NumberKind.DECIMAL, PlainVerdict(None))):
-        assert verdict([column(1.5, kind)], [column(1.5, kind)], "set") == PlainVerdict([0])
-        assert verdict([column(1.5, kind)], [column(1.6, kind)], "set") == expected
-    # What has no tolerance still settles it.
-    assert verdict([A, column(1.5, NumberKind.FLOAT)], [FREE, column(1.6, NumberKind.FLOAT)], "set") == PlainVerdict(
-        None
-    )
+
+@pytest.mark.parametrize(
+    ("kind", "found", "expected"),
+    [
+        (NumberKind.FLOAT, 1_000.5, PlainVerdict([0])),
+        (NumberKind.FLOAT, 1_000.501, None),
+        (NumberKind.FLOAT, 1_000.6, PlainVerdict(None)),
+        (NumberKind.DOUBLE, 1_000.501, PlainVerdict(None)),
+        (NumberKind.DECIMAL, 1_000.501, PlainVerdict(None)),
+        (NumberKind.INTEGER, 1_000.0, PlainVerdict(None)),
+    ],
+)
+def test_numbers_within_a_tolerance_are_left_to_the_search(
+    kind: NumberKind, found: float, expected: PlainVerdict | None
+) -> None:
+    assert verdict([column(kind, 1_000.5)], [column(kind, found)], "set") == expected
+
+
+def test_what_has_no_tolerance_settles_it() -> None:
+    near = column(NumberKind.FLOAT, 1_000.5), column(NumberKind.FLOAT, 1_000.501)
+    assert verdict([A, near[0]], [FREE, near[1]], "set") == PlainVerdict(None)
