@@ -62,6 +62,7 @@ reference_steps = st.fixed_dictionaries(
         "required_columns": st.lists(st.sampled_from("abc"), max_size=3) | st.none(),
         "ordered": st.booleans(),
         "ignore_duplicates": st.booleans(),
+        "tolerance": st.sampled_from([None, 0, 1e-6, "1e-6"]),
     },
 )
 actual_steps = st.fixed_dictionaries(

@@ -173,3 +173,15 @@ def test_sound_relevant_ids_are_no_problem(step: dict[str, Any]) -> None:
 def test_relevant_ids_that_are_none_are_told_once(relevant_ids: Any, what: str) -> None:
     (problem,) = validate_dataset(dataset({"name": "retrieval", "relevant_ids": relevant_ids}))
     assert (problem.what, problem.key) == (what, "[0].questions[0].reference_steps[0][0].relevant_ids")
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, "1e-6", 0, None])
+def test_a_sound_tolerance_is_no_problem(tolerance: Any) -> None:
+    assert validate_dataset(dataset({"name": "count", "output": "5", "tolerance": tolerance})) == []
+
+
+@pytest.mark.parametrize("tolerance", [1, -1e-6, "5%", True, [1e-6], float("nan"), float("inf"), 10**400])
+def test_a_tolerance_that_is_none_is_told(tolerance: Any) -> None:
+    (problem,) = validate_dataset(dataset({"name": "count", "output": "5", "tolerance": tolerance}))
+    assert problem.key == "[0].questions[0].reference_steps[0][0].tolerance"
+    assert problem.mend == "Give a share from 0 to below 1, such as 1e-6 for a millionth."

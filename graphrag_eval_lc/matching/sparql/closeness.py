@@ -3,6 +3,7 @@
 from collections.abc import Sequence, Set
 from typing import Final
 
+from graphrag_eval_lc.matching.sparql.near_numbers import share_of_near_numbers
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
 
 _SAMPLE: Final = 1_000
@@ -10,11 +11,11 @@ _SAMPLE: Final = 1_000
 
 
 def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> float:
-    """Give how much two results have in common, from a sample of their rows and by their texts alone.
+    """Give how much two results have in common, from a sample of their rows and by their texts.
 
     Returns:
         0 to below 1: mostly the share of common rows (F1) under the columns that have most in common, then the
-        share of common cells.
+        share of common cells, or of nearly the same numbers where a column has none in common.
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
@@ -24,6 +25,9 @@ def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequ
     for name in required:
         wanted = frozenset(reference.columns[name].texts[:_SAMPLE])
         shares = {other: _share(wanted, found) for other, found in contents.items() if other not in players}
+        if not any(shares.values()):  # at most half of what the same numbers would have in common
+            column = reference.columns[name]
+            shares = {other: share_of_near_numbers(column, actual.columns[other]) / 2 for other in shares}
         best = max(shares, key=lambda other: (shares[other], other == name), default=None)
         if best is None:
             break

@@ -10,7 +10,12 @@ from graphrag_eval_lc.errors import ConfigError
 def test_defaults_are_graphrag_evals_documented_behaviour() -> None:
     config = load_config()
     assert config.steps.scoring == "last_group"
-    assert config.sparql.model_dump() == {"ordered": False, "ignore_duplicates": True, "strict": False}
+    assert config.sparql.model_dump() == {
+        "ordered": False,
+        "ignore_duplicates": True,
+        "strict": False,
+        "tolerance": {"float": 1e-5, "double": 1e-12},
+    }
     assert config.aggregates.errors == "exclude"
     assert config.repeats.model_dump() == {"metric": "steps_score", "threshold": 1.0}
 
@@ -45,6 +50,14 @@ def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) ->
         ({"repeats": {"threshold": float("nan")}}, "key repeats.threshold: nan is not allowed here"),
         ({"repeats": {"threshold": True}}, "key repeats.threshold: True is not allowed here"),
         ({"sparql": {"strict": "yes"}}, "key sparql.strict: 'yes' is not allowed here"),
+        ({"sparql": {"tolerance": {"flaot": 1e-3}}}, "Did you mean float?"),
+        ({"sparql": {"tolerance": {"decimal": 1e-3}}}, "Known keys here: float, double."),
+        ({"sparql": {"tolerance": 1e-3}}, "key sparql.tolerance: a mapping of keys to values is needed here"),
+        ({"sparql": {"tolerance": {"float": 1}}}, "key sparql.tolerance.float: 1 is not allowed here. Give a share"),
+        ({"sparql": {"tolerance": {"double": -1e-9}}}, "key sparql.tolerance.double: -1e-09 is not allowed here."),
+        ({"sparql": {"tolerance": {"float": "5%"}}}, "key sparql.tolerance.float: '5%' is not allowed here."),
+        ({"sparql": {"tolerance": {"float": True}}}, "key sparql.tolerance.float: True is not allowed here."),
+        ({"sparql": {"tolerance": {"float": None}}}, "key sparql.tolerance.float: None is not allowed here."),
         ({"llm": {"generatoin": {}}}, "Did you mean generation?"),
         ({"judges": {"max_concurency": 4}}, "Did you mean max_concurrency?"),
         ({"judges": {"max_concurrency": 0}}, "key judges.max_concurrency: 0 is not allowed here"),
@@ -58,6 +71,22 @@ def test_mistake_names_its_key_and_the_nearest_known_one(config: dict[str, objec
     with pytest.raises(ConfigError) as caught:
         load_config(config)
     assert complaint in str(caught.value)
+
+
+def test_numbers_with_an_exponent_are_numbers_in_yaml_too(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "sparql: {tolerance: {float: 1e-4, double: 1E-9}}\n"
+        "repeats: {threshold: 5e-1}\n"
+        "judges: {timeout: 1.5e2}\n"
+        "prices: {m: {input: 1e-1, output: 1, cached_input: 1e-2}}\n"
+    )
+    config = load_config(path)
+    assert config.sparql.tolerance.model_dump() == {"float": 1e-4, "double": 1e-9}
+    assert (config.repeats.threshold, config.judges.timeout) == (0.5, 150.0)
+    assert config.prices["m"].model_dump() == {"input": 0.1, "output": 1.0, "cached_input": 0.01}
+    with pytest.raises(ConfigError, match=r"key repeats.threshold: 'half' is not allowed here"):
+        load_config({"repeats": {"threshold": "half"}})
 
 
 def test_mistake_in_a_file_names_its_line(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.config import Scoring
+from graphrag_eval_lc.config import Scoring, SparqlConfig, ToleranceConfig
 from graphrag_eval_lc.matching import match_steps
 
 
@@ -150,3 +151,28 @@ def test_score_lies_between_0_and_1_and_every_match_is_diagnosed(
 @given(st.permutations([ref("a"), ref("b"), ref("b", "other")]), actual_lists)
 def test_order_inside_a_group_does_not_matter(group: list[dict[str, Any]], actual: list[dict[str, Any]]) -> None:
     assert scored([group], actual)[0] == scored([[ref("a"), ref("b"), ref("b", "other")]], actual)[0]
+
+
+@pytest.mark.parametrize(
+    ("of_config", "of_step", "expected"),
+    [
+        (None, None, 1.0),
+        (1e-9, None, 0.0),
+        (1e-9, 1e-6, 1.0),
+        (1e-5, 1e-9, 0.0),
+        (1e-5, "1e-9", 0.0),
+    ],
+)
+def test_the_tolerance_of_a_step_goes_before_that_of_the_config(
+    of_config: float | None, of_step: Any, expected: float
+) -> None:
+    def total(number: str) -> str:
+        term = {"type": "literal", "value": number, "datatype": "http://www.w3.org/2001/XMLSchema#float"}
+        return json.dumps({"head": {"vars": ["total"]}, "results": {"bindings": [{"total": term}]}})
+
+    sparql = None if of_config is None else SparqlConfig(tolerance=ToleranceConfig(float=of_config))
+    reference = ref("sparql_query", total("15063.998")) | {"output_media_type": "application/sparql-results+json"}
+    reference["tolerance"] = of_step
+    match = match_steps([[reference]], [act("sparql_query", total("15063.999"))], sparql=sparql)
+    assert match.steps_score == expected
+    assert "differs by 7e-8 of its value" in match.diagnosis[0][0].reason

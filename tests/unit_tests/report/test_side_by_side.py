@@ -1,9 +1,13 @@
+import json
+from copy import deepcopy
 from typing import Any
 
 from report_samples import result, step, table
 
 from graphrag_eval_lc.config import EvaluationConfig, load_config
 from graphrag_eval_lc.report.side_by_side import extra_steps, step_groups, uses_of
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def groups_of(result: Any, config: Any = None) -> Any:
@@ -88,3 +92,23 @@ def test_results_without_a_diagnosis_still_have_their_references() -> None:
     result = {"reference_steps": [[{"name": "lookup", "output": "x"}]], "actual_steps": []}
     (found,) = step_groups(result, EvaluationConfig())[0]
     assert (found["status"], found["reason"], found["reference"]["output"]) == ("missing", "", "x")
+
+
+def test_rows_are_compared_within_the_tolerance_of_the_step_or_the_config() -> None:
+    def sums(name: str, *numbers: str) -> str:
+        rows = [{name: {"type": "literal", "value": number, "datatype": f"{XSD}float"}} for number in numbers]
+        return json.dumps({"head": {"vars": [name]}, "results": {"bindings": rows}})
+
+    def rows(config: Any = None, **keys: Any) -> Any:
+        sample = deepcopy(result(step("sparql_query", sums("sum", "1000.1", "7.5"))))
+        sample["reference_steps"][1][0] |= {
+            "output": sums("total", "1000.101", "8.5"),
+            "required_columns": None,
+            **keys,
+        }
+        return groups_of(sample, config)[1][0].get("rows", {})
+
+    assert (rows()["missing"], rows()["extra"]) == ([["8.5"]], [["7.5"]])
+    assert rows({"sparql": {"tolerance": {"float": 1e-9}}})["missing_count"] == 2
+    assert rows(tolerance="1e-9")["missing_count"] == 2
+    assert rows(tolerance=0.5) == rows(tolerance="5%") == {}

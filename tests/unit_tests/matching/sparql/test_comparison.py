@@ -638,3 +638,9 @@ def test_closeness_orders_steps_that_all_score_0() -> None:
     assert closeness == sorted(closeness, reverse=True)
     assert len(set(closeness)) == len(closeness)
     assert closeness[0] < 1.0
+
+
+def test_a_step_of_nearly_the_same_numbers_is_closer_than_one_without() -> None:
+    reference = step(table("total", (lit("15063.998", "decimal"),)))
+    near, far = (step(table("sum", (lit(number, "decimal"),))) for number in ("15063.999", "7.5"))
+    assert match_sparql_steps(reference, near).closeness() > match_sparql_steps(reference, far).closeness() == 0.0
