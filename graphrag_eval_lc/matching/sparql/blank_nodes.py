@@ -12,7 +12,8 @@ from typing import TypeAlias
 from graphrag_eval_lc.matching.sparql.budget import Budget
 from graphrag_eval_lc.matching.sparql.cells import DetailedCodes
 from graphrag_eval_lc.matching.sparql.node_colours import Edge, Graph
-from graphrag_eval_lc.matching.sparql.pairing import can_be_paired, row_groups_agree
+from graphrag_eval_lc.matching.sparql.pairing import can_be_paired
+from graphrag_eval_lc.matching.sparql.row_groups import row_groups_agree
 from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs
 
 Renaming: TypeAlias = dict[int, int]

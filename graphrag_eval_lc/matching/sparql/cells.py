@@ -7,8 +7,9 @@ different values, the code is called inexact, and its cells have detailed codes 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.column_numbers import ColumnNumbers
@@ -115,6 +116,14 @@ class DetailedCodes:
         numbers: list[Any] = [cell.value for cell, count in cells for _ in range(count)]
         kinds = frozenset(cell.kind for cell, _ in cells if cell.kind is not None)
         return ColumnNumbers(sorted(numbers), kinds, self._tolerances)
+
+    def has_one_tolerance(self, details: Collection[int], others: Collection[int]) -> bool:
+        """Tell whether detailed codes stand for finite numbers that all have the same tolerance with all the others."""
+        if any(self.finite_number(detail) is None for detail in chain(details, others)):
+            return False
+        kinds, other_kinds = ({self._cell_of[detail].kind for detail in each} for each in (details, others))
+        pairs = ((one, other) for one in kinds for other in other_kinds if one is not None and other is not None)
+        return len({self._tolerances.between(*pair) for pair in pairs}) == 1
 
     def range_of_equals(self, detail: int) -> tuple[Decimal, Decimal]:
         """Give bounds between which all numbers lie that equal the finite number of a detailed code."""

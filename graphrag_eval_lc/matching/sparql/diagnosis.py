@@ -11,9 +11,9 @@ from graphrag_eval_lc.matching.sparql.coding import Coding
 from graphrag_eval_lc.matching.sparql.near_numbers import NearNumber, near_number
 from graphrag_eval_lc.matching.sparql.nearest_columns import nearest_players, overlaps_of
 from graphrag_eval_lc.matching.sparql.numbers import Tolerances
-from graphrag_eval_lc.matching.sparql.pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.row_groups import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, Rules, rows_of
 from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
 

@@ -266,6 +266,21 @@ def test_numbers_so_dense_that_all_are_linked_do_not_hide_the_columns(mode: dict
     assert (found.score, found.missing_row_count) == (0.0, 2)
 
 
+@pytest.mark.parametrize("mode", [{}, {"ignore_duplicates": False}])
+def test_a_column_of_numbers_that_are_nearly_all_alike(mode: dict[str, Any]) -> None:
+    rng = random.Random(3)
+    numbers = [rng.uniform(1, 1.00003) for _ in range(2_000)]
+    reference = table("a", *[(lit(f"{number:.9f}", "float"),) for number in numbers])
+    near = [(lit(f"{number * (1 + rng.uniform(-3e-6, 3e-6)):.9f}", "float"),) for number in numbers]
+    found = compare_sparql_results(reference, table("b", *near), **mode)
+    assert found.score == 1.0, found.reason
+    low = [(lit("0.99999", "float"),)] * 2 + near[2:]
+    low[0] = (lit("0.999991", "float"),)
+    found = compare_sparql_results(reference, table("b", *low), **mode)
+    assert found.score == 0.0
+    assert "cut off" not in found.reason
+
+
 def test_a_near_number_beside_blank_nodes() -> None:
     reference = table("a b", (blank(1), lit("1000", "float")), (blank(2), lit("1000.001", "float")))
     actual = table("a b", (blank(3), lit("1000.002", "float")), (blank(4), lit("1000", "float")))
