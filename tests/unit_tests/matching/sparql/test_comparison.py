@@ -228,6 +228,7 @@ def floats(*rows: str) -> dict[str, Any]:
         (["x 1000", "x 1000"], ["x 1000.001"], 1, 0),
         (["x 1000", "x 1000.001"], ["x 1000.001", "x 1000.002"], 1, 1),
         (["x 1000", "y 1000"], ["x 1000.001", "y 1000.001"], 1, 1),
+        (["x 1000", "y 1000.001"], ["x 1000.001", "y 1000"], 1, 1),
         (["x 1000", "y 2000"], ["x 2000.001", "y 1000.001"], 0, 0),
         (["x 1000 2000", "x 1000.001 3000"], ["x 1000.001 3000", "x 1000.002 2000.001"], 1, 1),
         (["x 1000 3000", "x 2000 4000"], ["x 1000.001 4000.001", "x 2000.001 3000.001"], 0, 0),
@@ -239,6 +240,23 @@ def test_rows_of_near_numbers_are_rows_of_their_own(
     for one, other in ((mine, others), (others, mine)):
         assert compare_sparql_results(floats(*one), floats(*other)).score == as_set
         assert compare_sparql_results(floats(*one), floats(*other), ignore_duplicates=False).score == as_bag
+
+
+def test_decimals_keep_apart_beside_floats() -> None:
+    def column(*numbers: str) -> dict[str, Any]:
+        return table("n", *[(lit(number[1:], "float" if number[0] == "f" else "decimal"),) for number in numbers])
+
+    mine = column("f1000.007", "d1000.007", "d1000.014")
+    assert compare_sparql_results(mine, column("d1000.007", "d1000.014", "f1000.014")).score == 1.0
+    assert compare_sparql_results(mine, column("d1000.006", "d1000.015", "f1000.014")).score == 0.0
+    assert compare_sparql_results(mine, column("f1000.007", "f1000.008", "f1000.009")).score == 1.0
+
+
+def test_near_numbers_in_columns_that_do_not_count_never_matter() -> None:
+    reference = table("a", (lit("5", "integer"),), (lit("5", "string"),))
+    actual = table("b c", (lit("5", "integer"), lit("5.000000005", "decimal")))
+    assert compare_sparql_results(reference, table("b", (lit("5", "integer"),))).score == 1.0
+    assert compare_sparql_results(reference, actual).score == 1.0
 
 
 def test_columns_are_found_by_near_numbers() -> None:
