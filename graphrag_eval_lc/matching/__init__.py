@@ -6,11 +6,17 @@ from graphrag_eval_lc.matching.iri import match_iri_discovery_steps
 from graphrag_eval_lc.matching.json_text import match_json_steps
 from graphrag_eval_lc.matching.registry import register_matcher
 from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
-from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results, match_sparql_steps
+from graphrag_eval_lc.matching.sparql import (
+    SPARQL_RESULTS,
+    SparqlComparison,
+    compare_sparql_results,
+    match_sparql_steps,
+)
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
 from graphrag_eval_lc.matching.time_series import match_data_points_steps, match_time_series_steps
 
-register_matcher(name="sparql_query", media_type="application/sparql-results+json")(match_sparql_steps)
+register_matcher(name="sparql_query", media_type=SPARQL_RESULTS)(match_sparql_steps)
+register_matcher(media_type=SPARQL_RESULTS)(match_sparql_steps)
 register_matcher(name="retrieval")(match_retrieval_steps)
 register_matcher(name="iri_discovery", fulfilled_by=("autocomplete_search", "sparql_query"))(match_iri_discovery_steps)
 register_matcher(name="retrieve_time_series")(match_time_series_steps)

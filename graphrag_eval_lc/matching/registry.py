@@ -66,6 +66,12 @@ def names_that_fulfil(name: str) -> frozenset[str]:
     return _fulfilled_by.get(name) or frozenset({name})
 
 
+def names_with_a_meaning() -> frozenset[str]:
+    """Give the names for which a matcher is registered, and those that fulfil their reference steps."""
+    registered = {name for name, _ in _matchers if name is not None}
+    return frozenset(registered.union(*_fulfilled_by.values()))
+
+
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:
     """Compare two steps; whatever goes wrong in the matcher scores 0 and says why.
 

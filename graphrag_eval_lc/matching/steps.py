@@ -214,16 +214,27 @@ class _Chosen:
         return total / len(references)
 
 
+def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:
+    """Give the indices of the groups that count for the score; a group without steps never does.
+
+    Example:
+        >>> scored_groups([["a"], ["b"], []], "last_group"), scored_groups([["a"], ["b"], []], "all_groups")
+        ([1], [0, 1])
+    """
+    filled = [index for index, steps in enumerate(groups) if steps]
+    return filled if scoring == "all_groups" else filled[-1:]
+
+
 def _last_group(pairs: _Pairs) -> _Chosen:
-    filled = [group for group, references in enumerate(pairs.candidates) if references]
-    chosen = _Chosen(None, filled[-1:])
-    if filled:
-        chosen.score = chosen.fill(pairs, filled[-1], len(pairs.actual_steps))
+    last = scored_groups(pairs.candidates, "last_group")
+    chosen = _Chosen(None, last)
+    if last:
+        chosen.score = chosen.fill(pairs, last[0], len(pairs.actual_steps))
     return chosen
 
 
 def _all_groups(pairs: _Pairs) -> _Chosen:
-    filled = [group for group, references in enumerate(pairs.candidates) if references]
+    filled = scored_groups(pairs.candidates, "all_groups")
     chosen = _Chosen(None, filled)
     if not filled:
         return chosen

@@ -142,7 +142,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
         session = RunSession(options, questions, folder, observers, record, stop, pricing, judges)
         session.warn(*warnings)
         try:
-            return await session.arun(loaded, [str(template["template_id"]) for template in templates])
+            return await session.arun(loaded, templates)
         finally:
             if log is not None and log.problem is not None:
                 session.warn(log.problem)

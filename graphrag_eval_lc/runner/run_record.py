@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.masking import masked_text, masked_values
+from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import json_text
 
@@ -239,7 +240,13 @@ def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, 
             _add_to(digest, question)
             questions += 1
     path = {"path": str(source)} if isinstance(source, str | PathLike) else {}
-    return {**path, "sha256": digest.hexdigest(), "templates": len(templates), "questions": questions}
+    return {
+        **path,
+        "sha256": digest.hexdigest(),
+        "templates": len(templates),
+        "questions": questions,
+        "step_names": reference_names(templates),
+    }
 
 
 def _add_to(digest: "hashlib._Hash", record: Mapping[str, Any]) -> None:

@@ -12,8 +12,9 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation import evaluate_question
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.judges.known_costs import noted_known_costs
+from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
-from graphrag_eval_lc.records import Response, Result
+from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.judge_failures import JudgeFailures
@@ -44,7 +45,7 @@ class Scores:
 
     Args:
         config: The configuration.
-        template_ids: The templates in the dataset's order.
+        templates: The dataset.
         repeats: How often each question is asked.
         file: Where results go; None keeps them in memory.
         tell: Told each score.
@@ -56,12 +57,13 @@ class Scores:
         judges: Who judges the results; None: nobody.
         places: How many results may be judged at once.
         judge_failures: What could not be judged.
+        unknown_tools: The tools whose names no reference step has.
     """
 
     def __init__(
         self,
         config: EvaluationConfig,
-        template_ids: Sequence[str],
+        templates: Sequence[Template],
         *,
         repeats: int,
         file: ResultsFile | None,
@@ -81,7 +83,8 @@ class Scores:
         self._on_judged = on_judged
         self._judge_costs = JudgeCosts(config)
         self._kept: dict[int, Result] = {}
-        self._aggregator = Aggregator(config, template_ids)
+        self.unknown_tools = UnknownTools(config, reference_names(templates))
+        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
 
     def score(self, sample: Sample, response: Response | None) -> None:
         """Score a sample's response without judges; None is an error sample."""
@@ -121,6 +124,7 @@ class Scores:
         else:
             self._file.add(sample.position, result)
         self._aggregator.add(result)
+        self.unknown_tools.add(result.get("reference_steps"), result)
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,

@@ -319,7 +319,7 @@ def _scored(
         judges = judging.judges(config, pricing, folder, stack)
         scores = Scores(
             config,
-            [str(template["template_id"]) for template in templates],
+            templates,
             repeats=max((sample.repeat for sample in samples), default=1),
             file=None if folder is None else stack.enter_context(folder.results()),
             tell=_tell_nobody,
@@ -342,7 +342,8 @@ def _scored(
     wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)
     is_unpriced = wants_costs and pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=has_judges)
     unjudged_warning = scores.judge_failures.warning()
-    warnings = [] if unjudged_warning is None else [unjudged_warning]
+    warnings = [str(tool) for tool in scores.unknown_tools.found()]
+    warnings += [] if unjudged_warning is None else [unjudged_warning]
     warnings += [unpriced_warning(pricing.unpriced)] if is_unpriced else []
     if folder is not None:
         folder.write_aggregates(aggregates)

@@ -82,12 +82,12 @@ class RunSession:
             self._warnings.append(message)
             self._event("warning", message=message)
 
-    async def arun(self, agent: Agent, template_ids: Sequence[str]) -> BenchmarkRun:
+    async def arun(self, agent: Agent, templates: Sequence[Template]) -> BenchmarkRun:
         """Ask what is not answered yet, score everything, and write the files.
 
         Args:
             agent: The agent.
-            template_ids: The templates in the dataset's order.
+            templates: The dataset.
         """
         with contextlib.ExitStack() as stack:
             plan = self._begin(stack)
@@ -95,7 +95,7 @@ class RunSession:
             loop = asyncio.get_running_loop()
             scores = Scores(
                 self._options.config,
-                template_ids,
+                templates,
                 repeats=self._options.repeats,
                 file=file,
                 tell=self._tell,
@@ -236,6 +236,7 @@ class RunSession:
         if self._folder is not None:
             self._folder.write_aggregates(aggregates)
             self._folder.write_run(record.as_dict())
+        self.warn(*map(str, scores.unknown_tools.found()))
         unjudged = scores.judge_failures.warning()
         if unjudged is not None:
             self.warn(unjudged)

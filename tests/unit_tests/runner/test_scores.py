@@ -33,7 +33,7 @@ def response(position: int, **keys: Any) -> Any:
 
 
 def scores_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any = lambda event: None) -> Scores:
-    return Scores(EvaluationConfig(), ["t"], repeats=repeats, file=file, tell=tell, pricing=Pricing())
+    return Scores(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, tell=tell, pricing=Pricing())
 
 
 def test_results_are_kept_in_their_order_where_there_is_no_file() -> None:
