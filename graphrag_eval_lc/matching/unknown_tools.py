@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.registry import names_that_fulfil, names_with_a_meaning
@@ -26,6 +27,8 @@ _STEPS_LOOKED_AT = 3
 _LONGEST_COMPARED = 100_000  # characters of an output
 _ENOUGH = 0.5  # of the responses that are looked at
 _ALIKE = 0.6
+# A good agent may miss a step of a question or two, and calls tools that no reference needs.
+_FEWEST_UNEXPLAINED = 3
 _MOST_NAMED = 5
 _LONGEST_NAME = 80
 
@@ -60,7 +63,8 @@ class UnknownTools:
     Agents have tools that no reference needs, so it is only told where also a reference step of a scored group has a
     name (or, as ``iri_discovery``, is fulfilled by names) that no response calls at all, and a response calls the
     tool where such a step is missed. A name is suggested where the tool's outputs would fulfil the reference steps,
-    have their form (SPARQL results, documents; or arguments), or where the names resemble each other.
+    have their form (SPARQL results, documents; or arguments), or where the names resemble each other. Without one it is
+    told only where the step is missed in three responses or more.
 
     Args:
         config: How steps are scored, and the names of the tools.
@@ -131,7 +135,9 @@ class UnknownTools:
         left = [
             (tool, name)
             for tool, name in pairs
-            if tool not in suggested and named.isdisjoint(self._retrieval.names_that_fulfil(name))
+            if tool not in suggested
+            and named.isdisjoint(self._retrieval.names_that_fulfil(name))
+            and self._asking[name] >= _FEWEST_UNEXPLAINED
         ]
         return [*found, self._unexplained(left)] if left else found
 
@@ -146,7 +152,7 @@ class UnknownTools:
         else:
             called = _listed([f"{_shown(tool)} (in {self._calling[tool]:,})" for tool in tools], "and")
             what = (
-                f"none of {self._responses:,} responses calls {_listed(needed)}, as {count:,} should, while no "
+                f"none of {self._counted()} calls {_listed(needed)}, as {count:,} should, while no "
                 f"reference step has the names of {called}, which are called"
             )
         return UnknownTool(tuple(tools), None, what, hint)
@@ -154,8 +160,11 @@ class UnknownTools:
     def _called(self, tool: str) -> str:
         name = self._config.steps.names.get(tool, tool)
         renamed = "" if name == tool else f" ({_shown(name)} in steps.names)"
-        times = f"{self._calling[tool]:,} of {self._responses:,} {'response' if self._responses == 1 else 'responses'}"
+        times = f"{self._calling[tool]:,} of {self._counted()}"
         return f"{_shown(tool)}{renamed} is called in {times} and no reference step has that name"
+
+    def _counted(self) -> str:
+        return f"{self._responses:,} {'response' if self._responses == 1 else 'responses'}"
 
     def _open_pairs(self) -> dict[tuple[str, str], "_Evidence"]:
         """Give the pairs whose tool is still unknown and whose reference name is still not called."""
@@ -209,8 +218,7 @@ class UnknownTools:
         look = _Look(False, False, False)
         for reference in references[:_STEPS_LOOKED_AT]:
             view = retrieval.reference_view(reference, dict(self._config.sparql))
-            compared = [each for each in views if _is_short(each)] if _is_short(view) else []
-            look = look.beside(_look(Candidates(view, compared, {}, retrieval), views))
+            look = look.beside(_look(view, views, retrieval))
         return look
 
     def _learn_names(self, names: Iterable[str]) -> None:
@@ -272,12 +280,16 @@ class _Evidence:
         return self.looks > 0 and self._have_other_form > _ENOUGH * self.looks
 
 
-def _look(candidates: Candidates, views: Sequence[StepView]) -> _Look:
-    reference = candidates.reference
-    fulfils = any(comparison.score > 0 for comparison in candidates.compared().values())
+def _look(reference: StepView, views: Sequence[StepView], retrieval: RetrievalSteps) -> _Look:
+    try:
+        short = [each for each in views if _is_short(each)] if _is_short(reference) else []
+        compared = Candidates(reference, short, {}, retrieval).compared()
+        fulfils = any(comparison.score > 0 for comparison in compared.values())
+    except MatcherError:  # a matcher of the user's was not made for these steps
+        fulfils = False
     if reference.get("name") in COMPARED_BY_ARGUMENTS:
         return _Look(fulfils, any(_has_arguments(view, reference) for view in views), False)
-    form = _form(reference, is_retrieval=candidates.is_retrieval)
+    form = _form(reference, is_retrieval=retrieval.includes(reference))
     forms = {_form(view) for view in views}
     return _Look(fulfils, form is not None and form in forms, form is not None and bool(forms - {form, None}))
 

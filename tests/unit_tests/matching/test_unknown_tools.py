@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.matching import registry
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, name_similarity, reference_names
 
 RESULTS = "application/sparql-results+json"
@@ -91,9 +92,9 @@ def test_group_that_is_not_scored_loses_nothing() -> None:
 
 
 def test_names_of_questions_that_were_not_asked_are_known() -> None:
-    pair = ([[reference("add", "3")]], response(call("lookup", "urn:a")))
-    assert suggested(pair) == {("lookup",): None}
-    assert suggested(pair, names=["add", "lookup"]) == {}
+    pairs = [([[reference("add", "3")]], response(call("lookup", "urn:a")))] * 3
+    assert suggested(*pairs) == {("lookup",): None}
+    assert suggested(*pairs, names=["add", "lookup"]) == {}
 
 
 def test_response_that_failed_before_its_first_step_is_not_counted() -> None:
@@ -156,7 +157,8 @@ def test_name_alone_is_enough_where_the_output_says_nothing(output: Any) -> None
 
 
 def test_name_alone_is_not_enough_where_the_output_has_another_form() -> None:
-    assert suggested(([[QUERY]], response(call("query_docs", '[{"id": "d1"}]')))) == {("query_docs",): None}
+    pair = ([[QUERY]], response(call("query_docs", '[{"id": "d1"}]')))
+    assert suggested(pair, pair, pair) == {("query_docs",): None}
 
 
 def test_name_with_a_meaning_of_its_own_is_never_taken_for_another() -> None:
@@ -164,14 +166,19 @@ def test_name_with_a_meaning_of_its_own_is_never_taken_for_another() -> None:
 
 
 def test_tools_that_fit_nothing_are_told_together_without_a_suggestion() -> None:
-    [tool] = tools(([[QUERY]], response(call("think"))), ([[QUERY]], response(call("now"), call("think")))).found()
+    thinks, both = response(call("think")), response(call("now"), call("think"))
+    [tool] = tools(([[QUERY]], thinks), ([[QUERY]], both), ([[QUERY]], both)).found()
     assert tool.tools == ("think", "now")
     assert str(tool) == (
-        "none of 2 responses calls sparql_query, as 2 should, while no reference step has the names of think (in 2) "
-        "and now (in 1), which are called; where they are the same, say so with `steps: {names: …}` in the config"
+        "none of 3 responses calls sparql_query, as 3 should, while no reference step has the names of think (in 3) "
+        "and now (in 2), which are called; where they are the same, say so with `steps: {names: …}` in the config"
     )
-    [alone] = tools(([[QUERY]], response(call("think")))).found()
-    assert alone.what.endswith("no reference step has that name, while none calls sparql_query, as 1 should")
+    [alone] = tools(*[([[QUERY]], thinks)] * 4).found()
+    assert alone.what.endswith("no reference step has that name, while none calls sparql_query, as 4 should")
+
+
+def test_step_that_is_missed_in_a_response_or_two_says_nothing_of_names() -> None:
+    assert suggested(*[([[QUERY]], response(call("think")))] * 2) == {}
 
 
 def test_other_tools_are_not_told_where_a_suggestion_explains_what_is_missed() -> None:
@@ -182,6 +189,13 @@ def test_other_tools_are_not_told_where_a_suggestion_explains_what_is_missed() -
 def test_setting_is_yaml_whatever_the_tool_is_called() -> None:
     [tool] = tools(([[reference("add: up", "3")]], response(call("a: {b}", "3")))).found()
     assert "`steps: {names: {'a: {b}': 'add: up'}}`" in tool.hint
+
+
+def test_matcher_that_was_not_made_for_these_steps_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_matchers", dict(registry._matchers))
+    monkeypatch.setattr(registry, "_fulfilled_by", dict(registry._fulfilled_by))
+    registry.register_matcher(name="count_rows")(lambda reference, actual: 7)
+    assert suggested(([[reference("count_rows", "3")]], response(call("count", "3")))) == {("count",): "count_rows"}
 
 
 # --- what is none ----------------------------------------------------------------------------------------------------
