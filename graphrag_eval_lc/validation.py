@@ -228,23 +228,30 @@ def _sparql_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Fi
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
     yield from format_findings(RESPONSES, responses.values)
     known = {str(question.get("id")) for _, question in _questions(dataset.values)}
-    ids = _response_ids(responses)
-    for location, identifier in ids:
-        if identifier not in known:
+    identified = _identified(responses)
+    for location, response in identified:
+        if str(response["question_id"]) not in known:
             yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
-    yield from _repeated(ids, "two responses to the question {}; the last one counts", "Remove one of them.")
+    keys = [(location, _key_text(response)) for location, response in identified]
+    yield from _repeated(keys, "two responses to the question {}; the last one counts", "Remove one of them.")
 
 
-def _response_ids(responses: RecordFile) -> list[tuple[Location, str]]:
+def _key_text(response: Mapping[str, Any]) -> str:
+    repeat = response.get("repeat")
+    return f"{response['question_id']}" + (f" (repeat {repeat})" if repeat not in (None, 1) else "")
+
+
+def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]]]:
+    """Give each response that has a question id, with the place of that id."""
     return [
-        ((index, "question_id"), str(response["question_id"]))
+        ((index, "question_id"), response)
         for index, response in enumerate(_list(responses.values))
         if isinstance(response, Mapping) and response.get("question_id") is not None
     ]
 
 
 def _questions_without_response(dataset: RecordFile, responses: RecordFile) -> Iterator[Finding]:
-    answered = {identifier for _, identifier in _response_ids(responses)}
+    answered = {str(response["question_id"]) for _, response in _identified(responses)}
     for location, question in _questions(dataset.values):
         if question.get("id") is not None and str(question["id"]) not in answered:
             yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)
@@ -253,14 +260,10 @@ def _questions_without_response(dataset: RecordFile, responses: RecordFile) -> I
 def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
     """Find tools whose names no reference step has, each at its first call."""
     questions = {str(question.get("id")): question for _, question in _questions(dataset.values)}
-    last = {
-        (str(response.get("question_id")), str(response.get("repeat"))): response
-        for response in _list(responses.values)
-        if isinstance(response, Mapping)
-    }
+    last = {_key_text(response): response for _, response in _identified(responses)}
     tools = UnknownTools(config, reference_names(dataset.values))
-    for (identifier, _), response in last.items():
-        tools.add(questions.get(identifier, {}).get("reference_steps"), response)
+    for response in last.values():
+        tools.add(questions.get(str(response["question_id"]), {}).get("reference_steps"), response)
     for unknown in tools.found():
         hint = f"{unknown.hint[:1].upper()}{unknown.hint[1:]}."
         yield Finding(unknown.what, hint, _first_call(responses, unknown.tools[0]))

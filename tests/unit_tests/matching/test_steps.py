@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -150,3 +151,13 @@ def test_score_lies_between_0_and_1_and_every_match_is_diagnosed(
 @given(st.permutations([ref("a"), ref("b"), ref("b", "other")]), actual_lists)
 def test_order_inside_a_group_does_not_matter(group: list[dict[str, Any]], actual: list[dict[str, Any]]) -> None:
     assert scored([group], actual)[0] == scored([[ref("a"), ref("b"), ref("b", "other")]], actual)[0]
+
+
+def test_media_type_decides_how_outputs_are_read_whatever_the_step_is_called() -> None:
+    def results(name: str) -> str:
+        bindings = [{name: {"type": "literal", "value": "1"}}]
+        return json.dumps({"head": {"vars": [name]}, "results": {"bindings": bindings}})
+
+    reference = {"name": "run_sparql", "output": results("a"), "output_media_type": "application/sparql-results+json"}
+    actual = {"name": "run_sparql", "status": "success", "output": results("b")}
+    assert match_steps([[reference]], [actual]).steps_score == 1.0

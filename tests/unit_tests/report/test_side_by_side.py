@@ -88,3 +88,10 @@ def test_results_without_a_diagnosis_still_have_their_references() -> None:
     result = {"reference_steps": [[{"name": "lookup", "output": "x"}]], "actual_steps": []}
     (found,) = step_groups(result, EvaluationConfig())[0]
     assert (found["status"], found["reason"], found["reference"]["output"]) == ("missing", "", "x")
+
+
+def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
+    reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
+    diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
+    near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
+    assert groups_of(near)[0][0]["rows"]["missing"] == [["T1"]]

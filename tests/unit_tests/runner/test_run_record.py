@@ -158,3 +158,11 @@ def test_session_that_was_killed_has_no_end() -> None:
     times = begin().resuming(killed).end({}).as_dict()["times"]
     assert ["finished" in session for session in times["sessions"]] == [False, True]
     assert times["elapsed_sec"] >= 0
+
+
+def test_names_of_all_reference_steps_are_recorded() -> None:
+    steps = [[{"name": "b"}, {"name": "a"}], [{"name": "b"}]]
+    dataset: list[Any] = [
+        {"template_id": "t", "questions": [{"id": "q", "question_text": "x", "reference_steps": steps}]}
+    ]
+    assert begin("a.yaml", dataset).described["dataset"]["step_names"] == ["a", "b"]
