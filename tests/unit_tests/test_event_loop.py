@@ -134,7 +134,13 @@ if child == 0:
 _, status = os.waitpid(child, 0)
 print(os.waitstatus_to_exitcode(status), run_sync(answer))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert (done.stdout, done.stderr) == ("0 end\n", "")
 
 
