@@ -82,8 +82,10 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
+    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     results, unknown = run_sync(
-        lambda: _aevaluated(qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings)
+        lambda: _aevaluated(qa_dataset, responses, settings, evaluators=evaluators, llm=llm, embeddings=embeddings),
+        uses_clients=llm is not None or settings.llm is not None or bool(evaluators),
     )
     for tool in unknown:
         warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
