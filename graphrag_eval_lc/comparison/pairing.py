@@ -12,6 +12,7 @@ from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
 # What judges spent is not of the agent's doing; it is compared where it is asked for.
 _SPENT_BY_AGENTS = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost")
 _SCORED_BY = ("steps", "sparql", "llm", "answer_correctness", "answer_relevance", "custom_evaluations", "retrieval")
+_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,14 @@ class Pairing:
                 yield (
                     f"A and {self.b.letter} were scored with other settings ({', '.join(different)}), so that their "
                     "scores may not be comparable."
+                )
+        captures = [run.results.record.get("capture") for run in (self.a, self.b)]
+        if isinstance(captures[0], Mapping) and isinstance(captures[1], Mapping):
+            different = [key for key in _RECORDED_BY if captures[0].get(key) != captures[1].get(key)]
+            if different:
+                yield (
+                    f"A and {self.b.letter} were recorded with other options of the capture ({', '.join(different)}), "
+                    "so that their scores may not be comparable."
                 )
         matchers = [_matchers(run.results.record) for run in (self.a, self.b)]
         if None not in matchers and matchers[0] != matchers[1]:

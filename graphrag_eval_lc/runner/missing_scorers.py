@@ -143,9 +143,9 @@ class _Seen:
 
 def _own_matchers(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Give the names of the reference steps that somebody's own matcher compared, each with that matcher's name."""
-    groups = zip(result.get("reference_steps") or (), result.get("steps_diagnosis") or (), strict=False)
+    groups = zip(_list(result.get("reference_steps")), _list(result.get("steps_diagnosis")), strict=False)
     for steps, diagnoses in groups:
-        for step, diagnosis in zip(steps, diagnoses, strict=False):
+        for step, diagnosis in zip(_list(steps), _list(diagnoses), strict=False):
             found = _OWN_REASON.match(str(_mapping(diagnosis).get("reason")))
             if found:
                 yield str(_mapping(step).get("name")), found["function"]
@@ -226,11 +226,15 @@ def _cut(names: Sequence[str]) -> str:
 
 
 def _records(value: object) -> Iterator[Mapping[str, Any]]:
-    return (each for each in value if isinstance(each, Mapping)) if isinstance(value, list) else iter(())
+    return (each for each in _list(value) if isinstance(each, Mapping))
 
 
 def _names(value: object) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []
+    return [str(each) for each in _list(value)]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(value: object) -> str | None:
