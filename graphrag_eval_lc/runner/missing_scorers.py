@@ -75,11 +75,11 @@ def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> 
     """
     if missing:
         ways = ", ".join(dict.fromkeys(each.how for each in missing))
+        them = "it" if len(missing) == 1 else "them"
         raise RunFolderError(
-            f"the run was scored with {_listed(missing)}, which {'is' if len(missing) == 1 else 'are'} missing now, "
-            "so that its scores would change or go",
+            f"what scored the run is missing now: {_listed(missing)}; without {them} its scores would change or go",
             path=folder,
-            mend=f"Give {'it' if len(missing) == 1 else 'them'}: {ways}; or {otherwise}.",
+            mend=f"Give {them}: {ways}; or {otherwise}.",
         )
 
 
@@ -183,10 +183,11 @@ def _missing_evaluators(earlier: Mapping[str, Any], given: set[str], seen: _Seen
     for record in records:
         name, function, metrics = str(record.get("name")), record.get("function"), _names(record.get("metrics"))
         if name not in given:
-            told = "" if metrics in ([], [name]) else f", which gave {_cut(metrics)}"
+            gave = None if metrics in ([], [name]) else f"it gave {_cut(metrics)}"
+            told = "; ".join(str(each) for each in (function, gave) if each is not None)
             spec = function if isinstance(function, str) and not function.startswith("__main__:") else "SPEC"
             yield Missing(
-                f"the evaluator {name}{'' if function is None else f' ({function})'}{told}",
+                f"the evaluator {name}{told and f' ({told})'}",
                 f"--evaluator {spec} (evaluators=[…])",
             )
     if not records and not given and seen.metrics:
@@ -202,7 +203,7 @@ def _missing_models(
     if "generation" in judges and not llm and not has_llm and config.llm is None:
         judged = [*metrics, *_names(judges.get("custom_evaluations"))]
         yield Missing(
-            f"the model {judges['generation']}, which judged {_cut(judged)}",
+            f"the model {judges['generation']} (it judged {_cut(judged)})",
             "llm=… in Python, or --config with an llm section",
         )
         return  # without it nothing is embedded either
@@ -211,7 +212,7 @@ def _missing_models(
     is_wanted = is_wanted and "answer_relevance" in (config.judges.metrics or metrics)
     if "embedding" in judges and not llm.get("embedding") and is_wanted and not has_embeddings:
         yield Missing(
-            f"the embedding model {judges['embedding']}, which answer_relevance needs",
+            f"the embedding model {judges['embedding']} (answer_relevance needs it)",
             "embeddings=… in Python, or --config with llm.embedding",
         )
 

@@ -202,7 +202,7 @@ def test_matcher_that_the_agents_module_registered_is_given_by_that_module(
     assert exit_code(*run, "--retry-errors") == 0  # the agent's module is loaded again
     forget_matchers()
     assert exit_code("score", "run") == 2
-    assert "the matcher for lookup (agent.py:match_ends), which is missing now" in capsys.readouterr().err
+    assert "is missing now: the matcher for lookup (agent.py:match_ends); without it" in capsys.readouterr().err
     assert exit_code("score", "run", "--matchers", "agent.py") == 0
 
 

@@ -259,10 +259,23 @@ def test_langchain_chat_model_judges_without_an_llm_section(tmp_path: Path) -> N
     again = score_run(tmp_path, dataset=dataset, llm=chat.model())
     assert chat.asked == asked
     assert again.results == run.results
-    with pytest.raises(RunFolderError, match=r"the model .*, which judged answer_correctness, which is missing now"):
+    with pytest.raises(ConfigError, match=r"key judges\.metrics: a model is needed for this"):
         score_run(tmp_path, dataset=dataset)
     responses = score_responses(dataset, judged_responses(), config=config, llm=chat.model())
     assert dict(responses.results[0])["answer_recall"] == 0.5
+
+
+def test_judged_metrics_of_a_model_given_in_python_go_only_on_demand(tmp_path: Path) -> None:
+    chat, dataset = NotingChat(), judged_dataset()
+    run_benchmark(agent, dataset, output_dir=tmp_path, llm=chat.model(), progress="off")
+    told = r"missing now: the model model:Model \(it judged answer_correctness, .*\); without it .* Give it: llm=…"
+    with pytest.raises(RunFolderError, match=told):
+        score_run(tmp_path, dataset=dataset)
+    with pytest.raises(RunFolderError, match=r"model:Model.*; or --force"):
+        run_benchmark(agent, dataset, output_dir=tmp_path, progress="off")
+    run = score_run(tmp_path, dataset=dataset, drop_missing=True)
+    assert "answer_f1" not in run.aggregates["micro"]
+    assert len(run.warnings) == 1
 
 
 def test_langchain_embeddings_judge_relevance(judge: OpenAIStub) -> None:

@@ -121,9 +121,9 @@ def test_missing_ones_are_refused_by_name_and_nothing_is_changed(folder: Path) -
     with pytest.raises(RunFolderError) as caught:
         score_run(folder, dataset=DATASET)
     assert str(caught.value) == (
-        f"{folder}: the run was scored with the matcher for count_rows ({__name__}:match_counts), "
-        f"the evaluator answer_words ({__name__}:answer_words) and the evaluator style ({__name__}:style), which gave "
-        "politeness, is_short, which are missing now, so that its scores would change or go. Give them: "
+        f"{folder}: what scored the run is missing now: the matcher for count_rows ({__name__}:match_counts), "
+        f"the evaluator answer_words ({__name__}:answer_words) and the evaluator style ({__name__}:style; it gave "
+        "politeness, is_short); without them its scores would change or go. Give them: "
         f"--matchers {__name__} (in Python, call register_matcher or import the module that does), "
         f"--evaluator {__name__}:answer_words (evaluators=[…]), --evaluator {__name__}:style (evaluators=[…]); "
         "or --drop-missing (drop_missing=True) to score without."
@@ -136,7 +136,7 @@ def test_those_that_are_given_again_score_as_before(folder: Path) -> None:
     run = score_run(folder, dataset=DATASET, evaluators=[answer_words, style])
     assert (run.results[0]["steps_score"], run.warnings) == (1.0, [])
     assert run.aggregates["micro"]["politeness"]["mean"] == 0.5
-    with pytest.raises(RunFolderError, match=r"with the evaluator style \(.*, which is missing now"):
+    with pytest.raises(RunFolderError, match=r"is missing now: the evaluator style \(.*; without it"):
         score_run(folder, dataset=DATASET, evaluators=[answer_words])
 
 
@@ -268,12 +268,11 @@ def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **g
 
 
 def test_models_that_were_passed_in_python_are_missed() -> None:
-    llm, embeddings = "the model anthropic:x, which judged", "the embedding model fake"
     (told,) = missing_models(JUDGED, {"llm": None}, None)
-    assert told == f"{llm} answer_correctness, answer_relevance"
+    assert told == "the model anthropic:x (it judged answer_correctness, answer_relevance)"
     assert missing_models(JUDGED, {}, None, llm=object(), embeddings=object()) == []
     (told,) = missing_models(JUDGED, {}, None, llm=object())
-    assert told.startswith(embeddings)
+    assert told == "the embedding model fake (answer_relevance needs it)"
     assert missing_models(JUDGED, {}, IN_CONFIG) == []
     assert missing_models(JUDGED, {}, {"answer_relevance": {"enabled": False}}, llm=object()) == []
     assert missing_models(JUDGED, {}, {"judges": {"metrics": ["answer_correctness"]}}, llm=object()) == []
