@@ -79,8 +79,10 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
+    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     return run_sync(
-        lambda: arun_evaluation(qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings)
+        lambda: arun_evaluation(qa_dataset, responses, settings, evaluators=evaluators, llm=llm, embeddings=embeddings),
+        uses_clients=llm is not None or settings.llm is not None or bool(evaluators),
     )
 
 

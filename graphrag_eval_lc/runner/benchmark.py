@@ -9,6 +9,7 @@ from graphrag_eval_lc.dataset import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation import judges_of
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.http_connections import close_connections_of_closed_loops
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import aload_agent
@@ -114,6 +115,7 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[B
 
 async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
+    close_connections_of_closed_loops()
     templates = templates_of(dataset)
     questions = options.selection.apply(templates)
     loaded = await aload_agent(agent, has_input_fn=options.input_fn is not None)

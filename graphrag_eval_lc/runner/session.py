@@ -21,7 +21,7 @@ from graphrag_eval_lc.runner.resuming import changed_questions, missing_in_sessi
 from graphrag_eval_lc.runner.run_record import RunRecord
 from graphrag_eval_lc.runner.samples import RunPlan, Sample, planned, samples_of
 from graphrag_eval_lc.runner.scored_with import scored_with
-from graphrag_eval_lc.runner.scores import Scores, ScoringThread
+from graphrag_eval_lc.runner.scores import Scores, Scoring, begun_scoring
 from graphrag_eval_lc.runner.stopping import StopSignal
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class RunSession:
 
     async def _ask(self, plan: RunPlan, agent: Agent, scores: Scores) -> int:
         """Ask what is to be asked while what is done is scored; give the number of samples left out."""
-        scoring = ScoringThread(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
+        scoring = begun_scoring(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
         options = self._options
 
         def keep(sample: Sample, response: Response) -> None:
@@ -196,10 +196,10 @@ class RunSession:
             await self._score_done(harness.left_out, scoring)  # a failed answer of before stays what it was
         finally:
             rescoring.cancel()
-            await asyncio.get_running_loop().run_in_executor(None, scoring.close)
+            await scoring.aclose()
         return left_out
 
-    async def _score_done(self, done: Sequence[Sample], scoring: ScoringThread) -> None:
+    async def _score_done(self, done: Sequence[Sample], scoring: Scoring) -> None:
         """Score what earlier sessions answered: references and the configuration may have changed."""
         for sample in done:
             response = None if self._journal is None else self._journal.read(sample.key)
@@ -208,7 +208,7 @@ class RunSession:
                 await self._score(sample, cast("Response", response), scoring)
                 await asyncio.sleep(0)
 
-    async def _score(self, sample: Sample, response: Response, scoring: ScoringThread) -> None:
+    async def _score(self, sample: Sample, response: Response, scoring: Scoring) -> None:
         self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
         if self._is_judge_paid:
             self._budget.await_judges()

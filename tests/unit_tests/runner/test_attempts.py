@@ -223,6 +223,8 @@ async def test_error_keeps_the_steps_until_then_and_stands_behind_the_status() -
     assert kept["elapsed_sec"] >= 0
 
 
+# Python says of langgraph's coroutine that it took no notice of a GeneratorExit.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
 @pytest.mark.parametrize("kind", ["async", "sync", "graph"])
 def test_no_exception_of_an_agent_leaves_the_attempt(error: BaseException, kind: str) -> None:

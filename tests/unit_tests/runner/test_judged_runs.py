@@ -27,6 +27,7 @@ from judged_runs import (
     judgement,
 )
 from openai_stub import OpenAIStub, StubRequest
+from signalling import send_signal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
 from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
@@ -400,8 +401,7 @@ def test_interrupted_run_judges_what_was_answered(judge: OpenAIStub, tmp_path: P
     async def interrupting(question: str) -> str:
         asked.append(question)
         if len(asked) == 3:
-            signal.raise_signal(signal.SIGINT)
-            await asyncio.sleep(0.05)
+            send_signal(signal.SIGINT)
         return await agent(question)
 
     run = run_of(judge, tmp_path, questions=9, asked=interrupting, max_concurrency=1)
