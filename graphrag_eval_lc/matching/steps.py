@@ -1,15 +1,16 @@
 """Matching the reference steps of one question with the steps that the agent took."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.candidates import Candidates, compared_by
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis, diagnosis_of
+from graphrag_eval_lc.matching.registry import Matcher, MatcherKey, custom_matchers
 from graphrag_eval_lc.matching.retrieval_measures import RetrievalPair
 from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 
@@ -133,6 +134,34 @@ def match_steps(
         RetrievalSteps(retrieval or RetrievalConfig(), names or {}),
     )
     return StepsMatch(pairs, scoring)
+
+
+def custom_matchers_for(
+    reference_steps: Iterable[Mapping[str, Any]],
+    *,
+    names: Mapping[str, str] | None = None,
+    retrieval: RetrievalConfig | None = None,
+) -> dict[MatcherKey, Matcher]:
+    """Give the matchers that users registered for some of these reference steps.
+
+    Args:
+        reference_steps: The steps of any number of questions.
+        names: As in ``match_steps``.
+        retrieval: As in ``match_steps``.
+    """
+    unused = custom_matchers()
+    used: dict[MatcherKey, Matcher] = {}
+    retrieving = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    seen: set[tuple[str, str | None]] = set()
+    for step in reference_steps if unused else ():
+        kind = compared_by(retrieving.reference_view(step, {}), retrieving)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        name, media_type = kind
+        for key in [key for key in unused if key[0] in (None, name) and key[1] in (None, media_type)]:
+            used[key] = unused.pop(key)
+    return used
 
 
 class _Pairs:

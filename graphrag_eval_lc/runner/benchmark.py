@@ -46,7 +46,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``answer_fn``: Makes the answer from the agent's output. Default: the last model message, else
               ``structured_response``, ``answer`` or ``output``, else the text itself. Both may be specs, as ``agent``.
             - ``agent_config``: More of LangChain's config, such as ``{"recursion_limit": 50}``.
-            - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``.
+            - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each goes
+              before that in the config's section ``capture``.
             - ``max_concurrency`` (8): How many questions are asked at the same time. At a rate limit it is halved, and
               grows back.
             - ``requests_per_minute``: How many attempts may start in a minute.
@@ -61,12 +62,13 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``max_failures``: End the run when more than so many (20) or such a share ("5%") of all failed.
             - ``max_tokens``, ``max_time`` (seconds or a timedelta), ``max_cost`` (USD, agent and judges): End the run
               before a question that would exceed it, taken to be as dear as the dearest so far.
-            - ``evaluators``: Functions of your own that score each response, ``(question, response)``; see
-              ``run_evaluation``. ``llm``, ``embeddings``: models that judge in place of those of the config.
+            - ``evaluators``: Functions of your own that score each response, ``(question, response)``, or their specs;
+              see ``run_evaluation``. ``llm``, ``embeddings``: models that judge in place of those of the config.
               ``judge_cache`` (True): whether the judges' answers are kept in the folder and not asked for again.
             - ``grace`` (30): Seconds that questions in flight have to end, once the run is interrupted.
             - ``retry_errors``: Ask failed questions of the folder's run again.
-            - ``force``: Go on with the folder's run although its questions or its agent changed.
+            - ``force``: Go on with the folder's run although its questions, its agent or what is kept of it changed,
+              or a matcher, an evaluator or a model that scored it is missing.
             - ``overwrite``: Replace the folder's run.
             - ``progress`` ("auto"): "bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.
             - ``log_file``: A file for what happens, as JSON lines.
@@ -81,7 +83,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.
-        RunFolderError: The folder cannot be written, holds a run that differs from this one, or is in use.
+        RunFolderError: The folder cannot be written, holds a run that differs from this one or that was scored with
+            what is missing now, or is in use.
 
     Example:
         >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]

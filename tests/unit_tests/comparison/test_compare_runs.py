@@ -322,6 +322,19 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
     )
 
 
+def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_path: Path, scored: Scored) -> None:
+    captures: list[Any] = [{"retrieval_documents": each, "keep_artifacts": each} for each in (True, False)]
+    own: list[Any] = [{"name": "count", "function": "a:b"}, {"media_type": "text/x", "function": "a:c"}]
+    a = folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
+    b = folder(tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1])
+    assert compare_runs(a, b).warnings == (
+        "A and B were recorded with other options of the capture (retrieval_documents), so that their scores may not "
+        "be comparable.",
+        "The steps of A and B were compared by other matchers (text/x), so that their scores may not be comparable.",
+    )
+    assert compare_runs(a, folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
+
+
 def test_runs_without_a_common_question_are_refused(scored: Scored) -> None:
     other = [{**result, "question_id": "other"} for result in scored(1.0)]
     with pytest.raises(ComparisonError, match="runs A and B have no question in common"):
