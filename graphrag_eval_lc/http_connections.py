@@ -7,9 +7,11 @@ closed before a client changes its loop; the client then opens others. Requests 
 
 import asyncio
 import contextlib
+import functools
 import gc
 import re
 import sys
+import threading
 import traceback
 import weakref
 from collections.abc import Coroutine, Iterator
@@ -23,7 +25,9 @@ _POOL_PACKAGES = ("httpcore", "httpcore2")
 _INWARD = ("_loop", "_transport", "transport_stream", "_stream", "_network_stream", "_connection")
 _DEEPEST = 12
 _OTHER_LOOP = re.compile(r"event loop is closed|(bound|attached) to a different (event )?loop", re.IGNORECASE)
-_clean_loops: "weakref.WeakSet[asyncio.AbstractEventLoop]" = weakref.WeakSet()
+_watched: set[type] = set()
+_known_pools: dict[int, "weakref.ref[Any]"] = {}
+_lock = threading.Lock()
 
 
 class _Connection(Protocol):
@@ -68,16 +72,8 @@ def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
     wait(asked, timeout=_CLOSING_SEC)
 
 
-def close_connections_of_closed_loops(*, once: bool = False) -> None:
-    """Close what loops that are closed have left.
-
-    Args:
-        once: Only at the first time in the running loop, as looking for connections takes milliseconds.
-    """
-    loop = asyncio.get_running_loop()
-    if once and loop in _clean_loops:
-        return
-    _clean_loops.add(loop)
+def close_connections_of_closed_loops() -> None:
+    """Close what loops that are closed have left."""
     for owner, connection in _idle_connections():
         if owner.is_closed():
             _close_now(connection)
@@ -118,10 +114,40 @@ def _idle_connections(
 
 
 def _pools() -> list[Any]:
-    """Give all connection pools of the process: a list of them is kept nowhere, but by Python's garbage collector."""
-    kinds = [getattr(sys.modules.get(name), "AsyncConnectionPool", None) for name in _POOL_PACKAGES]
-    classes = [each for kind in kinds if isinstance(kind, type) for each in (kind, *kind.__subclasses__())]
-    return [found for found in gc.get_referrers(*classes) if type(found) in classes] if classes else []
+    """Give all connection pools of the process. httpcore keeps no list of them, so they are watched for from here."""
+    for name in _POOL_PACKAGES:
+        kind = getattr(sys.modules.get(name), "AsyncConnectionPool", None)
+        if isinstance(kind, type) and kind not in _watched:
+            _watch(kind)
+    return [pool for known in list(_known_pools.values()) if (pool := known()) is not None]
+
+
+def _watch(kind: Any) -> None:
+    """Note each pool of a kind that is made from now on, and those that there are.
+
+    Python's garbage collector knows these too, but to ask it takes up to a second where a process holds much data.
+    """
+    with _lock:
+        if kind in _watched:
+            return
+        made = kind.__init__
+
+        @functools.wraps(made)
+        def noted(pool: Any, *args: Any, **options: Any) -> None:
+            made(pool, *args, **options)
+            _note(pool)
+
+        kind.__init__ = noted
+        _watched.add(kind)
+    kinds = (kind, *kind.__subclasses__())
+    for found in gc.get_referrers(*kinds):
+        if type(found) in kinds:
+            _note(found)
+
+
+def _note(pool: Any) -> None:
+    number = id(pool)
+    _known_pools[number] = weakref.ref(pool, lambda _: _known_pools.pop(number, None))
 
 
 def _loop_of(connection: object) -> asyncio.AbstractEventLoop | None:

@@ -45,7 +45,7 @@ class ModelCalls:
         Raises:
             Exception: What the last attempt failed with; a JudgeError at once.
         """
-        close_connections_of_closed_loops(once=True)
+        close_connections_of_closed_loops()
         for attempt in count(1):
             try:
                 return await self._in_place(request)

@@ -16,7 +16,7 @@ def judge() -> Iterator[OpenAIStub]:
         yield stub
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def forget_matchers() -> Iterator[Callable[[], None]]:
     """Give what forgets all matchers that were registered since the test began, as a new process would."""
     matchers, fulfilled_by = dict(registry._matchers), dict(registry._fulfilled_by)
