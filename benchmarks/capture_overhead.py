@@ -1,8 +1,9 @@
 """What the capture handler costs, beside RunCollectorCallbackHandler, LangChainTracer and langfuse's handler.
 
 Run it as ``python benchmarks/capture_overhead.py``. It measures CPU time of the process per tool call, over that of the
-same run without a handler, in four columns: tool events alone (``tool.invoke`` in a loop) and full turns of an agent
-(``create_agent`` with a scripted model), each sync and async. The handlers take turns, so that all of them meet the
+same run without a handler, in five columns: tool events alone (``tool.invoke`` in a loop) and full turns of an agent
+(``create_agent`` with a scripted model), each sync and async; and full turns after a history of 400 messages, which
+each prompt and state then holds. The handlers take turns, so that all of them meet the
 same noise of the machine, and the least of all repeats counts. Nothing goes over the network: LangChainTracer has a
 client that sends nothing, and langfuse's spans are dropped where they would be sent. langfuse is left out where it is
 not installed. ``--quick`` takes a fifth of the calls and half of the repeats. The exit code is 1 where the goal, at
@@ -17,13 +18,14 @@ import importlib.metadata
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
 import langsmith
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
@@ -64,7 +66,8 @@ class ScriptedModel(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        turn = sum(isinstance(message, AIMessage) for message in messages)
+        own = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
+        turn = sum(isinstance(message, AIMessage) for message in own)
         call = {"name": "search", "args": {"query": f"word {turn}"}, "id": f"call_{turn}", "type": "tool_call"}
         message = AIMessage(
             "" if turn < TURNS else "done",
@@ -79,6 +82,16 @@ class ScriptedModel(BaseChatModel):
 
 AGENT = create_agent(ScriptedModel(), [search])
 QUESTION: Any = {"messages": [("user", "Which words are there?")]}
+HISTORY: list[BaseMessage] = [
+    message
+    for number in range(100)
+    for message in (
+        HumanMessage("Which word is next?", id=f"question_{number}"),
+        AIMessage("", tool_calls=[{"name": "search", "args": {"query": "x"}, "id": "call_1"}], id=f"calls_{number}"),
+        ToolMessage("found x", tool_call_id="call_1", id=f"found_{number}"),
+        AIMessage("It is x.", id=f"answer_{number}"),
+    )
+]
 
 
 def config(handlers: list[BaseCallbackHandler]) -> RunnableConfig:
@@ -98,6 +111,12 @@ async def async_tool_events(handlers: list[BaseCallbackHandler], calls: int) -> 
         await search.ainvoke({"query": "word"}, config(handlers))
 
 
+def history_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
+    """Let an agent call a tool in each of its turns, after a long conversation."""
+    for _ in range(calls // TURNS):
+        AGENT.invoke({"messages": [*HISTORY, *QUESTION["messages"]]}, config(handlers))
+
+
 def full_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
     """Let an agent call a tool in each of its turns."""
     for _ in range(calls // TURNS):
@@ -115,6 +134,7 @@ WORKLOADS: dict[str, tuple[Workload, int]] = {  # with the tool calls of one rep
     "tool, async": (async_tool_events, 1_000),
     "turn, sync": (full_turns, 200),
     "turn, async": (async_full_turns, 200),
+    "400 messages": (history_turns, 100),
 }
 
 

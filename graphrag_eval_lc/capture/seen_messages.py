@@ -126,8 +126,9 @@ class SeenMessages:
                 return Reading(passed_over=messages)
             else:
                 first = len(unread)
-        for item in unread:
-            self._note(item, _Met.READ)
+        older = first if unknown == "new" else 0
+        for place, item in enumerate(unread):
+            self._note(item, _Met.OLD if place < older else _Met.READ)
             self._told.pop(_key(item), None)
             self._told.pop(id(item), None)  # told of before it had an id
         new = list(zip(map(as_message, unread[first:]), told[first:], strict=True))

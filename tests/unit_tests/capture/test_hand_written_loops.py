@@ -11,6 +11,7 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    RemoveMessage,
     SystemMessage,
     ToolMessage,
     convert_to_openai_messages,
@@ -265,7 +266,42 @@ def test_the_second_turn_on_a_thread_has_its_own_steps(ai, ask, chat_model) -> N
     assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
 
 
+@pytest.mark.parametrize("question", [[], [HumanMessage("rewritten")]])
+def test_an_answer_from_before_the_run_is_none_of_it(question, ask) -> None:
+    def forget(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [RemoveMessage(id=state["messages"][-1].id), *question]}
+
+    response = ask(one_node(forget), {"messages": [*earlier_turns(2), HI.model_copy()]})
+    assert "actual_answer" not in response
+
+
 # --- loops that change their messages ---
+
+
+@pytest.mark.parametrize("text", ["done", "Done."])
+def test_an_answer_that_is_made_anew_is_one_model_call(text, ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("done")])
+
+    def agent(state: MessagesState) -> dict[str, Any]:
+        answer = model.invoke(state["messages"])
+        return {"messages": [AIMessage(text, id="new", usage_metadata=answer.usage_metadata)]}
+
+    response = ask(one_node(agent))
+    assert (response["actual_answer"], response["input_tokens"], len(response["llm_calls"])) == (text, 10, 1)
+    assert "capture_warnings" not in response
+
+
+def test_what_a_task_gives_is_read_though_no_model_sees_it(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "b"}, "call_2"))])
+    call_tool = task(answer_to)
+
+    @entrypoint()
+    def agent(text: str) -> str:
+        return ", ".join(call_tool(call).result().content for call in model.invoke(text).tool_calls)
+
+    response = ask(agent, "hi")
+    assert brief(response) == [("call_1", "a", "found a"), ("call_2", "b", "found b")]
+    assert response["actual_answer"] == "found a, found b"
 
 
 def test_a_loop_that_trims_its_messages_keeps_its_steps(ai, ask, chat_model) -> None:
