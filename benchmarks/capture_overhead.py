@@ -92,6 +92,7 @@ HISTORY: list[BaseMessage] = [
         AIMessage("It is x.", id=f"answer_{number}"),
     )
 ]
+LATE_QUESTION: Any = {"messages": [*HISTORY, *QUESTION["messages"]]}
 
 
 def config(handlers: list[BaseCallbackHandler]) -> RunnableConfig:
@@ -114,7 +115,7 @@ async def async_tool_events(handlers: list[BaseCallbackHandler], calls: int) -> 
 def history_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:
     """Let an agent call a tool in each of its turns, after a long conversation."""
     for _ in range(calls // TURNS):
-        AGENT.invoke({"messages": [*HISTORY, *QUESTION["messages"]]}, config(handlers))
+        AGENT.invoke(LATE_QUESTION, config(handlers))
 
 
 def full_turns(handlers: list[BaseCallbackHandler], calls: int) -> None:

@@ -107,6 +107,11 @@ def has_structured_response(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get("structured_response") is not None
 
 
+def is_interrupted(output: Any) -> bool:
+    """Tell whether a graph's output says that it waits for somebody."""
+    return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
+
+
 def question_in(inputs: Any) -> str | None:
     """Give what a root run is asked: its input where that is a text, else the last message of the user."""
     if isinstance(inputs, str):

@@ -15,6 +15,7 @@ from graphrag_eval_lc.capture.messages import (
     answer_in,
     answer_text,
     has_structured_response,
+    is_interrupted,
     message_lists,
     tool_calls_in,
     unanswered_calls,
@@ -94,6 +95,10 @@ class RunRecord:
     def elapsed_sec(self) -> float:
         """Seconds from the start to the end, or to now."""
         return perf_counter() - self._started if self._elapsed_sec is None else self._elapsed_sec
+
+    def start_earlier(self, seconds: float) -> None:
+        """Move the start back: the run had begun before it was known."""
+        self._started -= seconds
 
     def warn(self, *warnings: str) -> None:
         """Note what is to be warned of, each text once."""
@@ -347,6 +352,7 @@ class RunRecord:
             elif message is None and output.generations and output.generations[0]:
                 self.answer = output.generations[0][0].text
         else:
+            self.is_paused = self.is_paused or is_interrupted(output)
             self.node_ended(output, self.root_id, None, self.root_id)
             self.answer = answer_in(output, self._seen.is_old)
         self.close()

@@ -32,8 +32,9 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
     Args:
         agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
             a function without required arguments that gives one of these; or its spec as text
-            (``package.module:attribute`` or ``path/to/file.py:attribute``). A graph with a checkpointer gets a
-            ``thread_id`` of its own for each attempt.
+            (``package.module:attribute`` or ``path/to/file.py:attribute``). A graph with a checkpointer, or a deployed
+            one (``RemoteGraph``), gets a ``thread_id`` of its own for each attempt: a UUID. The metadata of its config
+            tell which attempt that is: ``attempt_id`` is run, session, question, repeat and attempt.
         dataset: A path, or the templates that ``load_dataset`` gives.
         **options: All of them have a default:
 

@@ -175,7 +175,7 @@ class RunSession:
         self._harness = harness = Harness(
             call,
             options,
-            thread_prefix=f"{self._record.run_id}/{len(self._record.earlier_sessions) + 1}",
+            attempt_prefix=f"{self._record.run_id}/{len(self._record.earlier_sessions) + 1}",
             total=plan.total,
             stop=self._stop,
             budget=self._budget,

@@ -34,7 +34,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 def note(config):
     descriptor = os.open(os.environ["ASKED_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, ("/".join(config["configurable"]["thread_id"].split("/")[2:]) + "\\n").encode())
+    os.write(descriptor, ("/".join(config["metadata"]["attempt_id"].split("/")[2:]) + "\\n").encode())
     os.close(descriptor)
 
 def graph_of(node):

@@ -43,7 +43,7 @@ def model():
 async def answer(state, config: RunnableConfig):
     note(config)
     reply = await model().ainvoke(state["messages"])
-    if config["configurable"]["thread_id"].split("/")[1] == "1":
+    if config["metadata"]["attempt_id"].split("/")[1] == "1":
         await asyncio.Event().wait()
     return {"messages": [reply]}
 

@@ -546,7 +546,7 @@ def test_each_attempt_at_an_agent_with_a_checkpointer_has_a_thread_of_its_own(sa
     def answer(state: MessagesState, config: RunnableConfig) -> Any:
         threads.append(config["configurable"]["thread_id"])
         lengths.append(len(state["messages"]))
-        if threads[-1].endswith("/q1/1/1"):
+        if config["metadata"]["attempt_id"].endswith("/q1/1/1"):
             raise ConnectionError("once")
         return {"messages": [AIMessage("fine")]}
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
@@ -29,7 +30,7 @@ def never() -> "asyncio.Future[None]":
 
 
 async def attempt(agent: Any, **options: Any) -> Attempt:
-    return await (await call_of(agent, **options)).aattempt(QUESTION, "thread", never())
+    return await (await call_of(agent, **options)).aattempt(QUESTION, "run/1/q1/1/1", never())
 
 
 async def response(agent: Any, **options: Any) -> dict[str, Any]:
@@ -159,9 +160,10 @@ async def test_config_passes_through() -> None:
 
 
 async def test_each_attempt_names_its_thread_and_question() -> None:
-    config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine"})
-    assert config["configurable"]["thread_id"] == "thread"
-    assert config["metadata"]["question_id"] == "q1"
+    config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine", "stage": "test"})
+    assert str(UUID(config["configurable"]["thread_id"])) == config["configurable"]["thread_id"]
+    own = {"question_id": "q1", "attempt_id": "run/1/q1/1/1"}
+    assert {key: config["metadata"][key] for key in ("stage", *own)} == {"stage": "test", **own}
 
 
 async def test_recursion_limit_counts() -> None:
@@ -402,7 +404,7 @@ async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_
         return "yes"
 
     call = await call_of(agent)
-    made = await call.aattempt(QUESTION, "thread", never())
+    made = await call.aattempt(QUESTION, "run/1/q1/1/1", never())
     assert isinstance(made.error, NotImplementedError)
     assert dict(made.response)["error"] == "NotImplementedError: no maps yet"
     other: Any = {"id": "q2", "question_text": "Who?"}
