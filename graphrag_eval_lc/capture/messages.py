@@ -1,4 +1,4 @@
-"""The messages in what graph nodes take and give: which are new, and which one is the answer."""
+"""The messages in what graph nodes take and give, and which of them is the answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -14,6 +14,7 @@ _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
+_CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
 _ANSWER_KEYS = ("answer", "output")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
@@ -62,12 +63,18 @@ def as_message(value: Any) -> BaseMessage | None:
     """Give a message that may be a dict, as those in the state of a remote graph; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
-    if _is_message(value):
-        try:
-            return convert_to_messages([value])[0]
-        except Exception:
-            return None
-    return None
+    if not _is_message(value):
+        return None
+    message_class = _CLASSES.get(value.get("type"))
+    try:
+        if message_class is not None:  # convert_to_messages loses what such a dict says of tokens
+            return message_class(**{key: item for key, item in value.items() if key != "type"})
+    except Exception:
+        pass  # its keys are not those of LangChain's own messages
+    try:
+        return convert_to_messages([value])[0]
+    except Exception:
+        return None
 
 
 def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
