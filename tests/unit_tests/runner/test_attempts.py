@@ -121,13 +121,7 @@ def deployed_state(question: str) -> dict[str, Any]:
     usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
     made = {"response_metadata": {"model_name": "fake-1", "finish_reason": "stop"}, "usage_metadata": usage}
     call = {"name": "search", "args": {"query": "oslo"}, "id": "call_1", "type": "tool_call"}
-    model = {
-        "type": "ai",
-        "name": None,
-        "additional_kwargs": {},
-        "response_metadata": metadata,
-        "usage_metadata": usage,
-    }
+    model = {"type": "ai", "name": None, "additional_kwargs": {}, **made}
     run = "lc_run--01a201c8-1939-7758-b607-a17384cb652f"
     return {
         "messages": [
