@@ -1,5 +1,6 @@
 """What is known of one root run: its steps, model calls, answer and end."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -379,9 +380,20 @@ class RunRecord:
                 self.model_failed(call, unfinished, None)
         self.has_ended = True
         if error is None:
-            self.unanswered = [(call.name, call.call_id) for call in self._calls.waiting if call.is_expected]
+            self.unanswered = self._unanswered()
         self._calls.clear()  # no message is kept longer than its run
         self._seen = SeenMessages()
+
+    def _unanswered(self) -> list[tuple[str, str | None]]:
+        """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
+        loose = Counter(step.name for step in self.steps if step.call is None)
+        unanswered: list[tuple[str, str | None]] = []
+        for call in self._calls.waiting:
+            if loose[call.name] > 0:
+                loose[call.name] -= 1
+            elif call.is_expected:
+                unanswered.append((call.name, call.call_id))
+        return unanswered
 
 
 def unfinished_text(error: str | None) -> str:

@@ -1,6 +1,6 @@
 """What one model call cost, read from the result that the model hands to ``on_llm_end``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -133,6 +133,9 @@ def result_model_name(result: LLMResult) -> str | None:
     return model_name(message.response_metadata if message is not None else None, result.llm_output)
 
 
+_ANY_TOOL = ("any", "required")
+
+
 def unanswered_tool(params: Any, options: Any) -> str | None:
     """Give the tool that a model is made to call for its arguments, as a schema of the answer, so that nobody runs it.
 
@@ -152,6 +155,8 @@ def unanswered_tool(params: Any, options: Any) -> str | None:
     choice = params.get("tool_choice") if isinstance(params, Mapping) else None
     if isinstance(choice, Mapping):
         function = choice.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else choice.get("name")
-        return name if isinstance(name, str) else None
-    return None
+        choice = function.get("name") if isinstance(function, Mapping) else choice.get("name") or choice.get("type")
+    if choice in _ANY_TOOL:
+        tools = params.get("tools")
+        return "" if isinstance(tools, Sequence) and len(tools) == 1 else None
+    return choice if isinstance(choice, str) and choice not in ("auto", "none") else None

@@ -25,6 +25,8 @@ from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import create_react_agent
 from pydantic import BaseModel
 
+from graphrag_eval_lc.capture.seen_messages import SeenMessages
+
 FROM_MESSAGES = "taken from messages only, as no callback told of them: "
 HI = HumanMessage("hi")
 
@@ -275,6 +277,51 @@ def test_an_answer_from_before_the_run_is_none_of_it(question, ask) -> None:
     assert "actual_answer" not in response
 
 
+def test_what_an_entrypoint_saved_before_is_history(ai, ask, chat_model) -> None:
+    call = ("lookup", {"query": "a"}, "call_1")
+    model = chat_model(script=[ai("", call), ai("first"), ai("", call), ai("", call), ai("second")], by_turn=False)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def chat(text: str, *, previous: Any = None) -> Any:
+        messages = conversation(model, add_messages(previous or [], [HumanMessage(text)]))
+        return entrypoint.final(value=messages, save=messages)
+
+    thread = {"configurable": {"thread_id": "1"}}
+    first = ask(chat, "hi", question_id="first", **thread)
+    second = ask(chat, "hi", question_id="second", **thread)
+    assert [len(first["actual_steps"]), len(second["actual_steps"])] == [1, 2]
+    assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
+    assert (first["input_tokens"], second["input_tokens"]) == (20, 30)
+
+
+@pytest.mark.parametrize("shape", [node_with_all, lambda_with_all, tasks_with_all, "agent"])
+def test_a_turn_costs_the_same_after_a_long_history(
+    shape, ai, ask, chat_model, search, make_agent, monkeypatch
+) -> None:
+    looked_at = 0
+    find = SeenMessages._find
+
+    def counting_find(self: SeenMessages, item: Any) -> Any:
+        nonlocal looked_at
+        looked_at += 1
+        return find(self, item)
+
+    def cost(length: int) -> int:
+        nonlocal looked_at
+        looked_at = 0
+        turns = [ai("", ("search", {"query": "a"}, "call_1")), ai("", ("search", {"query": "b"}, "call_1")), ai("done")]
+        model = chat_model(script=turns, by_turn=False)
+        agent = make_agent([], [search], model=model) if shape == "agent" else shape(model)
+        response = ask(agent, {"messages": [*earlier_turns(length), HI.model_copy()]}, question_id=str(length))
+        assert len(response["actual_steps"]) == 2
+        return looked_at
+
+    monkeypatch.setattr(SeenMessages, "_find", counting_find)
+    monkeypatch.setattr(SeenMessages, "_is_among_old", None)
+    monkeypatch.setitem(globals(), "answer_to", lambda call: ToolMessage("found", tool_call_id=call["id"]))
+    assert cost(100) == cost(1) < 60
+
+
 # --- loops that change their messages ---
 
 
@@ -457,12 +504,18 @@ def by_parser(model: Any) -> Any:
     return model.bind_tools([Route]) | PydanticToolsParser(tools=[Route])
 
 
-def by_forced_choice(model: Any) -> Any:
-    bound = model.bind(tools=[Route], tool_choice={"type": "function", "function": {"name": "Route"}})
-    return RunnableLambda(lambda text: Route(**bound.invoke(text).tool_calls[0]["args"]))
+def by_choice(choice: Any) -> Callable[[Any], Any]:
+    def bind(model: Any) -> Any:
+        bound = model.bind(tools=[Route], tool_choice=choice)
+        return RunnableLambda(lambda text: Route(**bound.invoke(text).tool_calls[0]["args"]))
+
+    return bind
 
 
-@pytest.mark.parametrize("shape", [by_structured_output, by_parser, by_forced_choice])
+CHOICES = [{"type": "function", "function": {"name": "Route"}}, {"type": "tool", "name": "Route"}, "Route", "any"]
+
+
+@pytest.mark.parametrize("shape", [by_structured_output, by_parser, *map(by_choice, [*CHOICES, {"type": "any"}])])
 def test_calls_that_are_the_answer_itself_are_not_waited_for(shape, ai, ask, chat_model) -> None:
     class StructuredModel(chat_model):
         def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
@@ -471,6 +524,22 @@ def test_calls_that_are_the_answer_itself_are_not_waited_for(shape, ai, ask, cha
     response = ask(shape(StructuredModel(script=[ai("", ("Route", {"to": "oslo"}, "call_1"))])), "hi")
     assert "capture_warnings" not in response
     assert response["actual_steps"] == []
+
+
+@pytest.mark.parametrize("choice", ["auto", None, {"type": "auto"}])
+def test_calls_that_the_model_chose_itself_are_waited_for(choice, ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("Route", {"to": "oslo"}, "call_1"))])
+    assert ask(by_choice(choice)(model), "hi")["capture_warnings"] == [UNANSWERED + "Route (call_1)"]
+
+
+def test_a_tool_that_ran_with_other_arguments_answered_its_call(ai, ask, chat_model, search) -> None:
+    model = chat_model(script=[ai("", ("search", {"query": "a"}, "call_1"))])
+    agent = RunnableLambda(
+        lambda text: search.invoke({"query": model.invoke(text).tool_calls[0]["args"]["query"] + "!"})
+    )
+    response = ask(agent, "hi")
+    assert [step["output"] for step in response["actual_steps"]] == ["found a!"]
+    assert "capture_warnings" not in response
 
 
 def test_calls_of_a_run_that_failed_are_explained_by_its_error(ai, ask, chat_model) -> None:
