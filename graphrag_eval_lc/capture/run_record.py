@@ -379,10 +379,10 @@ class RunRecord:
             if call.record is None:
                 self.model_failed(call, unfinished, None)
         self.has_ended = True
-        if error is None:
+        if error is None and self._calls.waiting:
             self.unanswered = self._unanswered()
         self._calls.clear()  # no message is kept longer than its run
-        self._seen = SeenMessages()
+        self._seen.clear()
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
         """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""

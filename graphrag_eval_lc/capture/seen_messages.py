@@ -1,6 +1,5 @@
 """The messages that a run has met: which are older than the run, and which of those in a state are new to it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, NamedTuple
@@ -58,11 +57,19 @@ class SeenMessages:
     def __init__(self) -> None:
         self._by_id: dict[str, _Met] = {}
         self._objects: dict[int, tuple[Any, _Met]] = {}
-        self._nameless: Counter[Any] = Counter()  # read as dicts without an id, of which states make messages with one
+        self._nameless: dict[
+            Any, int
+        ] = {}  # how many were read as dicts without an id, of which states make messages with one
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
         self._told: dict[Any, tuple[AIMessage, UUID]] = {}
         self._has_own = False
+
+    def clear(self) -> None:
+        """Forget all messages."""
+        for kept in (self._by_id, self._objects, self._nameless, self._old, self._told):
+            kept.clear()
+        self._old_keys = None
 
     def add_told(self, message: AIMessage, node_id: UUID) -> None:
         """Note a message that a model's callback told of, in a node of a graph."""
@@ -164,8 +171,9 @@ class SeenMessages:
         if entry is not None:
             return entry[1]
         if self._nameless and identifier is not None and (key := _content_key(item)) in self._nameless:
-            self._nameless.subtract((key,))
-            self._nameless += Counter()  # drops what is not above 0
+            self._nameless[key] -= 1
+            if not self._nameless[key]:
+                del self._nameless[key]
             self._note(item, _Met.READ)
             return _Met.READ
         return None
@@ -178,7 +186,8 @@ class SeenMessages:
             return
         self._objects[id(item)] = (item, met)
         if met is _Met.READ and isinstance(item, Mapping):
-            self._nameless[_content_key(item)] += 1
+            key = _content_key(item)
+            self._nameless[key] = self._nameless.get(key, 0) + 1
 
     # --- what stood before the run ---
 
