@@ -57,9 +57,8 @@ class SeenMessages:
     def __init__(self) -> None:
         self._by_id: dict[str, _Met] = {}
         self._objects: dict[int, tuple[Any, _Met]] = {}
-        self._nameless: dict[
-            Any, int
-        ] = {}  # how many were read as dicts without an id, of which states make messages with one
+        # How many were read as dicts without an id, of which states make messages that have one.
+        self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
         self._told: dict[Any, tuple[AIMessage, UUID]] = {}
