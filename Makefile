@@ -12,11 +12,11 @@ help:  ## Show the targets
 demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key or a network
 	$(BIN)/graphrag-eval-lc demo
 
-test: $(VENV)/.test  ## Run the tests (under 5 minutes)
-	$(BIN)/python -m pytest -m "not full" -n auto
+test: $(VENV)/.test  ## Run the tests (about 3 minutes)
+	$(BIN)/python -m pytest -m "not full" -n auto --dist worksteal
 
-test-full: $(VENV)/.test  ## Run all tests, also those that take long or make environments of their own
-	$(BIN)/python -m pytest -n auto
+test-full: $(VENV)/.full  ## Run the tests that `make test` leaves out: they take long, or need more packages
+	$(BIN)/python -m pytest -m full -n auto --dist worksteal
 
 lint: $(VENV)/.dev  ## Check style, format and the floors of the design
 	$(BIN)/ruff check .
@@ -59,6 +59,10 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.pip
 $(VENV)/.test: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group test
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.full: pyproject.toml | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable . --group full
+	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset import load_dataset, load_responses
     from graphrag_eval_lc.drafting import draft_dataset
-    from graphrag_eval_lc.errors import GraphRAGEvalError
+    from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
     from graphrag_eval_lc.report.writing import report_html, write_report
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
@@ -29,6 +29,7 @@ __all__ = [
     "EvaluationConfig",
     "GraphRAGEvalCallbackHandler",
     "GraphRAGEvalError",
+    "GraphRAGEvalWarning",
     "arun_benchmark",
     "arun_evaluation",
     "capture_run",
@@ -52,6 +53,7 @@ _ROOM_OF = {
     "EvaluationConfig": "config",
     "GraphRAGEvalCallbackHandler": "capture",
     "GraphRAGEvalError": "errors",
+    "GraphRAGEvalWarning": "errors",
     "arun_benchmark": "runner.benchmark",
     "arun_evaluation": "evaluation",
     "capture_run": "capture",

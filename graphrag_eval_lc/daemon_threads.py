@@ -48,10 +48,14 @@ class DaemonThreadPool(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let idle threads end now and busy ones after their work; nothing is waited for."""
         self._is_closed = True
-        if self._busy:
-            _let_daemon_threads_go()
+        self.let_hanging_go()
         while self._idle.acquire(blocking=False):
             self._work.put(None)
+
+    def let_hanging_go(self) -> None:
+        """Have the process not wait at its end for pools that work which hangs here has made."""
+        if self._busy:
+            _let_daemon_threads_go()
 
     def _run(self) -> None:
         while True:

@@ -53,6 +53,10 @@ class GraphRAGEvalError(Exception):
         return f"{message} {self.mend}" if self.mend else message
 
 
+class GraphRAGEvalWarning(UserWarning):
+    """Something that is to be known before a score is trusted."""
+
+
 class DatasetError(GraphRAGEvalError):
     """A reference dataset cannot be read or breaks the format."""
 

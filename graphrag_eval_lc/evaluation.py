@@ -1,6 +1,7 @@
 """Scoring responses against the reference dataset, one question at a time."""
 
 import asyncio
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,12 +10,13 @@ from pydantic import ValidationError
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RetrievalConfig, load_config
 from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.dataset import checked_dataset, questions_of
-from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.judges.judged_keys import CORRECTNESS_KEYS, metric_keys
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
+from graphrag_eval_lc.matching.unknown_tools import UnknownTool, UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
 
@@ -53,7 +55,8 @@ def run_evaluation(
 ) -> Results:
     """Score responses against a reference dataset.
 
-    It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed.
+    It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed. Where tools are
+    called whose names no reference step has, and reference steps are missed for it, a ``GraphRAGEvalWarning`` says so.
 
     Args:
         qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
@@ -79,9 +82,14 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    return run_sync(
-        lambda: arun_evaluation(qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings)
+    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
+    results, unknown = run_sync(
+        lambda: _aevaluated(qa_dataset, responses, settings, evaluators=evaluators, llm=llm, embeddings=embeddings),
+        uses_clients=llm is not None or settings.llm is not None or bool(evaluators),
     )
+    for tool in unknown:
+        warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
+    return results
 
 
 async def arun_evaluation(
@@ -94,6 +102,24 @@ async def arun_evaluation(
     embeddings: Any = None,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
+    results, unknown = await _aevaluated(
+        qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings
+    )
+    for tool in unknown:
+        warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
+    return results
+
+
+async def _aevaluated(
+    qa_dataset: Sequence[Template],
+    responses: Responses,
+    config: ConfigSource,
+    *,
+    evaluators: Sequence[Callable[..., Any]],
+    llm: Any,
+    embeddings: Any,
+) -> tuple[Results, list[UnknownTool]]:
+    """Give the results, and the tools whose names no reference step has."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
     by_id = responses_by_id(responses)
@@ -115,7 +141,11 @@ async def arun_evaluation(
             await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
         finally:
             await judges.aclose()
-    return results
+    unknown = UnknownTools(settings, reference_names(templates))
+    for question, response in asked:
+        if isinstance(response, Mapping):
+            unknown.add(question.get("reference_steps"), response)
+    return results, unknown.found()
 
 
 def _priced(response: Response | None, pricing: Pricing) -> Response | None:

@@ -1,17 +1,29 @@
-"""Running a coroutine from synchronous code, also where an event loop runs already, as in a notebook."""
+"""The event loop of all synchronous calls: one for the process that lasts, also where a loop runs already.
+
+Clients of models live as long as a loop and not as long as a call: a loop that ended with each call would break what
+the next one finds of them. The loop runs in a thread of its own, so that a notebook's cell can wait for it too.
+"""
 
 import asyncio
+import atexit
 import contextvars
+import os
 import threading
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+import time
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from graphrag_eval_lc.daemon_threads import DaemonThreadPool
+from graphrag_eval_lc.http_connections import aclose_idle_connections, close_idle_connections_of_others
 
 Outcome = TypeVar("Outcome")
 
 _CLOSING_SEC = 1.0
+_SIGNALS_SEC = 0.02  # a signal that another thread got is seen between two waits
+_BLOCKED_SEC = 2.0
+
+_current: contextvars.ContextVar["_Call[Any] | None"] = contextvars.ContextVar("synchronous_call", default=None)
 _stuck: list["asyncio.Task[Any]"] = []
 
 
@@ -20,16 +32,21 @@ def _never(_: BaseException) -> bool:
 
 
 def run_sync(
-    coroutine: Callable[[], Coroutine[Any, Any, Outcome]], *, survives: Callable[[BaseException], bool] = _never
+    coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
+    *,
+    survives: Callable[[BaseException], bool] = _never,
+    uses_clients: bool = True,
 ) -> Outcome:
-    """Run a coroutine to its end and give what it returns.
+    """Run a coroutine to its end in the lasting loop, and give what it returns.
 
-    Threads that hang in synchronous code, and tasks that refuse to be cancelled, do not hold up the end.
+    Tasks that it leaves behind are cancelled. Threads that hang in synchronous code, and tasks that refuse to be
+    cancelled, do not hold up the end. Idle connections of HTTP clients do not get from one loop into another.
 
     Args:
         coroutine: A function that makes the coroutine.
-        survives: Told a SystemExit or KeyboardInterrupt that some task raised out of the event loop, or a
-            RuntimeError where a task stopped the loop: whether the coroutine goes on nevertheless.
+        survives: Told a SystemExit or KeyboardInterrupt that some task raised out of the event loop: whether the
+            coroutine goes on nevertheless. It is called in the loop's thread.
+        uses_clients: Whether it may send requests; where it does not, nobody's connections are looked at.
 
     Example:
         >>> async def answer() -> int:
@@ -37,16 +54,15 @@ def run_sync(
         >>> run_sync(answer)
         42
     """
-    run = _run_in_thread if _is_in_loop() else _run
-    return run(coroutine, survives)
-
-
-def _is_in_loop() -> bool:
+    call = _Call(coroutine, survives, uses_clients)
+    depth = _depth()
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+        while not call.begins_in(_lasting_loop(depth)):
+            depth += 1
+        return call.outcome()
+    except BaseException as problem:
+        call.give_up(problem)
+        raise
 
 
 def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
@@ -55,94 +71,237 @@ def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
         loop.set_default_executor(DaemonThreadPool("agent"))
 
 
-def _run(coroutine: Callable[[], Coroutine[Any, Any, Outcome]], survives: Callable[[BaseException], bool]) -> Outcome:
-    main: asyncio.Task[Outcome] | None = None
-    try:
-        with _new_loop() as loop:
-            main = loop.create_task(coroutine())
-            while True:
-                try:
-                    return loop.run_until_complete(main)
-                except (SystemExit, KeyboardInterrupt, RuntimeError) as problem:
-                    # A task that raises these, or calls loop.stop(), stops the loop; its other tasks are as they were.
-                    if main.done() or not survives(problem):
-                        raise
-    finally:
-        if main is not None and main.done() and not main.cancelled():
-            main.exception()  # asyncio reports one that nobody asked for, although it was raised
-
-
-def _run_in_thread(
-    coroutine: Callable[[], Coroutine[Any, Any, Outcome]], survives: Callable[[BaseException], bool]
-) -> Outcome:
-    """Run where a loop waits for this very call: in a thread with a loop of its own."""
-    outcome: list[Outcome] = []
-    problems: list[BaseException] = []
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            outcome.append(context.run(_run, coroutine, survives))
-        except BaseException as problem:
-            problems.append(problem)
-
-    thread = threading.Thread(target=run, name="graphrag-eval-lc", daemon=True)
-    thread.start()
-    thread.join()
-    if problems:
-        raise problems[0]
-    return outcome[0]
-
-
-@contextmanager
-def _new_loop() -> Generator[asyncio.AbstractEventLoop, None, None]:
-    loop = asyncio.new_event_loop()
-    threads = DaemonThreadPool("agent")
-    loop.set_default_executor(threads)
-    try:
-        yield loop
-    finally:
-        try:
-            _cancel_tasks(loop)
-        finally:
-            threads.shutdown(wait=False)
-            loop.close()
-
-
-def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what still runs, and wait a moment for it."""
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-
-    async def close() -> None:
-        if tasks:
-            await asyncio.wait(tasks, timeout=_CLOSING_SEC)
-        closing = asyncio.ensure_future(loop.shutdown_asyncgens())
-        await asyncio.wait({closing}, timeout=_CLOSING_SEC)
-
-    for _ in range(len(tasks) + 1):  # each task may raise a SystemExit out of the loop, once
-        try:
-            loop.run_until_complete(close())
-            break
-        except (SystemExit, KeyboardInterrupt):
-            continue
-    stuck = asyncio.all_tasks(loop)
-    for task in stuck:
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # it was told to end and did not
-    if stuck:
-        _stuck.extend(stuck)
-        threading.Thread(target=_keep, args=(stuck,), name="graphrag-eval-lc-stuck", daemon=True).start()
-
-
-def _keep(tasks: "set[asyncio.Task[Any]]") -> None:
-    """Hold tasks for good, as Python would run them once more to collect them, and they would refuse again.
-
-    What the frame of a daemon thread holds is not collected at the end of the process either.
-    """
-    threading.Event().wait()
-
-
 def has_stuck_tasks() -> bool:
     """Tell whether a task refused to be cancelled, so that the process may not end by itself."""
     return bool(_stuck)
+
+
+class _Call(Generic[Outcome]):
+    """A synchronous call: its coroutine, in the context of the caller, and all tasks that come of it."""
+
+    def __init__(
+        self,
+        coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
+        survives: Callable[[BaseException], bool],
+        uses_clients: bool,
+    ) -> None:
+        self.lasting: _LastingLoop | None = None
+        self.survives = survives
+        self.is_closing = False
+        self._coroutine = coroutine
+        self._uses_clients = uses_clients
+        self._context = contextvars.copy_context()
+        self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        self._main: asyncio.Task[Outcome] | None = None
+        self._problem: BaseException | None = None
+        self._has_begun = threading.Event()
+        self._has_ended = threading.Event()
+        self._lock = threading.Lock()
+
+    # --- in the caller's thread ---
+
+    def begins_in(self, lasting: "_LastingLoop") -> bool:
+        """Begin in a loop; tell whether it did, as a loop may be blocked by code that waits for this very call."""
+        self.lasting = lasting
+        if self._uses_clients:
+            close_idle_connections_of_others(lasting.loop)
+        lasting.loop.call_soon_threadsafe(self._begin, lasting)
+        if self._has_begun.wait(_BLOCKED_SEC):
+            return True
+        with self._lock:
+            if not self._has_begun.is_set():
+                self.lasting = None
+        return self.lasting is not None
+
+    def outcome(self) -> Outcome:
+        """Wait for the end, and give what the coroutine returned."""
+        while not self._has_ended.wait(_SIGNALS_SEC):
+            pass
+        if self._problem is not None:
+            raise self._problem
+        assert self._main is not None
+        return self._main.result()
+
+    def give_up(self, problem: BaseException) -> None:
+        """End the call where the caller no longer waits for it, such as after Ctrl-C."""
+        lasting = self.lasting
+        if lasting is None or self._has_ended.is_set():
+            return
+        lasting.loop.call_soon_threadsafe(self.fail, problem)
+        if not self._has_ended.wait(2 * _CLOSING_SEC):
+            lasting.is_retired = True  # it is blocked
+
+    # --- in the loop's thread ---
+
+    def _begin(self, lasting: "_LastingLoop") -> None:
+        with self._lock:
+            if self.lasting is not lasting:
+                return  # it came too late
+            self._has_begun.set()
+        lasting.calls.add(self)
+        self._context.run(_current.set, self)
+        try:
+            self._main = lasting.loop.create_task(self._coroutine(), context=self._context)
+        except BaseException as problem:
+            self.fail(problem)
+        else:
+            self._main.add_done_callback(lambda _: self._close())
+
+    def add(self, task: "asyncio.Task[Any]") -> None:
+        """Take a task that some task of the call starts; where the call has ended it ends too."""
+        self._tasks.add(task)
+        if self._has_ended.is_set():
+            task.cancel()
+
+    def fail(self, problem: BaseException) -> None:
+        """End before the coroutine does."""
+        if not self._has_ended.is_set():
+            self._problem = self._problem or problem
+            self._close()
+
+    def raised(self, problem: BaseException) -> bool:
+        """Tell whether one of its tasks raised this out of the loop."""
+        return any(task.done() and not task.cancelled() and task.exception() is problem for task in list(self._tasks))
+
+    def _close(self) -> None:
+        if not self.is_closing and self.lasting is not None:
+            self.is_closing = True
+            self._closing = self.lasting.loop.create_task(self._aclose(self.lasting), context=contextvars.Context())
+
+    async def _aclose(self, lasting: "_LastingLoop") -> None:
+        try:
+            await self._cancel_tasks()
+            if self._uses_clients and lasting.calls == {self}:
+                await aclose_idle_connections()
+        finally:
+            if self._main is not None and self._main.done() and not self._main.cancelled():
+                self._main.exception()  # asyncio reports one that nobody asked for, although it is raised
+            self._has_ended.set()
+            lasting.ended(self, [task for task in self._tasks if not task.done()])
+
+    async def _cancel_tasks(self) -> None:
+        """Cancel what still runs, and wait a moment for it."""
+        end = time.monotonic() + _CLOSING_SEC
+        told: set[asyncio.Task[Any]] = set()
+        while (left := {task for task in self._tasks if not task.done()}) and time.monotonic() < end:
+            for task in left - told:
+                task.cancel()
+            told |= left
+            await asyncio.wait(left, timeout=end - time.monotonic())
+
+
+class _LastingLoop:
+    """An event loop in a thread of its own.
+
+    Args:
+        depth: 0 for the loop of all calls; 1 for calls from synchronous code that blocks that loop, and so on.
+    """
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.is_retired = False
+        self.calls: set[_Call[Any]] = set()
+        self._is_over = False
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_task_factory(_task)
+        self._threads = DaemonThreadPool("agent")
+        self.loop.set_default_executor(self._threads)
+        self.thread = threading.Thread(target=self._run, name="graphrag-eval-lc-loop", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while not self._is_over:
+            try:
+                self.loop.run_forever()  # it also returns where a task stops the loop
+            except BaseException as problem:
+                self._raised(problem)
+        if self.is_retired:
+            # Python would run the tasks once more to collect them, and they would refuse again. What the frame of a
+            # daemon thread holds is not collected at the end of the process either.
+            threading.Event().wait()
+        self.loop.close()
+
+    def _raised(self, problem: BaseException) -> None:
+        """Decide who is ended by what a task raised; the loop and its other tasks are as they were."""
+        guilty = [call for call in self.calls if call.raised(problem)] or list(self.calls)
+        for call in guilty:
+            if not call.is_closing and not call.survives(problem):
+                call.fail(problem)
+
+    def ended(self, call: _Call[Any], stuck: list["asyncio.Task[Any]"]) -> None:
+        """Forget a call; where tasks of it refused to end, no other call comes here, and the loop stops for good."""
+        self.calls.discard(call)
+        self._threads.let_hanging_go()
+        for task in stuck:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # it was told to end and did not
+        if stuck:
+            _stuck.extend(stuck)
+            self.is_retired = True
+        if self.is_retired and not self.calls:
+            self._is_over = True
+            self.loop.stop()
+
+    def close(self) -> None:
+        """End the loop with the process, unless calls still need it."""
+        if self.calls or self.is_retired:
+            return
+        self._is_over = True
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(_CLOSING_SEC)
+
+
+def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "asyncio.Task[Any]":
+    """Make a task, and let the call know it from whose tasks it comes."""
+    context: contextvars.Context | None = options.get("context")
+    call = _current.get() if context is None else context.get(_current)
+    task = asyncio.Task(coroutine, loop=loop, **options)
+    if call is not None:
+        call.add(task)
+    return task
+
+
+# --- the loops of the process ---------------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_loops: list[_LastingLoop] = []
+_of_parent: list[_LastingLoop] = []
+
+
+def _lasting_loop(depth: int) -> _LastingLoop:
+    with _lock:
+        while len(_loops) <= depth:
+            _loops.append(_LastingLoop(len(_loops)))
+        if _loops[depth].is_retired:
+            _loops[depth] = _LastingLoop(depth)
+        return _loops[depth]
+
+
+def _depth() -> int:
+    """Give the loop for a call from here: not the one in whose thread this is, as it waits for this very call."""
+    here = threading.current_thread()
+    for lasting in _loops:
+        if lasting.thread is here:
+            return lasting.depth + 1
+    call = _current.get()
+    return call.lasting.depth if call is not None and call.lasting in _loops else 0
+
+
+def _forget_loops() -> None:
+    """Begin anew in a forked child, which has the loops of its parent but none of their threads.
+
+    They are kept, as to close one would take it from the parent too.
+    """
+    global _lock
+    _lock = threading.Lock()
+    _of_parent.extend(_loops)
+    _loops.clear()
+
+
+def _close_loops() -> None:
+    for lasting in _loops:
+        lasting.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_loops)
+atexit.register(_close_loops)

@@ -15,6 +15,7 @@ from typing import Any
 
 from graphrag_eval_lc.capture import outputs
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
 
 _log = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ def is_worth_a_retry(error: BaseException) -> bool:
     Worth a retry are rate limits, the HTTP statuses 408, 409, 425, 500, 502, 503, 504 and 529, and connection errors
     and timeouts: Python's own, and those of httpx, requests, urllib3, aiohttp, botocore, openai and anthropic.
     Not worth one are a used up quota, other HTTP errors, addresses and certificates that are wrong, the recursion
-    limit, an interrupt, and the timeout of the question itself.
+    limit, an interrupt, and the timeout of the question itself. A connection of another event loop is worth one only
+    where nothing was sent, as the answer to what was sent is lost, and paid for.
 
     An exception that tells nothing by itself, such as RuntimeError or ValueError, is judged by the one that led to it
     (``__cause__``, else ``__context__`` unless suppressed); with none there it is not worth a retry. A group of
@@ -62,6 +64,9 @@ def is_worth_a_retry(error: BaseException) -> bool:
         >>> is_worth_a_retry(ConnectionResetError()), is_worth_a_retry(ValueError("no such class"))
         (True, False)
     """
+    of_other_loops = [found for found in _errors_in(error) if is_of_another_loop(found)]
+    if of_other_loops:
+        return all(map(is_before_sending, of_other_loops))
     return not any(map(_is_wrong_request, _errors_in(error))) and _passes_with_time(error, {})
 
 
@@ -141,6 +146,11 @@ class RetryPolicy:
 
 
 _LONGEST_TEXT = 10_000
+_OTHER_LOOP = (
+    "A model's client took a connection that belongs to another event loop, and the answer to its request is lost. "
+    "Call the model nowhere else with asyncio.run while this goes on, or give it a client of its own, as "
+    "ChatOpenAI(http_async_client=...)."
+)
 
 
 def error_text(error: BaseException) -> str:
@@ -157,6 +167,8 @@ def error_text(error: BaseException) -> str:
     text = outputs.error_text(error)
     if isinstance(error, BaseExceptionGroup):
         text += f": {'; '.join(outputs.error_text(leaf) for leaf in _leaves_of(error))}"
+    if any(map(is_of_another_loop, _errors_in(error))):
+        text += f". {_OTHER_LOOP}"
     text = masked_text(text)
     if len(text) <= _LONGEST_TEXT:
         return text

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, cast
 
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
 from graphrag_eval_lc.matching.json_text import parse_json_output
 from graphrag_eval_lc.matching.relevant_ids import parse_document_ids, parse_relevant_ids
-from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
+from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
+from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.reading import Source
 from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records
 from graphrag_eval_lc.records import Response, Template
-
-# These are compared by their arguments, so their outputs may be of any kind.
-_COMPARED_BY_ARGUMENTS = frozenset({"retrieve_time_series", "retrieve_data_points"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,14 @@ class Problem:
 def validate_dataset(
     dataset: Source | Sequence[Template],
     responses: Source | Mapping[str, Response] | Sequence[Response] | None = None,
+    config: ConfigSource = None,
 ) -> list[Problem]:
     """Find everything that is wrong with a dataset and, if given, with responses to it.
 
     Args:
         dataset: A path, an open file, or a list of templates.
         responses: A path, an open file, responses by question id, or a list of responses.
+        config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools.
 
     Returns:
         The problems, those of the dataset first, in the order of the file; an empty list where all is well.
@@ -63,17 +65,20 @@ def validate_dataset(
     Raises:
         DatasetError: The dataset cannot be read at all.
         ResponsesError: The responses cannot be read at all.
+        ConfigError: The config has a key or value that does not exist.
 
     Example:
         >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
         ['the key question_text is missing']
     """
+    settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
     templates = _dataset_records(dataset)
     problems = _problems(templates, _dataset_findings(templates))
     if responses is not None:
         records = _response_records(responses)
         problems += _problems(records, _response_findings(records, templates))
         problems += _problems(templates, _questions_without_response(templates, records))
+        problems += _problems(records, _unknown_tools(templates, records, settings))
     return problems
 
 
@@ -180,25 +185,25 @@ def _step_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Find
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
         if name == "retrieval" or output is None:  # an output beside them is there for its texts
             return
-    if name in _COMPARED_BY_ARGUMENTS:
+    if name in COMPARED_BY_ARGUMENTS:
         if not isinstance(step.get("args"), Mapping):
             yield Finding(f"a {name} step is compared by its args, and has none", "Add args.", location)
         return
     try:
-        if name == "sparql_query" and media_type == "application/sparql-results+json":
-            yield from _sparql_findings(location, step)
-        elif name == "retrieval":
+        if name == "retrieval":
             if not parse_document_ids(output):
                 yield Finding("no relevant documents", "List at least one, as [{id: …}].", at_output)
         elif name == "iri_discovery":
             if not isinstance(output, str) or not output:
                 yield Finding("an iri_discovery step needs the IRI as its output", "Write the IRI.", at_output)
+        elif media_type == SPARQL_RESULTS:
+            yield from _sparql_findings(location, step)
         elif media_type == "application/json":
             parse_json_output(output)
         elif output is None:
             yield Finding("no output to compare with", "Add output: what a good agent sees.", at_output)
     except UnreadableOutput as problem:
-        kind = "SPARQL results" if name == "sparql_query" else "JSON" if name != "retrieval" else "documents"
+        kind = "documents" if name == "retrieval" else "SPARQL results" if media_type == SPARQL_RESULTS else "JSON"
         yield Finding(f"the output cannot be read as {kind}: {problem}", "Store what the tool gives.", at_output)
 
 
@@ -223,23 +228,50 @@ def _sparql_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Fi
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
     yield from format_findings(RESPONSES, responses.values)
     known = {str(question.get("id")) for _, question in _questions(dataset.values)}
-    ids = _response_ids(responses)
-    for location, identifier in ids:
-        if identifier not in known:
+    identified = _identified(responses)
+    for location, response in identified:
+        if str(response["question_id"]) not in known:
             yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
-    yield from _repeated(ids, "two responses to the question {}; the last one counts", "Remove one of them.")
+    keys = [(location, _key_text(response)) for location, response in identified]
+    yield from _repeated(keys, "two responses to the question {}; the last one counts", "Remove one of them.")
 
 
-def _response_ids(responses: RecordFile) -> list[tuple[Location, str]]:
+def _key_text(response: Mapping[str, Any]) -> str:
+    repeat = response.get("repeat")
+    return f"{response['question_id']}" + (f" (repeat {repeat})" if repeat not in (None, 1) else "")
+
+
+def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]]]:
+    """Give each response that has a question id, with the place of that id."""
     return [
-        ((index, "question_id"), str(response["question_id"]))
+        ((index, "question_id"), response)
         for index, response in enumerate(_list(responses.values))
         if isinstance(response, Mapping) and response.get("question_id") is not None
     ]
 
 
 def _questions_without_response(dataset: RecordFile, responses: RecordFile) -> Iterator[Finding]:
-    answered = {identifier for _, identifier in _response_ids(responses)}
+    answered = {str(response["question_id"]) for _, response in _identified(responses)}
     for location, question in _questions(dataset.values):
         if question.get("id") is not None and str(question["id"]) not in answered:
             yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)
+
+
+def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
+    """Find tools whose names no reference step has, each at its first call."""
+    questions = {str(question.get("id")): question for _, question in _questions(dataset.values)}
+    last = {_key_text(response): response for _, response in _identified(responses)}
+    tools = UnknownTools(config, reference_names(dataset.values))
+    for response in last.values():
+        tools.add(questions.get(str(response["question_id"]), {}).get("reference_steps"), response)
+    for unknown in tools.found():
+        hint = f"{unknown.hint[:1].upper()}{unknown.hint[1:]}."
+        yield Finding(unknown.what, hint, _first_call(responses, unknown.tools[0]))
+
+
+def _first_call(responses: RecordFile, tool: str) -> Location:
+    for index, response in enumerate(_list(responses.values)):
+        for place, step in enumerate(_list(response.get("actual_steps")) if isinstance(response, Mapping) else ()):
+            if isinstance(step, Mapping) and str(step.get("name")) == tool:
+                return index, "actual_steps", place, "name"
+    return ()

@@ -9,6 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+
+pytest.importorskip("axe_playwright_python", reason="the group `full` is not installed")
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Route, sync_playwright
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphrag_eval_lc.capture.messages import SeenMessages, answer_in
+from graphrag_eval_lc.capture.messages import answer_in
 from graphrag_eval_lc.capture.outputs import json_text, json_value, text_of
 
 
@@ -29,7 +29,7 @@ def answer_of(output: Any) -> str | None:
     """
     if output is None:
         return None
-    for answer in (answer_in(output, SeenMessages()), plain_answer(output)):
+    for answer in (answer_in(output), plain_answer(output)):
         if answer is not None:
             return answer
     return json_text(json_value(output))

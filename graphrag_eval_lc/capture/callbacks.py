@@ -33,8 +33,9 @@ from graphrag_eval_lc.capture.outputs import (
 )
 from graphrag_eval_lc.capture.runs import Run, Runs
 from graphrag_eval_lc.capture.steps import Step
-from graphrag_eval_lc.capture.usage import model_name
+from graphrag_eval_lc.capture.usage import model_name, unanswered_tool
 
+_CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
 _UNKNOWN_ERROR = "unknown error"  # where an option leaves nothing of it
 
 _Callback = TypeVar("_Callback", bound=Callable[..., None])
@@ -106,10 +107,14 @@ class RunCallbacks(BaseCallbackHandler):
         """Note a root run, or what a node is given."""
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, tags)
-            if run is not None and (run.is_root or run.is_node) and not run.record.has_ended:
-                if run.is_root:
-                    run.record.question = question_in(inputs)
-                run.record.node_started(inputs, run.scope, run.outer_step)
+            if run is None or run.record.has_ended:
+                return
+            if run.is_root:
+                run.record.question = question_in(inputs)
+            if run.is_root or run.is_node:
+                run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
+            elif kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
+                run.record.message_parsed(inputs)
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -121,7 +126,9 @@ class RunCallbacks(BaseCallbackHandler):
             if run.is_root:
                 self._end_root(run, outputs)
             elif run.is_node:
-                run.record.node_ended(outputs, run.scope, run.outer_step)
+                run.record.node_ended(outputs, run.scope, run.outer_step, run.node_id)
+            else:
+                run.record.chain_ended(outputs, run.scope, run.outer_step)
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -291,11 +298,17 @@ class RunCallbacks(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a model call."""
+        """Open a model call; its prompt may hold the results of tools that fired no events."""
+        params = kwargs.get("invocation_params")
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata)
             if run is not None and not run.record.has_ended:
-                run.model_call = run.record.model_started(model_name(kwargs.get("invocation_params"), metadata))
+                run.model_call = run.record.model_started(
+                    model_name(params, metadata),
+                    messages[0] if messages else (),
+                    run.outer_step,
+                    unanswered_tool=unanswered_tool(params, kwargs.get("options")),
+                )
 
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], **kwargs: Any) -> None:
         """Open a call of a plain language model."""
@@ -309,7 +322,7 @@ class RunCallbacks(BaseCallbackHandler):
             if run is None or run.record.has_ended:
                 return
             if run.model_call is not None:
-                run.record.model_ended(run.model_call, response, run.scope, run.outer_step)
+                run.record.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
             if run.is_root:
                 self._end_root(run, response)
 

@@ -1,14 +1,18 @@
-"""The tool calls that model messages ask for, and which step carries out which of them."""
+"""The tool calls that model messages ask for, and which step or tool message carries out which of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 from time import time
 from typing import Any
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.steps import AskedCall, Step
+
+_MAX_PASSED = 32  # messages of a prompt that are passed over in the search for those that answer calls
+
+CallsOfMessage = dict[str | None, AskedCall]
 
 
 class AskedCalls:
@@ -16,6 +20,7 @@ class AskedCalls:
 
     def __init__(self) -> None:
         self._by_id: dict[str | None, list[AskedCall]] = {}
+        self._waiting: dict[AskedCall, None] = {}
         self._ranks = count()
 
     def next_rank(self) -> int:
@@ -25,10 +30,23 @@ class AskedCalls:
     def clear(self) -> None:
         """Forget all calls."""
         self._by_id.clear()
+        self._waiting.clear()
+
+    @property
+    def waiting(self) -> Iterable[AskedCall]:
+        """The calls that need a step and have none yet, in the order in which they were asked for."""
+        return self._waiting.keys()
+
+    def settle(self, call: AskedCall) -> None:
+        """Note that a call needs no step any more."""
+        call.is_settled = True
+        self._waiting.pop(call, None)
 
     def is_known(self, call_id: str | None) -> bool:
         """Tell whether any message asked for a call of this id."""
         return call_id in self._by_id
+
+    # --- calls are asked for ---
 
     def ask(
         self,
@@ -37,35 +55,67 @@ class AskedCalls:
         scope: UUID,
         parent: Step | None,
         *,
-        only_unlike: bool = False,
-    ) -> None:
-        """Note the calls of a message; calls that wait already under another message id are not noted twice.
+        is_told: bool = False,
+        is_expected: bool = False,
+    ) -> CallsOfMessage:
+        """Note the calls of a message, and give them; calls that wait already in another message are not noted twice.
 
         Args:
             message_id: The id of the message.
             tool_calls: Its calls, in its order.
             scope: The graph run in which it stands.
             parent: The step inside which that graph runs.
-            only_unlike: Also leave out those that are like a call that a step has carried out.
+            is_told: Whether a model's callback told of it: another one is another message.
+            is_expected: Whether the run is to answer them.
         """
         rank, now = self.next_rank(), time()
+        calls: CallsOfMessage = {}
         for place, call in enumerate(tool_calls):
-            if not self._has_like(call, scope, only_unlike=only_unlike):
+            asked = self._waiting_like(call, scope, is_told=is_told)
+            if asked is None:
                 asked = AskedCall(message_id, call["id"], call["name"], call["args"], scope, parent, (rank, place), now)
+                asked.is_told, asked.is_expected = is_told, is_expected
                 self._by_id.setdefault(call["id"], []).append(asked)
+                self._waiting[asked] = None
+            calls[call["id"]] = asked
+        return calls
 
-    def _has_like(self, call: ToolCall, scope: UUID, *, only_unlike: bool) -> bool:
-        return any(
-            (only_unlike or (asked.scope == scope and not asked.is_settled))
-            and asked.name == call["name"]
-            and asked.args == call["args"]
-            for asked in self._by_id.get(call["id"], ())
-        )
+    def _waiting_like(self, call: ToolCall, scope: UUID, *, is_told: bool) -> AskedCall | None:
+        alike = (asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call) and asked.scope == scope)
+        return next((asked for asked in alike if not asked.is_settled and not (is_told and asked.is_told)), None)
 
-    def ask_message(self, message: AIMessage, scope: UUID, parent: Step | None, *, only_unlike: bool = False) -> None:
-        """Note the calls of a whole message."""
-        if message.tool_calls:
-            self.ask(message.id, message.tool_calls, scope, parent, only_unlike=only_unlike)
+    def ask_unheard(self, message: AIMessage, scope: UUID, parent: Step | None) -> CallsOfMessage:
+        """Note the calls of a message that no callback told of, unless it is a copy of one that a callback did."""
+        copied = {call["id"]: asked for call in message.tool_calls if (asked := self._copied(call)) is not None}
+        unheard = [call for call in message.tool_calls if call["id"] not in copied]
+        return {**copied, **self.ask(message.id, unheard, scope, parent, is_expected=True)} if unheard else copied
+
+    def _copied(self, call: ToolCall) -> AskedCall | None:
+        """Give the earliest call of a callback's message that was not met in a list."""
+        for asked in self._by_id.get(call["id"], ()):
+            if asked.is_told and not asked.is_met and asked.is_like(call):
+                asked.is_met = True
+                return asked
+        return None
+
+    def meet(self, message: AIMessage) -> CallsOfMessage:
+        """Give the calls of a known message, and settle those that the agent has taken out of it."""
+        calls: CallsOfMessage = {}
+        for call in message.tool_calls:
+            for asked in self._by_id.get(call["id"], ()):
+                if message.id is not None and asked.message_id == message.id:
+                    calls[call["id"]], asked.is_met = asked, True
+        self.withdraw(message.id, kept=calls)
+        return calls
+
+    def withdraw(self, message_id: str | None, kept: Iterable[str | None] = ()) -> None:
+        """Settle the waiting calls of a message that was removed, but for some."""
+        if message_id is not None:
+            for asked in [asked for asked in self._waiting if asked.message_id == message_id]:
+                if asked.call_id not in kept:
+                    self.settle(asked)
+
+    # --- calls are carried out, or answered ---
 
     def call_to_run(self, call_id: str, args: Any, scope: UUID) -> AskedCall | None:
         """Give the call that a starting tool carries out; where all of that id are taken, the newest (a retry).
@@ -93,8 +143,46 @@ class AskedCalls:
         return next(iter(waiting or failed[-1:]), None)
 
     def call_answered(self, call_id: str, scope: UUID) -> AskedCall | None:
-        """Give the call that a tool message answers: the newest of its id."""
+        """Give the call that a tool message answers which stands alone: the newest of its id."""
         return next(reversed(self._in_scope(self._by_id.get(call_id, []), scope)), None)
+
+    def answers_in(self, prompt: Sequence[BaseMessage]) -> list[tuple[AskedCall, ToolMessage]]:
+        """Give the tool messages in a model's prompt that answer waiting calls, in order.
+
+        A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
+        prompt is read from its end, and no further than to a message whose calls are all settled.
+        """
+        found: list[tuple[AskedCall, ToolMessage]] = []
+        answers: dict[str, ToolMessage] = {}
+        waiting = list(self._waiting)
+        passed = 0
+        for message in reversed(prompt):
+            if isinstance(message, ToolMessage):
+                answers.setdefault(message.tool_call_id, message)  # of several with one id the last counts
+            elif isinstance(message, AIMessage) and message.tool_calls:
+                calls = self._taken_from(waiting, message)
+                found += [(call, answers[call.call_id]) for call in calls if call.call_id in answers]
+                answers = {}
+                if not calls or not waiting:
+                    break
+            elif (passed := passed + 1) > _MAX_PASSED:
+                break
+        found.reverse()
+        return found
+
+    @staticmethod
+    def _taken_from(waiting: list[AskedCall], message: AIMessage) -> list[AskedCall]:
+        """Take the calls of a message out of a list of waiting ones: by the message's id, else those that are alike."""
+        calls = [call for call in waiting if message.id is not None and call.message_id == message.id]
+        if not calls:
+            alike = (
+                next((asked for asked in reversed(waiting) if asked.is_like(call)), None) for call in message.tool_calls
+            )
+            calls = [call for call in alike if call is not None]
+        for call in calls:
+            waiting.remove(call)
+        calls.reverse()
+        return calls
 
     @staticmethod
     def _in_scope(calls: list[AskedCall], scope: UUID) -> list[AskedCall]:

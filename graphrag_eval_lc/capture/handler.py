@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Self, cast
+from uuid import uuid4
 
 from graphrag_eval_lc.capture.callbacks import RunCallbacks
 from graphrag_eval_lc.capture.graph_events import with_graph_events
@@ -85,6 +86,41 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             records = records_of(self._runs.records, question_id)
             known_id = records[0].question_id if question_id is None else str(question_id)
             return response_from(records, known_id, self._options)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any run was recorded."""
+        with self._lock:
+            return bool(self._runs.records)
+
+    def add_run(
+        self, inputs: Any, output: Any, *, question_id: str | None = None, elapsed_sec: float | None = None
+    ) -> None:
+        """Record a run that called no handler, such as ``RemoteGraph.invoke``, from the messages that it gave.
+
+        They give its steps, answer and tokens; what they do not tell is not known, times above all.
+
+        Args:
+            inputs: What the run was given; messages of it that come back are no part of the run.
+            output: What it gave.
+            question_id: The id of its question.
+            elapsed_sec: How long it took.
+
+        Example:
+            >>> from langchain_core.messages import AIMessage
+            >>> handler = GraphRAGEvalCallbackHandler()
+            >>> handler.add_run({"messages": [("user", "why?")]}, {"messages": [AIMessage("so")]}, question_id="q1")
+            >>> handler.response("q1")["actual_answer"]
+            'so'
+        """
+        run_id = uuid4()
+        metadata = {} if question_id is None else {"question_id": question_id}
+        self.on_chain_start(None, inputs, run_id=run_id, metadata=metadata)
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None and elapsed_sec is not None:
+                run.record.start_earlier(elapsed_sec)
+        self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:
         """Forget all runs. Those under way are not recorded any further."""

@@ -1,6 +1,6 @@
-"""The messages in what graph nodes take and give: which are new, and which one is the answer."""
+"""The messages in what graph nodes take and give, and which of them is the answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from itertools import islice
 from typing import Any, cast
@@ -12,6 +12,9 @@ from graphrag_eval_lc.capture.outputs import is_command, json_text
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
+_TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
+_ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
+_CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
 _ANSWER_KEYS = ("answer", "output")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
@@ -21,7 +24,7 @@ def _is_message(value: object) -> bool:
         return True
     if not isinstance(value, dict) or "content" not in value:
         return False
-    return value.get("type") in ("ai", "tool", "AIMessageChunk") or value.get("role") in ("assistant", "tool")
+    return value.get("type") in _TYPES or value.get("role") in _ROLES
 
 
 def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
@@ -56,79 +59,31 @@ def _field_names(value: Any) -> Iterator[str]:
     yield from getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", {})
 
 
-def _as_message(value: Any) -> BaseMessage | None:
+def as_message(value: Any) -> BaseMessage | None:
+    """Give a message that may be a dict, as those in the state of a remote graph; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
-    if _is_message(value):  # a remote graph's state holds messages as dicts
-        try:
-            return convert_to_messages([value])[0]
-        except Exception:
-            return None
-    return None
+    if not _is_message(value):
+        return None
+    message_class = _CLASSES.get(value.get("type"))
+    try:
+        if message_class is not None:  # convert_to_messages loses what such a dict says of tokens
+            return message_class(**{key: item for key, item in value.items() if key != "type"})
+    except Exception:
+        pass  # its keys are not those of LangChain's own messages
+    try:
+        return convert_to_messages([value])[0]
+    except Exception:
+        return None
 
 
-class SeenMessages:
-    """The model's and the tools' messages that a run has met, each with whether it is older than the run.
-
-    Messages are known by their id, and those without one by the object itself (langgraph gives the same object an
-    id later).
-    """
-
-    def __init__(self) -> None:
-        self._by_id: dict[str, bool] = {}
-        self._objects: dict[int, tuple[BaseMessage, bool]] = {}
-
-    def add(self, message: BaseMessage, *, is_history: bool) -> None:
-        """Note a message."""
-        if message.id is None:
-            self._objects[id(message)] = (message, is_history)
-        else:
-            self._by_id[message.id] = is_history
-
-    def clear(self) -> None:
-        """Forget all messages."""
-        self._by_id.clear()
-        self._objects.clear()
-
-    def __contains__(self, message: BaseMessage) -> bool:
-        return message.id in self._by_id or id(message) in self._objects
-
-    def is_history(self, message: BaseMessage) -> bool:
-        """Tell whether a message was there before the run."""
-        if message.id is not None and message.id in self._by_id:
-            return self._by_id[message.id]
-        return self._objects.get(id(message), (None, False))[1]
-
-    def new_in(self, value: Any, *, is_history: bool = False) -> list[AIMessage | ToolMessage]:
-        """Give the messages of a node's input or output that were not met yet, in order, and note them.
-
-        Lists are read from the end up to the first known model message: states only grow at their end, so no
-        message is looked at twice.
-        """
-        found: list[AIMessage | ToolMessage] = []
-        for messages in message_lists(value):
-            new: list[AIMessage | ToolMessage] = []
-            for item in reversed(messages):
-                message = _as_message(item)
-                if not isinstance(message, (AIMessage, ToolMessage)):
-                    continue
-                if message not in self:
-                    new.append(message)
-                elif isinstance(message, AIMessage):
-                    break
-            found.extend(reversed(new))
-        for message in found:
-            self.add(message, is_history=is_history)
-        return found
-
-
-def unanswered_calls(messages: Sequence[BaseMessage]) -> tuple[AIMessage, list[ToolCall]] | None:
-    """Give the last of some messages, if it is a model's, with those of its calls that nobody answered.
+def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
+    """Give the last model's message of a list, with those of its calls that nobody answered.
 
     Tool messages may follow it: some of its calls were answered before the run was paused.
     """
     answered: set[str] = set()
-    for message in reversed(messages):
+    for message in map(as_message, reversed(messages)):
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif isinstance(message, AIMessage):
@@ -159,6 +114,11 @@ def has_structured_response(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get("structured_response") is not None
 
 
+def is_interrupted(output: Any) -> bool:
+    """Tell whether a graph's output says that it waits for somebody."""
+    return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
+
+
 def question_in(inputs: Any) -> str | None:
     """Give what a root run is asked: its input where that is a text, else the last message of the user."""
     if isinstance(inputs, str):
@@ -167,13 +127,13 @@ def question_in(inputs: Any) -> str | None:
     if not isinstance(messages, (list, tuple)):
         return None
     for item in reversed(messages):
-        role, content = _role_and_content(item)
+        role, content = role_and_content(item)
         if role in ("human", "user"):
             return content if isinstance(content, str) else None
     return None
 
 
-def _role_and_content(item: Any) -> tuple[Any, Any]:
+def role_and_content(item: Any) -> tuple[Any, Any]:
     """Give role and content of a message in any of the forms that LangChain takes: object, dict, pair, bare text."""
     if isinstance(item, BaseMessage):
         return item.type, item.content
@@ -184,15 +144,16 @@ def _role_and_content(item: Any) -> tuple[Any, Any]:
     return ("user", item) if isinstance(item, str) else (None, None)
 
 
-def answer_in(output: Any, seen: SeenMessages) -> str | None:
+def answer_in(output: Any, is_old: Callable[[Any], bool] = lambda message: False) -> str | None:
     """Give the answer in a root run's output: the last model message of this run that asks for no tool.
 
-    A plain string is the answer itself. Without such a message it is ``structured_response`` as JSON, or the string
-    under ``answer`` or ``output``; None where there is none of these.
+    ``is_old`` tells which messages stood before the run; what stands before one of these does too. A plain string is
+    the answer itself. Without such a message it is ``structured_response`` as JSON, or the string under ``answer`` or
+    ``output``; None where there is none of these.
     """
     if isinstance(output, str):
         return output
-    text = _last_text(output, seen)
+    text = _last_text(output, is_old)
     if text:
         return text
     structured = _field(output, "structured_response")
@@ -203,15 +164,14 @@ def answer_in(output: Any, seen: SeenMessages) -> str | None:
     return next((value for key in _ANSWER_KEYS if isinstance(value := _field(output, key), str)), None)
 
 
-def _last_text(output: Any, seen: SeenMessages) -> str | None:
+def _last_text(output: Any, is_old: Callable[[Any], bool]) -> str | None:
     for messages in message_lists(output):
         for item in reversed(messages):
-            message = _as_message(item)
-            if isinstance(message, AIMessage):
-                if seen.is_history(message):
-                    break
-                if not message.tool_calls:
-                    return answer_text(message)
+            if is_old(item):
+                break
+            message = as_message(item)
+            if isinstance(message, AIMessage) and not message.tool_calls:
+                return answer_text(message)
     return None
 
 

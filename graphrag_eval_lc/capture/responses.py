@@ -80,6 +80,7 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
     warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
     warnings.update(dict.fromkeys(_step_warnings(steps, options)))
+    warnings.update(dict.fromkeys(_unanswered(records, steps)))
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
         warnings["the run is paused (interrupted): it waits to be resumed"] = None
@@ -105,9 +106,23 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
-    more = len(steps) - _MOST_LISTED
-    names = ", ".join(f"{options.step_name(step.name)} ({step.id})" for step in steps[:_MOST_LISTED])
+    return _list([(options.step_name(step.name), step.id) for step in steps])
+
+
+def _list(calls: Sequence[tuple[str, str | None]]) -> str:
+    more = len(calls) - _MOST_LISTED
+    names = ", ".join(
+        name if identifier is None else f"{name} ({identifier})" for name, identifier in calls[:_MOST_LISTED]
+    )
     return f"{names} and {more} more" if more > 0 else names
+
+
+def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable[str]:
+    """Warn of calls that neither a callback nor a message answered; what a paused run waits for is not lost."""
+    taken = {(step.name, step.id) for step in steps}
+    calls = [call for record in records if not record.is_paused for call in record.unanswered if call not in taken]
+    if calls:
+        yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
 
 
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
@@ -131,6 +146,12 @@ def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[st
     unknown = sum(any(key not in call for key in _TOKEN_KEYS) for call in counted)
     if unknown:
         yield f"{unknown} of {len(calls)} model calls did not report all token counts, so the sums are left out"
+    unheard = sum(call.is_from_elsewhere for record in records for call in record.model_calls)
+    if unheard:
+        yield (
+            f"{unheard} of {len(calls)} model calls are taken from messages only, as no callback told of them: "
+            "their times are not known"
+        )
     if failed:
         yield f"{len(failed)} of {len(calls)} model calls failed; what tokens they used is not known and not counted"
     if cached:

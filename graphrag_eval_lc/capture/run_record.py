@@ -1,38 +1,62 @@
 """What is known of one root run: its steps, model calls, answer and end."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.calls import AskedCalls
+from graphrag_eval_lc.capture.calls import AskedCalls, CallsOfMessage
 from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
 from graphrag_eval_lc.capture.messages import (
-    SeenMessages,
     answer_in,
     answer_text,
     has_structured_response,
+    is_interrupted,
+    message_lists,
     tool_calls_in,
     unanswered_calls,
 )
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import json_value
 from graphrag_eval_lc.capture.provider_tools import provider_calls
+from graphrag_eval_lc.capture.seen_messages import Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, Step
-from graphrag_eval_lc.capture.usage import generated_message, is_cache_hit, model_usage, result_model_name
+from graphrag_eval_lc.capture.usage import (
+    generated_message,
+    is_cache_hit,
+    is_generated,
+    message_result,
+    model_usage,
+    result_model_name,
+)
 from graphrag_eval_lc.records import ModelCall
 
 
 @dataclass(slots=True, eq=False)
 class OpenModelCall:
-    """A model call, from its start on; ``record`` is None while it runs."""
+    """A model call, from its start on.
+
+    Attributes:
+        model: The model's name as it was asked for.
+        started: The ``perf_counter`` at its start; None where no callback told of it, only its message.
+        unanswered_tool: The tool whose calls nobody answers, as the model is made to call it for its arguments: a
+            schema. An empty text stands for any tool.
+        is_cache_hit: Whether LangChain's cache answered.
+        is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
+            own code.
+        record: What the response says of it; None while it runs.
+    """
 
     model: str | None
-    started: float
+    started: float | None
+    unanswered_tool: str | None = None
     is_cache_hit: bool = False
+    is_from_elsewhere: bool = False
     record: ModelCall | None = None
 
 
@@ -43,10 +67,14 @@ class RunRecord:
         root_id: The run id of the root.
         question_id: The metadata ``question_id`` of the root.
         options: What is kept of its steps.
+        told_ids: The ids of all messages that models' callbacks told the handler of, in any of its runs.
     """
 
-    def __init__(self, root_id: UUID, question_id: str | None, options: CaptureOptions) -> None:
+    def __init__(
+        self, root_id: UUID, question_id: str | None, options: CaptureOptions, told_ids: set[str] | None = None
+    ) -> None:
         self._options = options
+        self._told_ids: set[str] = set() if told_ids is None else told_ids
         self.root_id = root_id
         self.question_id = question_id
         self.steps: list[Step] = []
@@ -55,6 +83,7 @@ class RunRecord:
         self.question: str | None = None
         self.answer: str | None = None
         self.error: str | None = None
+        self.unanswered: list[tuple[str, str | None]] = []
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
@@ -67,6 +96,10 @@ class RunRecord:
     def elapsed_sec(self) -> float:
         """Seconds from the start to the end, or to now."""
         return perf_counter() - self._started if self._elapsed_sec is None else self._elapsed_sec
+
+    def start_earlier(self, seconds: float) -> None:
+        """Move the start back: the run had begun before it was known."""
+        self._started -= seconds
 
     def warn(self, *warnings: str) -> None:
         """Note what is to be warned of, each text once."""
@@ -116,10 +149,10 @@ class RunRecord:
         self.steps.append(step)
         return step
 
-    @staticmethod
-    def _link(step: Step, call: AskedCall) -> None:
+    def _link(self, step: Step, call: AskedCall) -> None:
         step.call, step.order = call, call.order
-        call.step, call.is_settled = step, True
+        call.step = step
+        self._calls.settle(call)
 
     def step_ended(self, step: Step, run_id: UUID, kept: KeptEnding, call_id: str | None, scope: UUID) -> None:
         """Settle a step; the end of an attempt that was given up counts no more.
@@ -152,20 +185,44 @@ class RunRecord:
         self.warn(*warnings)
         return kept
 
-    def model_started(self, model: str | None) -> OpenModelCall:
-        """Give the record of a model call that starts."""
-        call = OpenModelCall(model, perf_counter())
+    def model_started(
+        self,
+        model: str | None,
+        prompt: Sequence[BaseMessage],
+        parent: Step | None,
+        *,
+        unanswered_tool: str | None = None,
+    ) -> OpenModelCall:
+        """Give the record of a model call that starts, and read its prompt for what answers earlier calls.
+
+        A loop that people write themselves calls plain functions, and may show their results to nobody but the model.
+        What stands before the user's last message in the first prompt is older than the run.
+        """
+        if self._calls.waiting:
+            for asked, message in self._calls.answers_in(prompt):
+                self._answer(asked, message, parent)
+        elif not self.model_calls:
+            self._seen.add_prompt(prompt)
+        call = OpenModelCall(model, perf_counter(), unanswered_tool)
         self.model_calls.append(call)
         return call
 
-    def model_ended(self, call: OpenModelCall, result: LLMResult, scope: UUID, parent: Step | None) -> None:
+    def model_ended(
+        self, call: OpenModelCall, result: LLMResult, scope: UUID, parent: Step | None, node_id: UUID
+    ) -> None:
         """Note what a model call cost and which tools its message asks for."""
         call.is_cache_hit = is_cache_hit(result)
         call.record = self._model_record(call, result)
         message = generated_message(result)
         if message is not None:
-            self._seen.add(message, is_history=False)
-            self._asked_by(message, scope, parent)
+            self._seen.add_told(message, node_id)
+            if message.id is not None:
+                self._told_ids.add(message.id)
+            self._add_provider_steps(message, parent)
+            if message.tool_calls:
+                asked = self._calls.ask(message.id, message.tool_calls, scope, parent, is_told=True, is_expected=True)
+                for each in asked.values():
+                    each.is_expected = call.unanswered_tool not in ("", each.name)
 
     def model_failed(self, call: OpenModelCall, error: str, result: Any) -> None:
         """Note a model call that failed, with the tokens that were reported until then."""
@@ -177,43 +234,93 @@ class RunRecord:
         model = result_model_name(result) or call.model
         record: ModelCall = {"model": model} if model else {}
         record.update(model_usage(result))
-        record["elapsed_sec"] = perf_counter() - call.started
+        if call.started is not None:
+            record["elapsed_sec"] = perf_counter() - call.started
         return record
 
-    def node_started(self, inputs: Any, scope: UUID, parent: Step | None) -> None:
-        """Note what a node is given: older messages, and calls that wait for its tools.
+    def node_started(self, inputs: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:
+        """Note what the root or a node is given: older messages, calls that wait for its tools, and what is new.
 
         What only a nested graph is given is not taken for older than the run: a node may have made it just now.
         """
-        old = self._seen.new_in(inputs, is_history=scope == self.root_id)
-        if old and (waiting := unanswered_calls(old)) is not None:
-            self._calls.ask(waiting[0].id, waiting[1], scope, parent)
+        if node_id == self.root_id:
+            passed_over = list(message_lists(inputs))
+            for messages in passed_over:
+                self._seen.add_old(messages)
+        else:
+            readings = self._seen.read(inputs, unknown="old" if scope == self.root_id else "elsewhere")
+            passed_over = [reading.passed_over for reading in readings]
+            self._take_in(readings, scope, parent, node_id)
+        for messages in passed_over:
+            if (waiting := unanswered_calls(messages)) is not None:
+                self._calls.ask(waiting[0].id, waiting[1], scope, parent)
         loose_calls = [call for call in tool_calls_in(inputs) if not self._calls.is_known(call["id"])]
         if loose_calls:
             self._calls.ask(None, loose_calls, scope, parent)
 
-    def node_ended(self, output: Any, scope: UUID, parent: Step | None, *, is_root: bool = False) -> None:
+    def node_ended(self, output: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
-        new = self._seen.new_in(output)
-        is_structured = bool(new) and has_structured_response(output)
-        for message in new:
-            if isinstance(message, AIMessage):
-                self._asked_by(message, scope, parent, only_unlike=is_root)
-            else:
-                self._answered(message, scope, parent, needs_step=not is_structured)
+        readings = self._seen.read(output)
+        is_structured = any(reading.new for reading in readings) and has_structured_response(output)
+        self._take_in(readings, scope, parent, node_id, needs_step=not is_structured)
 
-    def _asked_by(self, message: AIMessage, scope: UUID, parent: Step | None, *, only_unlike: bool = False) -> None:
-        """Note the calls of a model's message; those of the provider's own tools have ended already."""
+    def chain_ended(self, output: Any, scope: UUID, parent: Step | None) -> None:
+        """Read tool messages that a function gives which is no node, such as a ``@task``, where calls wait for them."""
+        if self._calls.waiting:
+            for message in output if isinstance(output, (list, tuple)) else (output,):
+                if isinstance(message, ToolMessage):
+                    self._answer(self._calls.call_answered(message.tool_call_id, scope), message, parent)
+
+    def message_parsed(self, message: Any) -> None:
+        """Note that a parser takes the calls of a message for its result: no tool needs to answer them."""
+        if isinstance(message, AIMessage):
+            for call in self._calls.meet(message).values():
+                call.is_expected = False
+
+    def _take_in(
+        self, readings: Iterable[Reading], scope: UUID, parent: Step | None, node_id: UUID, *, needs_step: bool = True
+    ) -> None:
+        """Take calls, answers and model calls from messages that are new."""
+        for reading in readings:
+            asking = reading.before if isinstance(reading.before, AIMessage) else None
+            calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
+            for message_id in reading.removed:
+                self._calls.withdraw(message_id)
+            for message, is_told in reading.new:
+                if isinstance(message, AIMessage):
+                    asking = message
+                    calls = self._calls.meet(message) if is_told else self._unheard(message, scope, parent, node_id)
+                elif asking is not None and any(call["id"] == message.tool_call_id for call in asking.tool_calls):
+                    self._answer(calls.get(message.tool_call_id), message, parent, needs_step=needs_step)
+                else:
+                    call = self._calls.call_answered(message.tool_call_id, scope)
+                    self._answer(call, message, parent, needs_step=needs_step)
+
+    def _unheard(self, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID) -> CallsOfMessage:
+        """Note a model's message that no callback told of, or not as this one, and give its calls."""
+        if message.id not in self._told_ids and not self._seen.is_told_again(message, node_id):
+            self._add_provider_steps(message, parent)
+            if is_generated(message):
+                result = message_result(message)
+                call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result))
+                call.record = self._model_record(call, result)
+                call.is_from_elsewhere = message.id is not None
+                self.model_calls.append(call)
+        return self._calls.ask_unheard(message, scope, parent)
+
+    def _add_provider_steps(self, message: AIMessage, parent: Step | None) -> None:
+        """Note the calls of the provider's own tools in a model's message, which have ended already."""
         for place, call in enumerate(provider_calls(message)):
             order = (self._calls.next_rank(), place)
             args = self._kept_args(call.name, call.args)
             step = Step(call.name, args, self.root_id, parent, order, call_id=call.call_id, started=None)
             self._settle(step, kept_ending(Ending(call.status, call.text), self._options, call.name))
             self.steps.append(step)
-        self._calls.ask_message(message, scope, parent, only_unlike=only_unlike)
 
-    def _answered(self, message: ToolMessage, scope: UUID, parent: Step | None, *, needs_step: bool) -> None:
-        call = self._calls.call_answered(message.tool_call_id, scope)
+    def _answer(
+        self, call: AskedCall | None, message: ToolMessage, parent: Step | None, *, needs_step: bool = True
+    ) -> None:
+        """Settle a call with the tool message that answers it."""
         if call is None or call.is_settled:
             return
         ending = message_ending(message)
@@ -226,7 +333,8 @@ class RunRecord:
             step.started_at = call.asked_at
             self._settle(step, kept_ending(ending, self._options, call.name))
             self._new_step(step, call)
-        call.is_settled = True
+        else:
+            self._calls.settle(call)
 
     def _step_without_call(self, message: ToolMessage, text_hash: int, parent: Step | None) -> Step | None:
         """Give the step of a tool that a node ran by hand with other arguments than the model asked for."""
@@ -245,8 +353,9 @@ class RunRecord:
             elif message is None and output.generations and output.generations[0]:
                 self.answer = output.generations[0][0].text
         else:
-            self.node_ended(output, self.root_id, None, is_root=True)
-            self.answer = answer_in(output, self._seen)
+            self.is_paused = self.is_paused or is_interrupted(output)
+            self.node_ended(output, self.root_id, None, self.root_id)
+            self.answer = answer_in(output, self._seen.is_old)
         self.close()
 
     def close(self, error: str | None = None) -> None:
@@ -270,8 +379,21 @@ class RunRecord:
             if call.record is None:
                 self.model_failed(call, unfinished, None)
         self.has_ended = True
+        if error is None and self._calls.waiting:
+            self.unanswered = self._unanswered()
         self._calls.clear()  # no message is kept longer than its run
         self._seen.clear()
+
+    def _unanswered(self) -> list[tuple[str, str | None]]:
+        """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
+        loose = Counter(step.name for step in self.steps if step.call is None)
+        unanswered: list[tuple[str, str | None]] = []
+        for call in self._calls.waiting:
+            if loose[call.name] > 0:
+                loose[call.name] -= 1
+            elif call.is_expected:
+                unanswered.append((call.name, call.call_id))
+        return unanswered
 
 
 def unfinished_text(error: str | None) -> str:

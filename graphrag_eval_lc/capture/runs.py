@@ -19,6 +19,7 @@ class Run:
     Attributes:
         record: The record of its root run.
         scope: The id of the graph run around it.
+        node_id: The id of the node, or of the root, in which it runs.
         outer_step: The step inside which it runs.
         step: The step that it is itself.
         model_call: The model call that it is itself.
@@ -35,6 +36,7 @@ class Run:
         "is_retriever",
         "is_root",
         "model_call",
+        "node_id",
         "outer_step",
         "record",
         "retrieval",
@@ -42,9 +44,12 @@ class Run:
         "step",
     )
 
-    def __init__(self, record: RunRecord, scope: UUID, outer_step: Step | None, *, is_root: bool) -> None:
+    def __init__(
+        self, record: RunRecord, scope: UUID, node_id: UUID, outer_step: Step | None, *, is_root: bool
+    ) -> None:
         self.record = record
         self.scope = scope
+        self.node_id = node_id
         self.outer_step = outer_step
         self.step: Step | None = None
         self.model_call: OpenModelCall | None = None
@@ -62,6 +67,7 @@ class Runs:
         self._options = options
         self.records: list[RunRecord] = []
         self._runs: dict[UUID, Run] = {}
+        self._told_ids: set[str] = set()
 
     def started(
         self,
@@ -77,10 +83,10 @@ class Runs:
         if parent is None or parent_run_id is None:
             run = self._root(run_id, metadata)
         else:
-            run = Run(parent.record, parent.scope, parent.step or parent.outer_step, is_root=False)
+            run = Run(parent.record, parent.scope, parent.node_id, parent.step or parent.outer_step, is_root=False)
             run.is_node = bool(tags) and any(tag.startswith(_NODE_TAG) for tag in tags or ())
             if run.is_node:
-                run.scope = parent_run_id
+                run.scope, run.node_id = parent_run_id, run_id
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
                 run.is_retriever = parent.is_retriever
@@ -89,9 +95,9 @@ class Runs:
 
     def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None) -> Run:
         question_id = None if metadata is None else metadata.get("question_id")
-        record = RunRecord(run_id, None if question_id is None else text_of(question_id), self._options)
+        record = RunRecord(run_id, None if question_id is None else text_of(question_id), self._options, self._told_ids)
         self.records.append(record)
-        return Run(record, run_id, None, is_root=True)
+        return Run(record, run_id, run_id, None, is_root=True)
 
     def get(self, run_id: UUID | None) -> Run | None:
         """Give a run that is under way, or a root that has ended."""
@@ -113,3 +119,4 @@ class Runs:
             record.close()
         self._runs = {run_id: run for run_id, run in self._runs.items() if run.record.is_forgotten}
         self.records = []
+        self._told_ids = set()

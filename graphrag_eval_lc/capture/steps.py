@@ -7,6 +7,8 @@ from time import perf_counter, time
 from typing import Any, Literal
 from uuid import UUID
 
+from langchain_core.messages import ToolCall
+
 from graphrag_eval_lc.capture.keeping import NO_ARTIFACT, KeptEnding, Retrieval
 from graphrag_eval_lc.capture.outputs import json_value
 from graphrag_eval_lc.records import ActualStep
@@ -21,6 +23,9 @@ class AskedCall:
         call_id: The provider's id of the call. Some providers use the same ids in every message.
         scope: The graph run in which the message was written or first seen.
         order: Where the step belongs: the rank of the message, and the place in its list of calls.
+        is_told: Whether a model's callback told of the message.
+        is_expected: Whether the run is to answer it.
+        is_met: Whether the message of a callback was met in a list, perhaps as a copy.
         step: The step that carries it out.
         is_settled: True once it needs no step any more.
     """
@@ -33,8 +38,15 @@ class AskedCall:
     parent: "Step | None"
     order: tuple[int, int]
     asked_at: float
+    is_told: bool = False
+    is_expected: bool = False
+    is_met: bool = False
     step: "Step | None" = None
     is_settled: bool = False
+
+    def is_like(self, call: ToolCall) -> bool:
+        """Tell whether a call has the same id, name and arguments."""
+        return self.call_id == call["id"] and self.name == call["name"] and self.args == call["args"]
 
 
 @dataclass(slots=True, eq=False)

@@ -1,6 +1,6 @@
 """What one model call cost, read from the result that the model hands to ``on_llm_end``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -12,6 +12,7 @@ _INPUT_KEYS = ("input_tokens", "prompt_tokens", "prompt_token_count")
 _OUTPUT_KEYS = ("output_tokens", "completion_tokens", "candidates_token_count")
 _TOTAL_KEYS = ("total_tokens", "total_token_count")
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
+_RUN_IDS = ("lc_run-", "run-")  # LangChain's ids of messages that came from a model
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 
 
@@ -29,6 +30,16 @@ def generated_message(result: LLMResult) -> AIMessage | None:
     generation = first_generation(result)
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
+
+
+def message_result(message: AIMessage) -> LLMResult:
+    """Give the result of the model call that a message alone tells of."""
+    return LLMResult(generations=[[ChatGeneration(message=message)]])
+
+
+def is_generated(message: AIMessage) -> bool:
+    """Tell whether a model wrote a message, and not a node's own code: it says what it cost, or how it was made."""
+    return bool(message.usage_metadata or message.response_metadata or (message.id or "").startswith(_RUN_IDS))
 
 
 def is_cache_hit(result: LLMResult) -> bool:
@@ -120,3 +131,32 @@ def result_model_name(result: LLMResult) -> str | None:
     """Give the model's name as the provider's answer states it."""
     message = generated_message(result)
     return model_name(message.response_metadata if message is not None else None, result.llm_output)
+
+
+_ANY_TOOL = ("any", "required")
+
+
+def unanswered_tool(params: Any, options: Any) -> str | None:
+    """Give the tool that a model is made to call for its arguments, as a schema of the answer, so that nobody runs it.
+
+    Args:
+        params: The invocation parameters of a model call.
+        options: Its options, which say where it is to give structured output.
+
+    Returns:
+        The tool's name, an empty text where it may be any tool, and None where calls are to be answered.
+
+    Example:
+        >>> unanswered_tool({"tool_choice": {"type": "function", "function": {"name": "Route"}}}, {})
+        'Route'
+    """
+    if isinstance(options, Mapping) and options.get("ls_structured_output_format"):
+        return ""
+    choice = params.get("tool_choice") if isinstance(params, Mapping) else None
+    if isinstance(choice, Mapping):
+        function = choice.get("function")
+        choice = function.get("name") if isinstance(function, Mapping) else choice.get("name") or choice.get("type")
+    if choice in _ANY_TOOL:
+        tools = params.get("tools")
+        return "" if isinstance(tools, Sequence) and len(tools) == 1 else None
+    return choice if isinstance(choice, str) and choice not in ("auto", "none") else None

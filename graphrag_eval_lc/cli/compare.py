@@ -1,12 +1,16 @@
 """The command ``compare``: runs beside each other, and whether a change helped."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphrag_eval_lc.cli.options import FailUnder
 from graphrag_eval_lc.errors import OptionError
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.comparison import Comparison, RegressionGate
 
 EXIT_FINDINGS = 1
 
@@ -41,10 +45,21 @@ def compare(
         bool,
         typer.Option(
             "--fail-on-regression",
-            help="Exit with 1 where a run is worse than RUN_A in the main metric (its p-value is below 0.05), with 2 "
-            "where that cannot be told: a run lacks the metric, or fewer than 6 templates have it.",
+            help="Exit with 1 where a run is worse than RUN_A in the main metric: where its p-value is below 0.05 or, "
+            "where too few templates differ for that (fewer than 6), where it is worse by more than --max-drop. Says "
+            "what decided. Exit with 2 where a run lacks the metric.",
         ),
     ] = False,
+    max_drop: Annotated[
+        str | None,
+        typer.Option(
+            "--max-drop",
+            help="How much worse a run may be under --fail-on-regression where no p-value can tell, 0 to 1: of a "
+            "score between 0 and 1 points of its mean, of all else (scores from 1 to 5, tokens) a share of RUN_A's "
+            "mean. 0.05 by default.",
+            metavar="DROP",
+        ),
+    ] = None,
     fail_under: FailUnder = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that turned to show.")] = 10,
 ) -> None:
@@ -63,11 +78,17 @@ def compare(
     """
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import print_comparison
-    from graphrag_eval_lc.cli.gates import tell_gates
-    from graphrag_eval_lc.comparison import compare_runs, gate_requirements
+    from graphrag_eval_lc.cli.gates import tell_gates, tell_regression_gates
+    from graphrag_eval_lc.comparison import DEFAULT_MAX_DROP, allowed_drop, compare_runs, gate_requirements
 
     if len(runs) < 2:
         raise OptionError("there is only one run to compare", mend="Write: compare RUN_A RUN_B.")
+    if max_drop is not None and not fail_on_regression:
+        raise OptionError(
+            "--max-drop says how much worse a run may be under --fail-on-regression, which is not given",
+            mend="Add --fail-on-regression, or leave --max-drop out.",
+        )
+    allowed = DEFAULT_MAX_DROP if max_drop is None else allowed_drop(max_drop)
     requirements = gate_requirements(fail_under or ())
     for path in (csv, html):
         _check_target(path)
@@ -77,18 +98,26 @@ def compare(
         typer.echo(f"Warning: {warning}", err=True)
     if csv is not None:
         typer.echo(f"Written to {comparison.to_csv(csv)}.")
-    if html is not None:
-        from graphrag_eval_lc.report.comparison_page import write_comparison
-
-        typer.echo(f"Written to {write_comparison(comparison, html)}.")
-    failed = [
-        tell_gates(path, requirements, run.letter) for path, run in zip(runs[1:], comparison.runs[1:], strict=True)
-    ]
-    regressions = comparison.regressions() if fail_on_regression else []
-    for regression in regressions:
-        typer.echo(f"Regression: {regression.sentence}", err=True)
-    if regressions or any(failed):
+    gates: list[RegressionGate] = []
+    try:
+        if fail_on_regression:
+            gates = comparison.regression_gates(allowed)
+    finally:
+        # Also where nothing can be told of the main metric.
+        if html is not None:
+            _write_page(comparison, html, gates)
+        failed = [
+            tell_gates(path, requirements, run.letter) for path, run in zip(runs[1:], comparison.runs[1:], strict=True)
+        ]
+    failed.append(tell_regression_gates(gates))
+    if any(failed):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _write_page(comparison: "Comparison", path: Path, gates: Sequence["RegressionGate"]) -> None:
+    from graphrag_eval_lc.report.comparison_page import write_comparison
+
+    typer.echo(f"Written to {write_comparison(comparison, path, gates)}.")
 
 
 def _check_target(path: Path | None) -> None:

@@ -15,7 +15,7 @@ from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_
 _PLAIN_WIDTH = 150
 # On a terminal that is narrower the tables leave out some columns.
 _WIDE = 120
-# So that "no evidence" takes two lines.
+# So that "no evidence" and "cannot tell" take two lines.
 _NARROW_VERDICT = 8
 _SHOWN_TEXT = 90
 _SHOWN_REASON = 160
@@ -72,7 +72,8 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
         table.add_row(*_cells(metric, is_wide=is_wide))
     table.caption = (
         "means over questions; intervals by a bootstrap, p-values by a permutation test, both clustered by template\n"
-        f"{p_values_note(main)}\nno evidence: of a difference"
+        f"{p_values_note(main)}\nno evidence: of a difference; "
+        "cannot tell: too few templates differ for any p-value below 0.05"
         + ("; needed: how many questions would show one of this size; +: more templates would" if is_wide else "")
     )
     table.caption_justify = "left"
@@ -89,7 +90,7 @@ def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
 def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
     name = escape(metric.metric) + left_out
-    verdict = metric.verdict if metric.wins or metric.losses else "the same"
+    verdict = _verdict(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
     figures = (
         value_text(metric.mean_a, metric.unit),
@@ -110,6 +111,12 @@ def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
         verdict,
         _needed(metric),
     )
+
+
+def _verdict(metric: MetricComparison) -> str:
+    if not (metric.wins or metric.losses):
+        return "the same"
+    return "cannot tell" if metric.verdict == "no evidence" and not metric.can_tell else metric.verdict
 
 
 def _needed(metric: MetricComparison) -> str:

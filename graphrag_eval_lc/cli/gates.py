@@ -1,10 +1,10 @@
 """Telling which gates a run passes, and which it does not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 
-from graphrag_eval_lc.comparison import gate_results
+from graphrag_eval_lc.comparison import GateResult, RegressionGate, gate_results
 from graphrag_eval_lc.comparison.run_source import RunSource
 from graphrag_eval_lc.masking import masked_text
 
@@ -19,8 +19,19 @@ def tell_gates(run: RunSource, requirements: Mapping[str, float], name: str = ""
     """
     if not requirements:
         return False
-    gates = gate_results(run, requirements)
-    for gate in gates:
+    prefix = f"Gate: {name}: " if name else "Gate: "
+    return _tell([(prefix, gate) for gate in gate_results(run, requirements)])
+
+
+def tell_regression_gates(gates: Iterable[RegressionGate]) -> bool:
+    """Print which runs are worse than the baseline and which are not, and tell whether there is one that is."""
+    return _tell([("Gate: " if gate.has_passed else "Regression: ", gate) for gate in gates])
+
+
+def _tell(gates: Iterable[tuple[str, GateResult | RegressionGate]]) -> bool:
+    has_failed = False
+    for prefix, gate in gates:
         console = Console(stderr=not gate.has_passed, soft_wrap=True, highlight=False, markup=False)
-        console.print(masked_text(f"Gate: {f'{name}: ' if name else ''}{gate}."))
-    return not all(gate.has_passed for gate in gates)
+        console.print(masked_text(f"{prefix}{gate}."))
+        has_failed |= not gate.has_passed
+    return has_failed

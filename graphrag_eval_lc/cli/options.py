@@ -12,6 +12,7 @@ SELECTION = "Which questions"
 ASKING = "How they are asked"
 ENDING = "When the run ends early"
 FOLDER = "The run's folder"
+CAPTURE = "What is kept of the agent's steps"
 DISPLAY = "What is shown"
 
 Config = Annotated[
@@ -25,6 +26,24 @@ Measures = Annotated[
         help="What is measured of retrieved ids, in place of the config's: P, R, R_cap, F1, RR, AP, nDCG, Success, "
         "Rprec, most of them with a cut-off, such as P@5,nDCG@10; may be repeated.",
         metavar="NAMES",
+    ),
+]
+Evaluators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evaluator",
+        help="A function of your own that scores each response, (question, response), as package.module:function or "
+        "path/to/file.py:function; may be repeated.",
+        metavar="SPEC",
+    ),
+]
+Matchers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--matchers",
+        help="A module that registers matchers of your own when it is loaded, as package.module or path/to/file.py; "
+        "may be repeated. The agent's own module is loaded by run anyway.",
+        metavar="MODULE",
     ),
 ]
 Label = Annotated[
@@ -145,7 +164,12 @@ def measure_names(given: Iterable[str] | None) -> list[str] | None:
     """
     if given is None:
         return None
-    listed = [name.strip() for names in given for name in names.split(",") if name.strip()]
+    listed = comma_separated(given)
     if not listed:
         raise OptionError("--measures names no measure", mend="Write it as --measures P@5,nDCG@10, or leave it out.")
     return listed
+
+
+def comma_separated(given: Iterable[str]) -> list[str]:
+    """Give the values of an option that may be repeated, each of which may be several with commas between."""
+    return [value.strip() for values in given for value in values.split(",") if value.strip()]

@@ -8,15 +8,18 @@ import typer
 
 from graphrag_eval_lc.cli.options import (
     ASKING,
+    CAPTURE,
     DISPLAY,
     ENDING,
     FOLDER,
     Config,
+    Evaluators,
     FailUnder,
     Href,
     Label,
     Limit,
     LogFile,
+    Matchers,
     MaxConcurrency,
     MaxCost,
     MaxRetries,
@@ -33,10 +36,12 @@ from graphrag_eval_lc.cli.options import (
     TemplateIds,
     Timeout,
     Worst,
+    comma_separated,
     measure_names,
 )
 from graphrag_eval_lc.errors import OptionError
 
+_ALL = "all"
 _CONFIG_MEND = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
@@ -63,6 +68,8 @@ def run(
     ],
     config: Config = None,
     measures: Measures = None,
+    evaluators: Evaluators = None,
+    matchers: Matchers = None,
     limit: Limit = None,
     templates: TemplateIds = None,
     questions: QuestionIds = None,
@@ -111,6 +118,30 @@ def run(
             rich_help_panel=ASKING,
         ),
     ] = None,
+    retrieval_documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--retrieval-documents",
+            help="Keep the documents of this retriever tool as its output, as JSON with ids, in place of the text that "
+            "the model reads; all: of every tool; may be repeated. Needed where retrieval is scored.",
+            metavar="TOOL|all",
+            rich_help_panel=CAPTURE,
+        ),
+    ] = None,
+    max_output_chars: Annotated[
+        int | None,
+        typer.Option(
+            "--max-output-chars",
+            min=0,
+            help="Cut longer outputs and errors of steps, with a warning; JSON that is cut can no longer be compared.",
+            metavar="N",
+            rich_help_panel=CAPTURE,
+        ),
+    ] = None,
+    no_artifacts: Annotated[
+        bool,
+        typer.Option("--no-artifacts", help="Do not keep what tools give beside their text.", rich_help_panel=CAPTURE),
+    ] = False,
     max_failures: Annotated[
         str | None,
         typer.Option(
@@ -155,7 +186,8 @@ def run(
         bool,
         typer.Option(
             "--force",
-            help="Go on with a run although its questions or its agent changed.",
+            help="Go on with a run although its questions, its agent or what is kept of it changed, or a matcher or an "
+            "evaluator that scored it is missing.",
             rich_help_panel=FOLDER,
         ),
     ] = False,
@@ -192,9 +224,11 @@ def run(
     from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show, show_plan
     from graphrag_eval_lc.comparison import gate_requirements
     from graphrag_eval_lc.runner.planning import plan_benchmark
+    from graphrag_eval_lc.runner.scored_with import load_matchers
 
     requirements = gate_requirements(fail_under or ())  # before an agent is asked
     names = measure_names(measures)
+    load_matchers(matchers or ())
     options: dict[str, Any] = {
         "output_dir": output,
         "config": measuring_config(config, names),
@@ -211,10 +245,12 @@ def run(
         "input_fn": input_fn,
         "answer_fn": answer_fn,
         "agent_config": _agent_config(agent_config, recursion_limit),
+        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts),
         "max_failures": max_failures,
         "max_tokens": max_tokens,
         "max_time": max_time,
         "max_cost": max_cost,
+        "evaluators": evaluators or (),
         "judge_cache": not no_cache,
         "grace": grace,
         "retry_errors": retry_errors,
@@ -238,6 +274,23 @@ def run(
             has_report=not no_report,
             **options,
         )
+
+
+def _capture(retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool) -> dict[str, Any]:
+    """Give the handler's options that are given here; for all others the config's section counts."""
+    options: dict[str, Any] = {}
+    if retrieval_documents is not None:
+        tools = comma_separated(retrieval_documents)
+        if not tools:
+            raise OptionError(
+                "--retrieval-documents names no tool", mend="Write --retrieval-documents search_docs, or all."
+            )
+        options["retrieval_documents"] = True if _ALL in tools else tools
+    if max_output_chars is not None:
+        options["max_output_chars"] = max_output_chars
+    if no_artifacts:
+        options["keep_artifacts"] = False
+    return options
 
 
 def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, Any]:

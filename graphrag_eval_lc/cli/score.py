@@ -8,9 +8,11 @@ import typer
 
 from graphrag_eval_lc.cli.options import (
     Config,
+    Evaluators,
     FailUnder,
     Href,
     Label,
+    Matchers,
     Measures,
     NoCache,
     NoReport,
@@ -44,6 +46,15 @@ def score(
     ] = None,
     config: Config = None,
     measures: Measures = None,
+    evaluators: Evaluators = None,
+    matchers: Matchers = None,
+    drop_missing: Annotated[
+        bool,
+        typer.Option(
+            "--drop-missing",
+            help="With a run's folder: score it although a matcher or an evaluator that scored it is not given.",
+        ),
+    ] = False,
     label: Label = None,
     href: Href = None,
     tags: Tags = None,
@@ -70,10 +81,13 @@ def score(
     `graphrag-eval-lc score runs/monday -c config.yaml`
 
     `graphrag-eval-lc score runs/monday --measures P@5,nDCG@10`
+
+    `graphrag-eval-lc score runs/monday --matchers my_package.matchers --evaluator my_package.checks:answer_words`
     """
     # Imported here so that --help does not wait for what only a run needs.
     from graphrag_eval_lc.cli.outcome import measuring_config, show_run
     from graphrag_eval_lc.comparison import gate_requirements
+    from graphrag_eval_lc.runner.scored_with import load_matchers
     from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
     names = measure_names(measures)
@@ -93,19 +107,24 @@ def score(
                 mend="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
         _refuse_given("with a run's folder, which keeps its own", label=label, href=href, tag=tags, overwrite=overwrite)
+        load_matchers(matchers or ())
         again = score_run(
             dataset,
             dataset=reference,
             config=config,
             measures=names,
             max_cost=max_cost,
+            evaluators=evaluators or (),
             judge_cache=not no_cache,
+            drop_missing=drop_missing,
         )
         show(again)
         return
     if output is None:
         raise OptionError("there is no folder to write to", mend="Add --output DIR.")
     _refuse_given("with responses, whose dataset stands before them", dataset=reference)
+    _refuse_given("with responses, which nothing has scored yet", drop_missing=drop_missing)
+    load_matchers(matchers or ())
     scored = score_responses(
         dataset,
         responses,
@@ -116,12 +135,13 @@ def score(
         tags=tags or (),
         overwrite=overwrite,
         max_cost=max_cost,
+        evaluators=evaluators or (),
         judge_cache=not no_cache,
     )
     show(scored)
 
 
 def _refuse_given(where: str, **options: object) -> None:
-    given = ", ".join(f"--{name}" for name, value in options.items() if value)
+    given = ", ".join(f"--{name.replace('_', '-')}" for name, value in options.items() if value)
     if given:
         raise OptionError(f"{given} cannot be given {where}", mend="Leave it out.")

@@ -42,7 +42,8 @@ def compare_runs(
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
-    together. The 95 % intervals are of each metric for itself.
+    together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; the gates
+    (``Comparison.regression_gates``) then go by the effect. The 95 % intervals are of each metric for itself.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.

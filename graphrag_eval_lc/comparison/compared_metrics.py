@@ -6,9 +6,11 @@ from math import fsum
 
 from graphrag_eval_lc.comparison.metric_comparison import (
     FEWEST_FOR_A_VERDICT,
+    SIGNIFICANT,
     MetricComparison,
     Pair,
     Verdict,
+    better_or_worse,
     difference_of,
     sentence_text,
 )
@@ -17,12 +19,12 @@ from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.statistics import (
     bootstrap_interval,
     cohens_dz,
+    differing_sums,
     holm,
+    lowest_p_value,
     permutation_p_value,
     questions_needed,
 )
-
-_SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,14 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
     more, less = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
     # One cluster's values would be taken as clusters of their own, which these are not where the runs have more.
     is_one_of_more = len(groups) == 1 < number_of_templates
+    sums = differing_sums(by_template)
+    templates_more, templates_less = sum(each > 0 for each in sums), sum(each < 0 for each in sums)
     return MetricComparison(
         metric=values.metric,
         is_main=is_main,
         is_spent=values.is_spent,
         unit=unit_of(values.metric),
+        is_proportion=not values.is_spent and _are_proportions(values.metric, pairs),
         number_of_questions=len(pairs),
         number_of_templates=len(groups),
         left_out=values.left_out,
@@ -94,15 +99,22 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
         interval=None if is_one_of_more else bootstrap_interval(by_template),
         p_value=1.0 if is_one_of_more else permutation_p_value(by_template),
         adjusted_p_value=1.0,
+        can_tell=not is_one_of_more and lowest_p_value(by_template) < SIGNIFICANT,
         is_tested=bool(more or less) and not is_one_of_more,
         effect_size=cohens_dz(differences),
         wins=less if values.is_spent else more,
         ties=len(pairs) - more - less,
         losses=more if values.is_spent else less,
+        templates_better=templates_less if values.is_spent else templates_more,
+        templates_worse=templates_more if values.is_spent else templates_less,
         verdict="no evidence",
         questions_needed=None,
         sentence="",
     )
+
+
+def _are_proportions(metric: str, pairs: Sequence[Pair]) -> bool:
+    return unit_of(metric) == "score" and all(0 <= value <= 1 for pair in pairs for value in pair)
 
 
 def _differences(values: MetricValues) -> dict[str, list[float]]:
@@ -119,13 +131,13 @@ def _needed(metric: MetricComparison, values: MetricValues, number_of_tests: int
     error = clustered_standard_error(groups if len(groups) > 1 else [[difference] for difference in groups[0]])
     if error is None:
         return None
-    significance = _SIGNIFICANT if metric.is_main else _SIGNIFICANT / number_of_tests
+    significance = SIGNIFICANT if metric.is_main else SIGNIFICANT / number_of_tests
     return questions_needed(metric.difference, error, metric.number_of_questions, significance=significance)
 
 
 def _judged(metric: MetricComparison, letter: str) -> MetricComparison:
     verdict: Verdict = "no evidence"
-    if metric.deciding_p_value < _SIGNIFICANT:
-        verdict = "better" if (metric.difference < 0) is metric.is_spent else "worse"
+    if metric.deciding_p_value < SIGNIFICANT:
+        verdict = better_or_worse(metric)
     judged = replace(metric, verdict=verdict)
     return replace(judged, sentence=sentence_text(judged, letter))

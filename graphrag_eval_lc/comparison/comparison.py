@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from graphrag_eval_lc.comparison.gates import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.comparison.metric_comparison import (
-    FEWEST_FOR_A_VERDICT,
     MetricComparison,
     difference_of,
     interval_text,
@@ -122,14 +122,44 @@ class Comparison:
         """All runs, the baseline first."""
         return (self.baseline, *(pair.run for pair in self.pairs))
 
-    def regressions(self) -> list[MetricComparison]:
-        """Give the comparisons in ``metric`` in which a run is worse than the baseline, its p-value below 0.05.
+    def regression_gates(self, max_drop: float = DEFAULT_MAX_DROP) -> list[RegressionGate]:
+        """Give for each run whether it is worse than the baseline in ``metric``, and what decided that.
+
+        Where the test can tell a difference, its p-value decides as in the verdict. Where it cannot, as fewer than 6
+        templates differ, the effect decides.
+
+        Args:
+            max_drop: How much worse a run may be where the effect decides, 0 to 1: of a score between 0 and 1 points
+                of its mean, of all else (scores from 1 to 5, tokens, seconds) a share of the baseline's mean.
 
         Raises:
-            ComparisonError: A run was not compared in this metric, or too few templates have it, so that no
-                regression could be seen.
+            ComparisonError: A run was not compared in this metric.
+            OptionError: ``max_drop`` is no number from 0 to 1.
+
+        Example:
+            >>> from graphrag_eval_lc import compare_runs
+            >>> def results(*scores):
+            ...     return [
+            ...         {"template_id": f"t{n}", "question_id": f"q{n}", "steps_score": score}
+            ...         for n, score in enumerate(scores)
+            ...     ]
+            >>> (gate,) = compare_runs(results(1, 1, 1, 1), results(1, 1, 0, 1)).regression_gates()
+            >>> gate.has_passed, gate.decided_by, gate.drop
+            (False, 'effect', 0.25)
         """
-        return [metric for metric in map(self._main_of, self.pairs) if metric.verdict == "worse"]
+        return [regression_gate(pair.run.letter, self._main_of(pair), max_drop) for pair in self.pairs]
+
+    def regressions(self, max_drop: float = DEFAULT_MAX_DROP) -> list[MetricComparison]:
+        """Give the comparisons in ``metric`` in which a run is worse than the baseline.
+
+        Args:
+            max_drop: As for ``regression_gates``, which says too what decided.
+
+        Raises:
+            ComparisonError: A run was not compared in this metric.
+            OptionError: ``max_drop`` is no number from 0 to 1.
+        """
+        return [gate.metric for gate in self.regression_gates(max_drop) if not gate.has_passed]
 
     def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
         """Give the comparison as rows.
@@ -244,16 +274,6 @@ class Comparison:
         if metric is None:
             what = f"A and {letter} do not both have {self.metric}, so that {letter} could not be worse in it"
             raise ComparisonError(what, mend=_INSTEAD)
-        # The questions of the only template count each for itself.
-        is_alone = pair.number_of_templates == 1
-        number = metric.number_of_questions if is_alone else metric.number_of_templates
-        if number < FEWEST_FOR_A_VERDICT:
-            units = ("question", "questions") if is_alone else ("template", "templates")
-            what = (
-                f"{number} {units[number > 1]} with {self.metric} in A and {letter}, and with fewer than "
-                f"{FEWEST_FOR_A_VERDICT} no p-value is below 0.05, so that {letter} could not be worse in it"
-            )
-            raise ComparisonError(what, mend=_INSTEAD)
         return metric
 
     def _metric_rows(self) -> Iterable[dict[str, Any]]:
@@ -277,6 +297,7 @@ class Comparison:
                     "high": high,
                     "p_value": metric.p_value,
                     "adjusted_p_value": metric.adjusted_p_value,
+                    "can_tell": metric.can_tell,
                     "effect_size": metric.effect_size,
                     "wins": metric.wins,
                     "ties": metric.ties,

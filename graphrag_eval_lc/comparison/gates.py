@@ -1,15 +1,20 @@
-"""Gates: the means that a run must reach."""
+"""Gates: the means that a run must reach, and how much worse than the baseline it may be."""
 
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from graphrag_eval_lc.aggregation import RunNumbers
 from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS
+from graphrag_eval_lc.comparison.metric_comparison import MetricComparison, too_few_text
+from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
+
+DEFAULT_MAX_DROP = 0.05
 
 # A mean of 0.9 is 0.9, whatever rounding makes of it.
 _ROUNDING = 1e-9
@@ -50,6 +55,124 @@ class GateResult:
         reached = "reaches" if self.has_passed else "falls short of"
         mean = _mean_text(self.mean, self.required)
         return f"{self.metric} {mean} {reached} {self.required:g} ({questions}{errors}{without})"
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionGate:
+    """Whether a run is worse than the baseline in the comparison's main metric, and what decided that.
+
+    Where the test can tell a difference, its p-value decides: the run is worse where that is below 0.05. Where it
+    cannot, as too few templates differ, the effect decides: the run is worse where ``drop`` is above ``max_drop``.
+
+    Attributes:
+        letter: What the run is called in the comparison.
+        metric: The main metric of the run and the baseline A.
+        max_drop: How much worse the run may be where the effect decides, 0 to 1.
+    """
+
+    letter: str
+    metric: MetricComparison
+    max_drop: float
+
+    @property
+    def drop(self) -> float:
+        """How much worse the run is than A, negative where it is better.
+
+        Of a score of which all values lie between 0 and 1 it is A's mean minus that of the run. Of all else, as
+        scores from 1 to 5 or tokens, it is a share of A's mean; infinite where that is 0.
+        """
+        worse_by = self.metric.difference if self.metric.is_spent else -self.metric.difference
+        if self.metric.is_proportion or not worse_by:
+            return worse_by
+        return worse_by / abs(self.metric.mean_a) if self.metric.mean_a else math.copysign(math.inf, worse_by)
+
+    @property
+    def decided_by(self) -> Literal["p-value", "effect"]:
+        """What decides: the p-value where the test can tell a difference, else the effect."""
+        return "p-value" if self.metric.can_tell else "effect"
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether the run is not worse."""
+        if self.decided_by == "p-value":
+            return self.metric.verdict != "worse"
+        return self.drop <= self.max_drop + _ROUNDING
+
+    def __str__(self) -> str:
+        metric = self.metric
+        if not (metric.wins or metric.losses):
+            return metric.sentence.removesuffix(".")
+        figures = f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
+        change = change_text(metric.difference, metric.unit)
+        if self.decided_by == "p-value":
+            sure = f"p {'' if metric.p_value < 0.001 else '= '}{p_text(metric.p_value)}"
+            return f"{self._p_value_claim()} in {metric.metric}: {figures} ({change}, {sure}); the p-value decided"
+        worse = "not worse" if self.has_passed else "worse"
+        return (
+            f"{self.letter} is {worse} in {metric.metric} by more than {self._limit_text()}: {figures} "
+            f"({change}{self._drop_text()}); the effect decided: {too_few_text(metric)}"
+        )
+
+    def _p_value_claim(self) -> str:
+        if self.metric.verdict == "no evidence" and self.drop > 0:
+            return f"no evidence that {self.letter} is worse"
+        return f"{self.letter} is {'not worse' if self.has_passed else 'worse'}"
+
+    def _limit_text(self) -> str:
+        return f"{self.max_drop:g}" if self.metric.is_proportion else f"{100 * self.max_drop:g} % of A's mean"
+
+    def _drop_text(self) -> str:
+        """Give the drop where the difference does not say it, or looks as if it were on the other side of the limit."""
+        if not 0 < self.drop < math.inf:
+            return ""
+        scale, unit = (1, "") if self.metric.is_proportion else (100, " %")
+        decimals = 3 if self.metric.is_proportion else 1
+        text = format(scale * self.drop, f".{decimals}f")
+        if (float(text) > scale * self.max_drop) is self.has_passed:
+            return f", by {scale * self.drop:.9f}{unit}"
+        return "" if self.metric.is_proportion else f", by {text}{unit}"
+
+
+def allowed_drop(text: str) -> float:
+    """Give how much worse a run may be, from a text such as ``0.05``.
+
+    Raises:
+        OptionError: The text is no number from 0 to 1.
+
+    Example:
+        >>> allowed_drop("0.02")
+        0.02
+    """
+    try:
+        value = math.nan if "_" in text else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise _no_drop(text)
+    return value
+
+
+def regression_gate(letter: str, metric: MetricComparison, max_drop: float) -> RegressionGate:
+    """Give whether a run is worse than the baseline in a metric.
+
+    Args:
+        letter: What the run is called in the comparison.
+        metric: The metric of the run and the baseline.
+        max_drop: How much worse the run may be where the test cannot tell, 0 to 1.
+
+    Raises:
+        OptionError: ``max_drop`` is no number from 0 to 1.
+    """
+    if isinstance(max_drop, bool) or not isinstance(max_drop, int | float) or not 0 <= max_drop <= 1:
+        raise _no_drop(max_drop)
+    return RegressionGate(letter, metric, float(max_drop))
+
+
+def _no_drop(value: object) -> OptionError:
+    return OptionError(
+        f"{value!r} is no drop that can be allowed",
+        mend="Give one number from 0 to 1, for the main metric, as in --max-drop 0.05.",
+    )
 
 
 def gate_requirements(texts: Sequence[str]) -> dict[str, float]:

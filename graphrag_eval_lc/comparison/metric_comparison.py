@@ -7,11 +7,9 @@ from typing import Literal
 from graphrag_eval_lc.comparison.numbers_text import Unit, change_text, p_text, value_text
 from graphrag_eval_lc.statistics import Interval
 
-# With G clusters no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
+SIGNIFICANT = 0.05
+# With G clusters that differ no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
 FEWEST_FOR_A_VERDICT = 6
-
-_TOO_FEW_TEMPLATES = f"with fewer than {FEWEST_FOR_A_VERDICT} templates nothing can be told"
-_ONE_TEMPLATE = "only one template has it, so nothing can be told"
 
 Verdict = Literal["better", "worse", "no evidence"]
 Pair = tuple[float, float]
@@ -26,6 +24,7 @@ class MetricComparison:
         is_main: Whether it is the comparison's ``metric``, which was chosen beforehand.
         is_spent: Whether it says what was spent, so that less is better; of scores more is better.
         unit: ``score``, ``tokens``, ``seconds`` or ``usd``.
+        is_proportion: Whether it is a score of which all values lie between 0 and 1.
         number_of_questions: How many questions are compared.
         number_of_templates: How many templates these have. Where it is one, and the two runs have more in common,
             nothing can be told: there is neither an interval nor a verdict.
@@ -39,13 +38,20 @@ class MetricComparison:
         p_value: That of a permutation test clustered by template.
         adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
             spent together.
+        can_tell: Whether the test could have told a difference: whether ``p_value`` could have fallen below 0.05,
+            however large the differences are. It could not where fewer than 6 templates differ, nor where fewer than
+            6 go the way of the difference and the others do not together make up for even the smallest of these.
         is_tested: Whether it can be tested, and so counts among these: some question differs, and not all are of
             one template while the runs have more.
         effect_size: Cohen's d_z; None where all questions differ alike.
         wins: Of how many questions the other run has the better value.
         ties: How many are alike.
         losses: Of how many A has the better value.
-        verdict: ``better`` or ``worse``, of the other run, where the p-value that decides is below 0.05.
+        templates_better: Of how many templates the other run has the better mean; of how many questions, where all
+            are of one template, whose questions count each for itself.
+        templates_worse: Of how many A has.
+        verdict: ``better`` or ``worse``, of the other run, where the p-value that decides is below 0.05; else
+            ``no evidence``, which says little of a metric that the test cannot tell (``can_tell``).
         questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
             main metric and of 0.05 / m for each other of m that are tested; None where there is none, and with
             fewer than 6 templates, with which no p-value is below 0.05.
@@ -56,6 +62,7 @@ class MetricComparison:
     is_main: bool
     is_spent: bool
     unit: Unit
+    is_proportion: bool
     number_of_questions: int
     number_of_templates: int
     left_out: int
@@ -65,11 +72,14 @@ class MetricComparison:
     interval: Interval | None
     p_value: float
     adjusted_p_value: float
+    can_tell: bool
     is_tested: bool
     effect_size: float | None
     wins: int
     ties: int
     losses: int
+    templates_better: int
+    templates_worse: int
     verdict: Verdict
     questions_needed: int | None
     sentence: str
@@ -84,6 +94,11 @@ def difference_of(pair: Pair) -> float:
     """Give B − A, without what is only rounding."""
     a, b = pair
     return 0.0 if isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) else b - a
+
+
+def better_or_worse(metric: MetricComparison) -> Literal["better", "worse"]:
+    """Give the way that the difference goes, be it chance or not."""
+    return "better" if (metric.difference < 0) is metric.is_spent else "worse"
 
 
 def interval_text(metric: MetricComparison) -> str:
@@ -114,8 +129,9 @@ def verdict_text(metric: MetricComparison, letter: str) -> str:
         return "the same"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict}"
+    what = "no evidence of a difference" if metric.can_tell else f"cannot tell whether {_claim(metric, letter)}"
     more = _what_is_missing(metric, "about {:,} questions would show it")
-    return f"no evidence of a difference ({more})" if more else "no evidence of a difference"
+    return f"{what} ({more})" if more else what
 
 
 def sentence_text(metric: MetricComparison, letter: str) -> str:
@@ -145,18 +161,42 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict} in {metric.metric}: {figures} ({sure})."
     more = _what_is_missing(metric, "it would take about {:,} questions to see one of this size")
-    return f"No evidence of a difference in {metric.metric}: {figures} ({sure}){f'; {more}' if more else ''}."
+    what = "No evidence of a difference" if metric.can_tell else f"Cannot tell whether {_claim(metric, letter)}"
+    return f"{what} in {metric.metric}: {figures} ({sure}){f'; {more}' if more else ''}."
+
+
+def too_few_text(metric: MetricComparison) -> str:
+    """Say why the test could not have told a difference, of a metric where ``can_tell`` is false."""
+    return f"{_too_few(metric)}, and with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below {SIGNIFICANT}"
+
+
+def _too_few(metric: MetricComparison) -> str:
+    # The questions of the only template count each for itself, but not where the runs have more templates.
+    if metric.number_of_templates == 1 and not metric.is_tested:
+        return "only one template has it"
+    unit = "question" if metric.number_of_templates == 1 else "template"
+    differ = metric.templates_better + metric.templates_worse
+    if not differ:
+        return f"no {unit}'s mean differs"
+    if differ < FEWEST_FOR_A_VERDICT:
+        return f"only {differ} {unit} differs" if differ == 1 else f"only {differ} {unit}s differ"
+    which = better_or_worse(metric)
+    number = metric.templates_better if which == "better" else metric.templates_worse
+    return f"only {number} {unit} is {which}" if number == 1 else f"only {number} {unit}s are {which}"
+
+
+def _claim(metric: MetricComparison, letter: str) -> str:
+    """Say what would be the verdict if it were no chance."""
+    return f"{letter} is {better_or_worse(metric)}" if metric.difference else f"{letter} differs"
 
 
 def _what_is_missing(metric: MetricComparison, needed: str) -> str:
     """Say why there is no evidence; ``needed`` has the place of the number of questions that it takes."""
-    if not metric.is_tested:
-        return _ONE_TEMPLATE
-    if 1 < metric.number_of_templates < FEWEST_FOR_A_VERDICT:
-        return _TOO_FEW_TEMPLATES
-    if metric.questions_needed is None:
-        return ""
-    if metric.questions_needed > metric.number_of_questions:
-        return needed.format(metric.questions_needed)
-    # A large difference can be without evidence, where few templates differ.
-    return "more templates would tell" if metric.is_main else "more templates, or fewer metrics, would tell"
+    reasons = [] if metric.can_tell else [too_few_text(metric)]
+    if metric.questions_needed is not None:
+        if metric.questions_needed > metric.number_of_questions:
+            reasons.append(needed.format(metric.questions_needed))
+        elif metric.can_tell:
+            # A large difference can be without evidence, where few templates differ.
+            reasons.append(f"more templates{'' if metric.is_main else ', or fewer metrics,'} would tell")
+    return "; ".join(reasons)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
@@ -11,6 +12,7 @@ from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
 # What judges spent is not of the agent's doing; it is compared where it is asked for.
 _SPENT_BY_AGENTS = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost")
 _SCORED_BY = ("steps", "sparql", "llm", "answer_correctness", "answer_relevance", "custom_evaluations", "retrieval")
+_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,35 @@ class Pairing:
                     f"A and {self.b.letter} were scored with other settings ({', '.join(different)}), so that their "
                     "scores may not be comparable."
                 )
+        captures = [run.results.record.get("capture") for run in (self.a, self.b)]
+        if isinstance(captures[0], Mapping) and isinstance(captures[1], Mapping):
+            different = [key for key in _RECORDED_BY if captures[0].get(key) != captures[1].get(key)]
+            if different:
+                yield (
+                    f"A and {self.b.letter} were recorded with other options of the capture ({', '.join(different)}), "
+                    "so that their scores may not be comparable."
+                )
+        matchers = [_matchers(run.results.record) for run in (self.a, self.b)]
+        if None not in matchers and matchers[0] != matchers[1]:
+            different = sorted(set(matchers[0] or ()) ^ set(matchers[1] or ()))
+            yield (
+                f"The steps of A and {self.b.letter} were compared by other matchers ({', '.join(different)}), so that "
+                "their scores may not be comparable."
+            )
 
 
 def _dataset_digest(run: NamedRun) -> object:
     dataset = run.results.record.get("dataset")
     return dataset.get("sha256") if isinstance(dataset, Mapping) else None
+
+
+def _matchers(record: Mapping[str, Any]) -> set[str] | None:
+    """Give the names and media types that users registered matchers for; None where run.json does not tell."""
+    matchers = record.get("matchers")
+    if not isinstance(matchers, list):
+        return None
+    kinds = ([each.get(key) for key in ("name", "media_type")] for each in matchers if isinstance(each, Mapping))
+    return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}
 
 
 def _all_failed(numbers: RunNumbers) -> bool:

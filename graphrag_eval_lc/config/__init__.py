@@ -1,5 +1,6 @@
 """The configuration of an evaluation: one section a room, read from a file or a dict, or made in Python."""
 
+from graphrag_eval_lc.config.capture import CaptureConfig
 from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig, CustomInput
 from graphrag_eval_lc.config.environment import expanded
 from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models
@@ -29,6 +30,7 @@ __all__ = [
     "AggregatesConfig",
     "AnswerCorrectnessConfig",
     "AnswerRelevanceConfig",
+    "CaptureConfig",
     "ConfigSource",
     "CustomEvaluationConfig",
     "CustomInput",

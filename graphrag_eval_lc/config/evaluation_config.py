@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from graphrag_eval_lc.config.capture import CaptureConfig
 from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig
 from graphrag_eval_lc.config.judges import AnswerCorrectnessConfig, AnswerRelevanceConfig, JudgesConfig, PriceConfig
 from graphrag_eval_lc.config.llm import LLMConfig
@@ -30,6 +31,7 @@ class EvaluationConfig(Section):
         judges: How judges ask, and which metrics.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
         prices: USD per million tokens by model name, for models that the package does not know or knows otherwise.
+        capture: What is kept of the agent's runs while they are recorded.
 
     Example:
         >>> EvaluationConfig(steps=StepsConfig(scoring="all_groups")).sparql.ignore_duplicates
@@ -47,6 +49,7 @@ class EvaluationConfig(Section):
     judges: JudgesConfig = Field(default_factory=JudgesConfig)
     retrieval: RetrievalConfig = Field(default_factory=RetrievalConfig)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
+    capture: CaptureConfig = Field(default_factory=CaptureConfig)
 
     @model_validator(mode="after")
     def _custom_keys_are_unique(self) -> Self:

@@ -1,6 +1,6 @@
 """The sections on steps, SPARQL results, aggregates and repeats."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -53,6 +53,10 @@ class SparqlConfig(Section):
     ignore_duplicates: bool = True
     strict: bool = False
     tolerance: ToleranceConfig = Field(default_factory=ToleranceConfig)
+
+    def step_defaults(self) -> dict[str, Any]:
+        """Give what counts for the keys that a reference step lacks."""
+        return self.model_dump()
 
 
 class AggregatesConfig(Section):

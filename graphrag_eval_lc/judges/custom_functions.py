@@ -30,6 +30,10 @@ class CustomFunction:
             the steps and the answer.
         name: The key of a single value, and the beginning of ``{name}_error``; None for the function's name.
 
+    Attributes:
+        name: The name.
+        function: The function.
+
     Raises:
         OptionError: It cannot be called, has no name, or one that is a key of the results.
 
@@ -46,7 +50,7 @@ class CustomFunction:
         self.name = name if name is not None else _name_of(function)
         if is_reserved_key(self.name) or is_reserved_key(f"{self.name}_error"):
             raise OptionError(f"an evaluator cannot be called {self.name}, a key of the results", mend="Rename it.")
-        self._function = function
+        self.function = function
         self._takes = _agentevals_parameters(function)
 
     async def acall(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,10 +77,10 @@ class CustomFunction:
     async def _given(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
         if self._takes:
             records = _agentevals_arguments(question, response)
-            call = functools.partial(self._function, **{name: records[name] for name in self._takes})
+            call = functools.partial(self.function, **{name: records[name] for name in self._takes})
         else:
-            call = functools.partial(self._function, dict(question), dict(response))
-        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(type(self._function).__call__):
+            call = functools.partial(self.function, dict(question), dict(response))
+        if inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(type(self.function).__call__):
             return await call()
         given, problem = await asyncio.to_thread(_outcome, call)
         if problem is not None:
@@ -120,7 +124,7 @@ def custom_functions(functions: Iterable[Evaluator | CustomFunction]) -> list[Cu
         while name in named:
             number += 1
             name = f"{evaluator.name}_{number}"
-        named[name] = evaluator if name == evaluator.name else CustomFunction(evaluator._function, name)
+        named[name] = evaluator if name == evaluator.name else CustomFunction(evaluator.function, name)
     return list(named.values())
 
 

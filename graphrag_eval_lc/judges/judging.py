@@ -55,6 +55,7 @@ class Judges:
         self._scorers = scorers
         self._custom = custom
         self._functions = functions
+        self._given: dict[str, dict[str, None]] = {function.name: {} for function in functions}
         self._places = CallPool(config.judges.max_concurrency)  # a pool of its own, as functions may ask models too
 
     @classmethod
@@ -148,7 +149,9 @@ class Judges:
             own = {f"{function.name}_error": f"the key {twice[0]} is given twice"} if twice else record
             taken.update(own)
             result.update(own)
-            given += [key for key, value in own.items() if isinstance(value, int | float)]
+            metrics = [key for key, value in own.items() if isinstance(value, int | float)]
+            self._given[function.name].update(dict.fromkeys(metrics))
+            given += metrics
         if given:
             result["custom_metrics"] = given  # what the aggregates are to take up
 
@@ -175,6 +178,10 @@ class Judges:
         if self._functions:
             described["functions"] = [function.name for function in self._functions]
         return described
+
+    def metrics_of_functions(self) -> dict[str, list[str]]:
+        """Give the numbers and booleans that each function gave so far, by its name."""
+        return {name: list(metrics) for name, metrics in self._given.items()}
 
     def _forget(self, result: Record, steps: Iterable[Record]) -> None:
         scorers = self._scorers

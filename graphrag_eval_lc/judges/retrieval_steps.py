@@ -34,7 +34,10 @@ def context_texts(output: Any) -> list[str | None]:
     except (ValueError, RecursionError):
         contexts = None
     if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
-        raise JudgeError("the step's output is no JSON array of objects with a text, so its contexts cannot be judged")
+        raise JudgeError(
+            "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
+            "LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
+        )
     return [text if isinstance(text := context.get("text"), str) else None for context in contexts]
 
 

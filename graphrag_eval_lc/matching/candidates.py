@@ -40,8 +40,8 @@ class Candidates:
         self.names = retrieval.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
         self._actual_steps = actual_steps
         self._unreadable = unreadable
-        compared_as = RETRIEVAL if self.is_retrieval else name
-        self._matcher = matcher_for(compared_as, reference.get("output_media_type"), match_texts)
+        compared_as, media_type = compared_by(reference, retrieval)
+        self._matcher = matcher_for(compared_as, media_type, match_texts)
         self._compared: dict[int, Comparison] = {}
         self._indices = [
             index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
@@ -86,6 +86,12 @@ class Candidates:
                 yield index, self[index]
                 if self[index].score == 1.0:
                     return
+
+
+def compared_by(reference: StepView, retrieval: RetrievalSteps) -> tuple[str, str | None]:
+    """Give the name and the media type by which the matcher of a reference step is found."""
+    name = RETRIEVAL if retrieval.includes(reference) else str(reference.get("name"))
+    return name, reference.get("output_media_type")
 
 
 def _is_no_json(output: Any) -> bool:

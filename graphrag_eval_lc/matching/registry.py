@@ -8,8 +8,11 @@ from graphrag_eval_lc.matching.comparison import Comparison, StepView, Unreadabl
 
 Matcher = Callable[[StepView, StepView], Comparison | float]
 MatcherT = TypeVar("MatcherT", bound=Matcher)
+# The step name and the media type that a matcher is for; None stands for every one.
+MatcherKey = tuple[str | None, str | None]
 
-_matchers: dict[tuple[str | None, str | None], Matcher] = {}
+_matchers: dict[MatcherKey, Matcher] = {}
+_built_in: dict[MatcherKey, Matcher] = {}
 _fulfilled_by: dict[str, frozenset[str]] = {}
 
 
@@ -55,6 +58,21 @@ def register_matcher(
     return register
 
 
+def keep_as_built_in() -> None:
+    """Take the matchers that are registered now for those of this package."""
+    _built_in.update(_matchers)
+
+
+def custom_matchers() -> dict[MatcherKey, Matcher]:
+    """Give the matchers that users registered, those included that took the place of a built-in one.
+
+    Example:
+        >>> ("sparql_query", None) in custom_matchers()
+        False
+    """
+    return {key: matcher for key, matcher in _matchers.items() if _built_in.get(key) is not matcher}
+
+
 def matcher_for(name: str, media_type: str | None, default: Matcher) -> Matcher:
     """Give the most specific matcher for a reference step, or ``default``."""
     keys = ((name, media_type), (name, None), (None, media_type))
@@ -64,6 +82,12 @@ def matcher_for(name: str, media_type: str | None, default: Matcher) -> Matcher:
 def names_that_fulfil(name: str) -> frozenset[str]:
     """Give the names of the actual steps that may fulfil a reference step of this name."""
     return _fulfilled_by.get(name) or frozenset({name})
+
+
+def names_with_a_meaning() -> frozenset[str]:
+    """Give the names for which a matcher is registered, and those that fulfil their reference steps."""
+    registered = {name for name, _ in _matchers if name is not None}
+    return frozenset(registered.union(*_fulfilled_by.values()))
 
 
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:

@@ -19,11 +19,19 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
     except UnreadableOutput as problem:
         # A query that was no search is no search that failed.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
-        return explained(0.0, str(problem), unreadable=None if is_query else str(problem))
+        hint = "" if is_query or actual.id_column is not None else _hint(actual.get("output"))
+        return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
     k = _cut_off(reference)
     k = _cut_off(actual) if k is None else k
     score = recall_at_k(relevant, retrieved, k)
     return Comparison(score, lambda: _reason(given, relevant, retrieved, k), lambda: score)
+
+
+def _hint(output: object) -> str:
+    """Say how documents are kept, where an output may be the text that a retriever tool makes of them."""
+    if not isinstance(output, str) or output.lstrip()[:1] in {"{", "["}:
+        return ""
+    return "; if a LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
 
 
 def _cut_off(step: StepView) -> int | None:

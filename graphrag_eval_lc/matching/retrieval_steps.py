@@ -46,6 +46,12 @@ class RetrievalSteps:
         names = names_that_fulfil(name)
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
+    def may_fulfil(self, tool: str, name: str) -> bool:
+        """Tell whether steps of a tool may fulfil reference steps of a name, as far as the names say it."""
+        names = self.names_that_fulfil(name)
+        is_retrieval = name in self._names or name in self._columns
+        return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
+
 
 def _has_ids(reference: StepView) -> bool:
     if reference.get("relevant_ids") is not None:

@@ -1,15 +1,16 @@
 """Matching the reference steps of one question with the steps that the agent took."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.candidates import Candidates, compared_by
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis, diagnosis_of
+from graphrag_eval_lc.matching.registry import Matcher, MatcherKey, custom_matchers
 from graphrag_eval_lc.matching.retrieval_measures import RetrievalPair
 from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 
@@ -135,6 +136,34 @@ def match_steps(
     return StepsMatch(pairs, scoring)
 
 
+def custom_matchers_for(
+    reference_steps: Iterable[Mapping[str, Any]],
+    *,
+    names: Mapping[str, str] | None = None,
+    retrieval: RetrievalConfig | None = None,
+) -> dict[MatcherKey, Matcher]:
+    """Give the matchers that users registered for some of these reference steps.
+
+    Args:
+        reference_steps: The steps of any number of questions.
+        names: As in ``match_steps``.
+        retrieval: As in ``match_steps``.
+    """
+    unused = custom_matchers()
+    used: dict[MatcherKey, Matcher] = {}
+    retrieving = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    seen: set[tuple[str, str | None]] = set()
+    for step in reference_steps if unused else ():
+        kind = compared_by(retrieving.reference_view(step, {}), retrieving)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        name, media_type = kind
+        for key in [key for key in unused if key[0] in (None, name) and key[1] in (None, media_type)]:
+            used[key] = unused.pop(key)
+    return used
+
+
 class _Pairs:
     """The reference steps of all groups, each with the actual steps that may fulfil it."""
 
@@ -145,7 +174,7 @@ class _Pairs:
         sparql: SparqlConfig,
         retrieval: RetrievalSteps,
     ) -> None:
-        defaults = sparql.model_dump()
+        defaults = sparql.step_defaults()
         self.actual_steps = [retrieval.actual_view(step) for step in actual_steps]
         self.unreadable: dict[int, str] = {}
         self.candidates = [
@@ -214,16 +243,27 @@ class _Chosen:
         return total / len(references)
 
 
+def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:
+    """Give the indices of the groups that count for the score; a group without steps never does.
+
+    Example:
+        >>> scored_groups([["a"], ["b"], []], "last_group"), scored_groups([["a"], ["b"], []], "all_groups")
+        ([1], [0, 1])
+    """
+    filled = [index for index, steps in enumerate(groups) if steps]
+    return filled if scoring == "all_groups" else filled[-1:]
+
+
 def _last_group(pairs: _Pairs) -> _Chosen:
-    filled = [group for group, references in enumerate(pairs.candidates) if references]
-    chosen = _Chosen(None, filled[-1:])
-    if filled:
-        chosen.score = chosen.fill(pairs, filled[-1], len(pairs.actual_steps))
+    last = scored_groups(pairs.candidates, "last_group")
+    chosen = _Chosen(None, last)
+    if last:
+        chosen.score = chosen.fill(pairs, last[0], len(pairs.actual_steps))
     return chosen
 
 
 def _all_groups(pairs: _Pairs) -> _Chosen:
-    filled = [group for group, references in enumerate(pairs.candidates) if references]
+    filled = scored_groups(pairs.candidates, "all_groups")
     chosen = _Chosen(None, filled)
     if not filled:
         return chosen

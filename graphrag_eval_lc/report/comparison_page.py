@@ -1,12 +1,13 @@
 """Writing the comparison of runs as one HTML page."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.comparison.comparison import Comparison, PairComparison
+from graphrag_eval_lc.comparison.gates import RegressionGate
 from graphrag_eval_lc.comparison.metric_comparison import (
     MetricComparison,
     interval_text,
@@ -26,12 +27,13 @@ _SCRIPTS = ("scroll_boxes.js", "comparison.js")
 Place = dict[str, float | None]
 
 
-def write_comparison(comparison: Comparison, path: str | PathLike[str]) -> Path:
+def write_comparison(comparison: Comparison, path: str | PathLike[str], gates: Sequence[RegressionGate] = ()) -> Path:
     """Write a comparison as one HTML file that needs nothing else.
 
     Args:
         comparison: What ``compare_runs`` gave.
         path: The file; one that is there is replaced as a whole.
+        gates: What ``Comparison.regression_gates`` gave, to be shown too.
 
     Returns:
         The file's path.
@@ -41,12 +43,16 @@ def write_comparison(comparison: Comparison, path: str | PathLike[str]) -> Path:
         RunFolderError: The file cannot be written.
     """
     target = Path(path)
-    replace_file(target, [comparison_html(comparison).encode("utf-8")])
+    replace_file(target, [comparison_html(comparison, gates).encode("utf-8")])
     return target
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: Comparison, gates: Sequence[RegressionGate] = ()) -> str:
     """Give a comparison as the text of an HTML page.
+
+    Args:
+        comparison: What ``compare_runs`` gave.
+        gates: What ``Comparison.regression_gates`` gave, to be shown too.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -55,6 +61,7 @@ def comparison_html(comparison: Comparison) -> str:
         "comparison.html.j2",
         _SCRIPTS,
         comparison=comparison,
+        gates=gates,
         places={pair.run.letter: _places(pair.metrics) for pair in comparison.pairs},
         version=__version__,
         generated=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -92,7 +92,8 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     judges = run.record.get("judges")
     functions = judges.get("functions") or () if isinstance(judges, dict) else ()
     numbers, spent = RunNumbers(config, run.more_metrics), Spent(config)
-    funnel, matrix, extremes, problems = Funnel(config), Matrix(), Extremes(), Problems(config, functions)
+    funnel, matrix, extremes = Funnel(config), Matrix(), Extremes()
+    problems = Problems(config, functions, run.step_names())
     several = Repeats(config.repeats, metrics)
     index, chunks = IndexRows(), DetailChunks()
     errors = repeats = 0
@@ -112,7 +113,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": version,
         "what_ran": what_ran(run),
-        "warnings": [one_line(warning, _WARNING) for warning in _warnings(run, len(index), len(templates))],
+        "warnings": [one_line(warning, _WARNING) for warning in _warnings(run, problems, len(index), len(templates))],
         "numbers": {
             "questions": len(numbers.questions),
             "samples": len(index),
@@ -142,12 +143,12 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     }
 
 
-def _warnings(run: ReportedRun, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
+def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
     stopped = run.record.get("stopped")
     if isinstance(stopped, dict):
         left_out = stopped.get("left_out") or 0
         yield f"The run was stopped: {stopped.get('message')}; {left_out:,} samples were not asked."
-    yield from run.warnings
+    yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
     if not number_of_samples:
         yield "The run has no results."
     elif number_of_templates < FEWEST_CLUSTERS:

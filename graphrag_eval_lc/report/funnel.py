@@ -8,7 +8,7 @@ from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.report.samples import ANSWER_THRESHOLD, ReportedSample
-from graphrag_eval_lc.report.step_names import is_scored, step_name
+from graphrag_eval_lc.report.step_names import is_query, is_scored, step_name
 from graphrag_eval_lc.report.texts import args_text
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
@@ -84,10 +84,11 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
         for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False))
         for step, diagnosis in zip(group, diagnosed, strict=False)
     ]
-    queries = [each for each in steps if each[0].get("name") == "sparql_query"]
+    queries = [each for each in steps if is_query(each[0])]
     if not queries:
         return None
-    asked = _actual_queries(sample.result, config)
+    names = {str(step.get("name")) for step, _, _ in queries}
+    asked = [step for step in sample.result.get("actual_steps") or () if step_name(step, config) in names]
     valid = [step for step in asked if step.get("status") == "success"]
     is_right = _all(diagnosis["matched"] and diagnosis["score"] == 1.0 for _, diagnosis, counts in queries if counts)
     has_found = _all(
@@ -105,10 +106,6 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
         is_right,
         sample.answer_right,
     )
-
-
-def _actual_queries(result: Mapping[str, Any], config: EvaluationConfig) -> list[Mapping[str, Any]]:
-    return [step for step in result.get("actual_steps") or () if step_name(step, config) == "sparql_query"]
 
 
 def _all(passed: Iterable[bool]) -> bool | None:

@@ -1,4 +1,4 @@
-"""What went wrong, grouped by kind: failed questions, failed calls, judges that failed, and warnings of the capture."""
+"""What went wrong, by kind: unknown tools, failed questions, failed calls and judges, and warnings of the capture."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.report.samples import ReportedSample
 from graphrag_eval_lc.report.texts import one_line
 
@@ -29,13 +30,18 @@ class Problems:
     Args:
         config: The configuration, for the names of custom evaluations.
         functions: The names of the functions that judged.
+        reference_names: The names of the dataset's reference steps, beside those that the samples have.
     """
 
-    def __init__(self, config: EvaluationConfig, functions: Iterable[str] = ()) -> None:
+    def __init__(
+        self, config: EvaluationConfig, functions: Iterable[str] = (), reference_names: Iterable[str] = ()
+    ) -> None:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
         self._judges = ("answer_correctness", "answer_relevance", *custom, *functions)
         self._errors: dict[tuple[str, str], _Group] = {}
         self._warnings: dict[str, _Group] = {}
+        self._unknown_tools = UnknownTools(config, reference_names)
+        self._calling: dict[str, _Group] = {}  # by tool, of those that are unknown
 
     def add(self, sample: ReportedSample) -> None:
         """Take up a sample."""
@@ -55,16 +61,37 @@ class Problems:
             group = self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE)))
             _count(group, sample.key)
 
+        self._add_tools(sample)
+
     def errors(self) -> list[dict[str, Any]]:
-        """Give the section ``errors``: failed questions first, then the most frequent."""
+        """Give the section ``errors``: unknown tools, then failed questions, then the most frequent."""
         order = ("question", "call", "judge")
         groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
-        return [{"where": where, "kind": kind, **_record(group)} for (where, kind), group in groups]
+        errors = [{"where": where, "kind": kind, **_record(group)} for (where, kind), group in groups]
+        return [*self._tools(), *errors]
+
+    def tool_warnings(self) -> list[str]:
+        """Give what is to be known of tools whose names no reference step has, before a score is trusted."""
+        return [str(tool) for tool in self._unknown_tools.found()]
 
     def capture_warnings(self) -> list[dict[str, Any]]:
         """Give the section ``capture_warnings``, the most frequent first."""
         groups = sorted(self._warnings.items(), key=lambda item: -item[1].count)
         return [{"kind": kind, **_record(group)} for kind, group in groups]
+
+    def _add_tools(self, sample: ReportedSample) -> None:
+        self._unknown_tools.add(sample.result.get("reference_steps"), sample.result)
+        tools = {str(step.get("name")) for step in sample.result.get("actual_steps") or ()}
+        for tool in tools:
+            if not self._unknown_tools.knows(tool):
+                _count(self._calling.setdefault(tool, _Group("")), sample.key)
+
+    def _tools(self) -> Iterator[dict[str, Any]]:
+        for unknown in self._unknown_tools.found():
+            keys = dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool].questions)
+            group = _Group(one_line(str(unknown), _EXAMPLE), len(keys), keys)
+            kind = f"{', '.join(unknown.tools)}: no reference step has that name"
+            yield {"where": "name", "kind": one_line(kind, _KIND), **_record(group)}
 
     def _add(self, where: str, kind: str, example: Any, key: str) -> None:
         _count(self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))), key)

@@ -42,6 +42,12 @@ class ReportedRun:
         more = [metric for metric in self.more_metrics if metric not in known.of_samples]
         return replace(known, of_samples=(*known.of_samples, *more))
 
+    def step_names(self) -> list[str]:
+        """Give the names of the reference steps of the whole dataset, of which the results may have a part."""
+        dataset = self.record.get("dataset")
+        names = dataset.get("step_names") if isinstance(dataset, Mapping) else None
+        return [str(name) for name in names] if isinstance(names, list) else []
+
 
 def reported_run(source: RunSource) -> ReportedRun:
     """Give what a report reads of a run.

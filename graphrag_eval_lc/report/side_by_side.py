@@ -7,11 +7,10 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.frames.fulfilling_steps import Fits, Step, fulfilling_steps, named_step
 from graphrag_eval_lc.matching import StepView, compare_sparql_results
 from graphrag_eval_lc.matching.registry import names_that_fulfil
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.steps import comparison_options
-from graphrag_eval_lc.report.step_names import is_scored, step_name
+from graphrag_eval_lc.report.step_names import is_query, is_scored, step_name
 from graphrag_eval_lc.report.texts import args_text, shortened, shown_name, value_text, visible
-
-_SPARQL_RESULTS = "application/sparql-results+json"
 
 
 def step_groups(result: Mapping[str, Any], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
@@ -87,14 +86,14 @@ def _fits(config: EvaluationConfig) -> Fits:
 def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dict[str, Any] | None:
     """Give the rows that two SPARQL results do not share; None where they are none, or cannot be compared."""
     if (
-        reference.get("name") != "sparql_query"
-        or reference.get("output_media_type") != _SPARQL_RESULTS
-        or step_name(actual, config) != "sparql_query"
+        reference.get("output_media_type") != SPARQL_RESULTS
+        or not is_query(reference)
+        or step_name(actual, config) != reference.get("name")
         or actual.get("status") != "success"
     ):
         return None
     try:
-        options = comparison_options(StepView(reference, config.sparql.model_dump()))
+        options = comparison_options(StepView(reference, config.sparql.step_defaults()))
     except ValueError:
         return None
     compared = compare_sparql_results(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.texts import one_line
 from graphrag_eval_lc.run_folder import json_text
@@ -44,6 +44,9 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, Any, dict[str, str]]]:
     yield "Selection", _text(record.get("selection")), {}
     yield "Repeats", record.get("repeats"), {}
     yield "Judges", _judges(_part(record, "judges")), {}
+    yield "Matchers", _functions(record.get("matchers")), {}
+    yield "Evaluators", _functions(record.get("evaluators")), {}
+    yield "Capture", _text(_changed(_part(record, "capture"), CaptureConfig().model_dump())), {}
     yield "Config", _text(_changed_config(run.config)), {}
     limits = {name: value for name, value in _part(record, "limits").items() if value is not None}
     yield "Limits", _text(limits), {}
@@ -97,8 +100,20 @@ def _judges(judges: Mapping[str, Any]) -> str:
     return _text({key: value for key, value in judges.items() if key != "prompts"})
 
 
+def _functions(records: Any) -> str:
+    """Give the functions of a user's own: ``count_rows: my_package.matchers:match_counts``."""
+    known = [each for each in records if isinstance(each, Mapping)] if isinstance(records, list) else []
+    names = (" with ".join(str(each[key]) for key in ("name", "media_type") if key in each) for each in known)
+    return ", ".join(f"{name}: {each.get('function')}" for name, each in zip(names, known, strict=True))
+
+
+def _changed(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value != defaults.get(key)}
+
+
 def _changed_config(config: EvaluationConfig) -> dict[str, Any]:
-    return config.model_dump(exclude_defaults=True, exclude={"llm", "prices"})
+    """Give what the config says of the scoring; what was captured stands in the run's record."""
+    return config.model_dump(exclude_defaults=True, exclude={"llm", "prices", "capture"})
 
 
 def _duration(times: Mapping[str, Any]) -> str:

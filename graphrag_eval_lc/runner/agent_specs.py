@@ -1,5 +1,6 @@
-"""Finding what a spec such as ``package.module:attribute`` or ``path/to/file.py:attribute`` names."""
+"""Specs such as ``package.module:attribute`` or ``path/to/file.py:attribute``: what they name, and what names them."""
 
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -9,18 +10,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from langchain_core.runnables import Runnable
-
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
 
 _SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
+_MODULE_MEND = "Write package.module or path/to/file.py."
+
+# The files that modules were loaded from, as they were given, by the modules' names.
+_files: dict[str, str] = {}
 
 
-def named_by(spec: str) -> Any:
+def named_by(spec: str, what: str = "an agent") -> Any:
     """Give what a spec names.
 
     Args:
         spec: ``package.module:attribute`` (also looked up in the current folder) or ``path/to/file.py:attribute``.
+        what: What it should name, for messages.
 
     Raises:
         AgentError: The module or the attribute does not exist, or fails to load.
@@ -31,8 +35,8 @@ def named_by(spec: str) -> Any:
     """
     place, separator, attribute = spec.rpartition(":")
     if not separator or not place or not attribute:
-        raise AgentError(f"{spec!r} is no spec of an agent", mend=_SPEC_MEND)
-    module = _module_of_file(place) if place.endswith(".py") else _module_of_name(place)
+        raise AgentError(f"{spec!r} is no spec of {what}", mend=_SPEC_MEND)
+    module = loaded_module(place, mend=_SPEC_MEND)
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -44,7 +48,36 @@ def named_by(spec: str) -> Any:
     return found
 
 
-def _module_of_name(name: str) -> ModuleType:
+def loaded_module(place: str, *, mend: str = _MODULE_MEND) -> ModuleType:
+    """Load the module that ``package.module`` (also looked up in the current folder) or ``path/to/file.py`` names.
+
+    Args:
+        place: The module or the file; a file is loaded anew each time.
+        mend: How such a name is written, for messages.
+
+    Raises:
+        AgentError: It does not exist, or fails to load.
+    """
+    return _module_of_file(place, mend) if place.endswith(".py") else _module_of_name(place, mend)
+
+
+def spec_of(function: Any) -> str:
+    """Give the spec of a function or of another object's type, the same in each process.
+
+    What a spec of this process loaded from a file is named by that file. Functions inside of others have a spec too,
+    by which nothing can be found.
+
+    Example:
+        >>> spec_of(spec_of), spec_of(functools.partial(int, "3"))
+        ('graphrag_eval_lc.runner.agent_specs:spec_of', 'builtins:int')
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{_files.get(named.__module__, named.__module__)}:{named.__qualname__}"
+
+
+def _module_of_name(name: str, mend: str) -> ModuleType:
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -52,25 +85,26 @@ def _module_of_name(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
         if problem.name and (name == problem.name or name.startswith(f"{problem.name}.")):
-            raise AgentError(f"there is no module {name}", mend=_SPEC_MEND) from problem
+            raise AgentError(f"there is no module {name}", mend=mend) from problem
         raise _failed_import(name, problem) from problem
     except Exception as problem:
         raise _failed_import(name, problem) from problem
 
 
-def _module_of_file(place: str) -> ModuleType:
+def _module_of_file(place: str, mend: str) -> ModuleType:
     path = Path(place).resolve()
     if not path.is_file():
-        raise AgentError(f"there is no file {place}", mend=_SPEC_MEND)
+        raise AgentError(f"there is no file {place}", mend=mend)
     # A name of its own for each file, since two agents to compare are often called alike.
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
-        raise AgentError(f"{place} cannot be loaded as Python", mend=_SPEC_MEND)
+        raise AgentError(f"{place} cannot be loaded as Python", mend=mend)
     module = importlib.util.module_from_spec(specification)
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     sys.modules[name] = module
+    _files[name] = place
     try:
         specification.loader.exec_module(module)
     except Exception as problem:
@@ -91,5 +125,10 @@ def _public_names(module: ModuleType) -> list[str]:
     return [
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and (isinstance(value, Runnable) or inspect.isfunction(value))
+        if not name.startswith("_") and (_is_runnable(value) or inspect.isfunction(value))
     ]
+
+
+def _is_runnable(value: Any) -> bool:
+    """Tell whether a value has what a Runnable has; scoring, which loads no LangChain, reads specs too."""
+    return hasattr(type(value), "invoke")

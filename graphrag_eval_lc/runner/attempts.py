@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -20,7 +21,9 @@ from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agents import Agent
 
 _CANCELLING_SEC = 2.0
+_THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
+_ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
 
 
 class QuestionTimeoutError(TimeoutError):
@@ -69,32 +72,34 @@ class AgentCall:
     use_threads: bool = False
     _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
 
-    async def aattempt(self, question: Question, thread_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
+    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
         """Ask a question once. No exception of the agent leaves this function.
 
         Args:
             question: The question.
-            thread_id: The thread for an agent with a checkpointer; each attempt needs one of its own.
+            attempt_id: Unlike that of any other attempt. It stands in the metadata of the agent's config, and the id of
+                the attempt's own thread is made from it: a UUID, since deployed graphs take no other.
             abandoned: Done when the attempt is to be given up.
         """
         in_thread = self.use_threads
-        attempt = await self._aattempt(question, thread_id, abandoned, in_thread)
+        attempt = await self._aattempt(question, attempt_id, abandoned, in_thread)
         if in_thread or self.agent.is_function:
             return attempt
         if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
             return attempt
         # A graph with a synchronous checkpointer refuses so; but so may an agent that cannot answer this question.
-        another = await self._aattempt(question, thread_id, abandoned, in_thread=True)
+        another = await self._aattempt(question, attempt_id, abandoned, in_thread=True)
         if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
             return attempt  # its synchronous path does not exist
         self.use_threads |= another.error is None or not _did_nothing(another)
         return another
 
     async def _aattempt(
-        self, question: Question, thread_id: str, abandoned: "asyncio.Future[None]", in_thread: bool
+        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", in_thread: bool
     ) -> Attempt:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
         started = time.perf_counter()
+        given: Any = None
         output: Any = None
         error: BaseException | None = None
         try:
@@ -102,9 +107,14 @@ class AgentCall:
         except (Exception, SystemExit) as problem:
             error = problem
         else:
-            config = self._config(question, thread_id, handler)
+            config = self._config(question, attempt_id, handler)
             output, error = await self._output(given, config, abandoned, in_thread)
-        response = self._response(handler, question, output, error, time.perf_counter() - started)
+        elapsed_sec = time.perf_counter() - started
+        if error is None and not handler.has_runs:
+            handler.add_run(given, output, question_id=str(question["id"]), elapsed_sec=elapsed_sec)
+            response = self._unheard_response(handler, question, output)
+        else:
+            response = self._response(handler, question, output, error, elapsed_sec)
         if error is None and self.answer_fn is not None:
             try:
                 response["actual_answer"] = answer_of(self.answer_fn(output))
@@ -122,11 +132,13 @@ class AgentCall:
             return self.input_fn(question)
         return self.agent.input_for(question["question_text"])
 
-    def _config(self, question: Question, thread_id: str, handler: GraphRAGEvalCallbackHandler) -> RunnableConfig:
+    def _config(self, question: Question, attempt_id: str, handler: GraphRAGEvalCallbackHandler) -> RunnableConfig:
         config = dict(self.agent_config)
         config["callbacks"] = _with_handler(config.get("callbacks"), handler)
-        config["metadata"] = {**(config.get("metadata") or {}), "question_id": question["id"]}
-        config["configurable"] = {**(config.get("configurable") or {}), "thread_id": thread_id}
+        own = {"question_id": question["id"], "attempt_id": attempt_id}
+        config["metadata"] = {**(config.get("metadata") or {}), **own}
+        thread_id = uuid.uuid5(_THREADS, attempt_id.encode("utf-8", "backslashreplace").decode())
+        config["configurable"] = {**(config.get("configurable") or {}), "thread_id": str(thread_id)}
         return cast("RunnableConfig", config)
 
     async def _output(
@@ -175,7 +187,7 @@ class AgentCall:
         identifier = str(question["id"])
         try:
             response = handler.response(identifier)
-        except CaptureError:  # no run was told of
+        except CaptureError:  # no run of this question was told of
             response = Response(question_id=identifier, question_text=question["question_text"], status="success")
             response["actual_steps"] = []
             response["elapsed_sec"] = elapsed_sec
@@ -191,6 +203,17 @@ class AgentCall:
         for call in response.get("llm_calls") or ():
             if "error" in call:
                 call["error"] = masked_text(call["error"])
+        return response
+
+    def _unheard_response(self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any) -> Response:
+        """Give the response of an agent that told of no run, such as a deployed graph, from what it gave."""
+        response = handler.response(str(question["id"]))
+        response["question_text"] = question["question_text"]
+        has_messages = bool(response["actual_steps"] or response["llm_calls"])
+        warnings = [_ONLY_MESSAGES if has_messages else _NO_EVENTS, *response.get("capture_warnings", ())]
+        if response.get("actual_answer") is None and not (isinstance(output, Mapping) and "messages" in output):
+            response["actual_answer"] = answer_of(output)
+        response["capture_warnings"] = warnings
         return response
 
     def _answer(self, output: Any) -> str | None:

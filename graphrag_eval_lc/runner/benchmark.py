@@ -9,6 +9,7 @@ from graphrag_eval_lc.dataset import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation import judges_of
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.http_connections import close_connections_of_closed_loops
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import aload_agent
@@ -31,8 +32,9 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
     Args:
         agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
             a function without required arguments that gives one of these; or its spec as text
-            (``package.module:attribute`` or ``path/to/file.py:attribute``). A graph with a checkpointer gets a
-            ``thread_id`` of its own for each attempt.
+            (``package.module:attribute`` or ``path/to/file.py:attribute``). A graph with a checkpointer, or a deployed
+            one (``RemoteGraph``), gets a ``thread_id`` of its own for each attempt: a UUID. The metadata of its config
+            tell which attempt that is: ``attempt_id`` is run, session, question, repeat and attempt.
         dataset: A path, or the templates that ``load_dataset`` gives.
         **options: All of them have a default:
 
@@ -45,7 +47,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``answer_fn``: Makes the answer from the agent's output. Default: the last model message, else
               ``structured_response``, ``answer`` or ``output``, else the text itself. Both may be specs, as ``agent``.
             - ``agent_config``: More of LangChain's config, such as ``{"recursion_limit": 50}``.
-            - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``.
+            - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each goes
+              before that in the config's section ``capture``.
             - ``max_concurrency`` (8): How many questions are asked at the same time. At a rate limit it is halved, and
               grows back.
             - ``requests_per_minute``: How many attempts may start in a minute.
@@ -60,12 +63,13 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``max_failures``: End the run when more than so many (20) or such a share ("5%") of all failed.
             - ``max_tokens``, ``max_time`` (seconds or a timedelta), ``max_cost`` (USD, agent and judges): End the run
               before a question that would exceed it, taken to be as dear as the dearest so far.
-            - ``evaluators``: Functions of your own that score each response, ``(question, response)``; see
-              ``run_evaluation``. ``llm``, ``embeddings``: models that judge in place of those of the config.
+            - ``evaluators``: Functions of your own that score each response, ``(question, response)``, or their specs;
+              see ``run_evaluation``. ``llm``, ``embeddings``: models that judge in place of those of the config.
               ``judge_cache`` (True): whether the judges' answers are kept in the folder and not asked for again.
             - ``grace`` (30): Seconds that questions in flight have to end, once the run is interrupted.
             - ``retry_errors``: Ask failed questions of the folder's run again.
-            - ``force``: Go on with the folder's run although its questions or its agent changed.
+            - ``force``: Go on with the folder's run although its questions, its agent or what is kept of it changed,
+              or a matcher, an evaluator or a model that scored it is missing.
             - ``overwrite``: Replace the folder's run.
             - ``progress`` ("auto"): "bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.
             - ``log_file``: A file for what happens, as JSON lines.
@@ -80,7 +84,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.
-        RunFolderError: The folder cannot be written, holds a run that differs from this one, or is in use.
+        RunFolderError: The folder cannot be written, holds a run that differs from this one or that was scored with
+            what is missing now, or is in use.
 
     Example:
         >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
@@ -111,6 +116,7 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[B
 
 async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
+    close_connections_of_closed_loops()
     templates = templates_of(dataset)
     questions = options.selection.apply(templates)
     loaded = await aload_agent(agent, has_input_fn=options.input_fn is not None)
@@ -142,7 +148,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
         session = RunSession(options, questions, folder, observers, record, stop, pricing, judges)
         session.warn(*warnings)
         try:
-            return await session.arun(loaded, [str(template["template_id"]) for template in templates])
+            return await session.arun(loaded, templates)
         finally:
             if log is not None and log.problem is not None:
                 session.warn(log.problem)

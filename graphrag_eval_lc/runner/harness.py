@@ -24,7 +24,7 @@ class Harness:
     Args:
         call: How the agent is asked.
         options: The options of the run.
-        thread_prefix: The beginning of the thread ids of this session, unlike that of any other.
+        attempt_prefix: The beginning of the ids of this session's attempts, unlike that of any other.
         total: The number of samples of the whole run.
         stop: Ends the session before its time.
         budget: What the run may spend.
@@ -40,7 +40,7 @@ class Harness:
         call: AgentCall,
         options: BenchmarkOptions,
         *,
-        thread_prefix: str,
+        attempt_prefix: str,
         total: int,
         stop: StopSignal,
         budget: Budget,
@@ -52,7 +52,7 @@ class Harness:
     ) -> None:
         self._call = call
         self._options = options
-        self._thread_prefix = thread_prefix
+        self._attempt_prefix = attempt_prefix
         self._total = total
         self._stop = stop
         self._budget = budget
@@ -159,8 +159,8 @@ class Harness:
 
     async def _attempt(self, sample: Sample, number: int) -> Attempt:
         self._event_of("attempt_started", sample, attempt=number)
-        thread_id = f"{self._thread_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
-        return await self._call.aattempt(sample.question, thread_id, self._stop.abandoned)
+        attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
+        return await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
 
     def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
         error = attempt.error

@@ -5,18 +5,19 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, get_args
+from typing import Any, TypedDict, cast, get_args
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.options import CaptureKeywords
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.config import CaptureConfig, ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 from graphrag_eval_lc.runner.agent_specs import named_by
 from graphrag_eval_lc.runner.events import Observer
 from graphrag_eval_lc.runner.failure_limit import FailureLimit
 from graphrag_eval_lc.runner.progress_display import ProgressMode
+from graphrag_eval_lc.runner.scored_with import evaluators_of
 from graphrag_eval_lc.runner.selection import Selection
 
 DEFAULT_TIMEOUT_SEC = 600.0
@@ -50,7 +51,7 @@ class BenchmarkKeywords(TypedDict, total=False):
     max_tokens: int | None
     max_time: float | timedelta | None
     max_cost: float | None
-    evaluators: Sequence[Callable[..., Any]]
+    evaluators: Sequence[Callable[..., Any] | str]
     llm: Any
     embeddings: Any
     judge_cache: bool
@@ -121,20 +122,21 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
         known = ", ".join(sorted(BenchmarkKeywords.__annotations__))
         raise OptionError(f"there is no option {', '.join(sorted(unknown))}", mend=f"The options are {known}.")
     max_failures, max_time = given.get("max_failures"), given.get("max_time")
+    config = load_config(
+        given.get("config"),
+        has_llm=given.get("llm") is not None,
+        has_embeddings=given.get("embeddings") is not None,
+    )
     return BenchmarkOptions(
         output_dir=_path("output_dir", given.get("output_dir")),
-        config=load_config(
-            given.get("config"),
-            has_llm=given.get("llm") is not None,
-            has_embeddings=given.get("embeddings") is not None,
-        ),
+        config=config,
         label=given.get("label"),
         href=given.get("href"),
         tags=_texts("tags", given.get("tags", ())),
         input_fn=_function("input_fn", given.get("input_fn")),
         answer_fn=_function("answer_fn", given.get("answer_fn")),
         agent_config=_mapping("agent_config", given.get("agent_config")),
-        capture=_capture(given.get("capture")),
+        capture=_capture(given.get("capture"), config.capture, given.get("config")),
         max_concurrency=_whole("max_concurrency", given.get("max_concurrency", 8)),
         requests_per_minute=_positive("requests_per_minute", given.get("requests_per_minute")),
         timeout=_positive("timeout", given.get("timeout", DEFAULT_TIMEOUT_SEC)),
@@ -154,7 +156,7 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
         max_tokens=_optional_whole("max_tokens", given.get("max_tokens")),
         max_time=_positive("max_time", max_time.total_seconds() if isinstance(max_time, timedelta) else max_time),
         max_cost=_positive("max_cost", given.get("max_cost")),
-        evaluators=_functions("evaluators", given.get("evaluators")),
+        evaluators=evaluators_of(given.get("evaluators")),
         llm=given.get("llm"),
         embeddings=given.get("embeddings"),
         judge_cache=given.get("judge_cache", True),
@@ -227,17 +229,39 @@ def _progress(value: Any) -> ProgressMode:
     return mode
 
 
-def _capture(value: Any) -> CaptureKeywords:
-    keywords: CaptureKeywords = {} if value is None else value
+def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> CaptureKeywords:
+    """Give the options of the handler: those given in Python, each of which goes before that of the config."""
+    given: CaptureKeywords = {} if value is None else value
     try:
-        GraphRAGEvalCallbackHandler(**keywords)  # which checks them
+        GraphRAGEvalCallbackHandler(**given)  # which checks them
     except TypeError as problem:
         raise OptionError(
             f"capture cannot be {value!r} ({problem})",
             key="capture",
             mend="Give a dict of options of GraphRAGEvalCallbackHandler.",
         ) from problem
-    return keywords
+    return {
+        "step_names": section.step_names,
+        "retrieval_documents": section.retrieval_documents,
+        "max_output_chars": section.max_output_chars,
+        "redact": None if "redact" in given or section.redact is None else _redact(section.redact, source),
+        "keep_artifacts": section.keep_artifacts,
+        **given,
+    }
+
+
+def _redact(spec: str, source: ConfigSource) -> Callable[[Any], Any]:
+    """Give the function that the config of the caller names."""
+    path = source if isinstance(source, str | PathLike) else None
+    try:
+        function = named_by(spec, "a function")
+    except AgentError as problem:
+        raise ConfigError(problem.what, path=path, key="capture.redact", mend=problem.mend) from problem
+    if not callable(function):
+        what = f"{spec} is {type(function).__name__}, no function"
+        mend = "Name a function that takes a value and gives what is kept in its place."
+        raise ConfigError(what, path=path, key="capture.redact", mend=mend)
+    return cast("Callable[[Any], Any]", function)
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -246,14 +270,6 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a dict as LangChain takes it as config.")
-
-
-def _functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
-    if value is None:
-        return ()
-    if isinstance(value, Collection) and all(map(callable, value)):
-        return tuple(value)
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a list of functions.")
 
 
 def _function(name: str, value: Any) -> Any:

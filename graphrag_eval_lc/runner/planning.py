@@ -8,7 +8,7 @@ from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.options import BenchmarkKeywords, checked_options
-from graphrag_eval_lc.runner.resuming import changed_questions, refuse_changes
+from graphrag_eval_lc.runner.resuming import changed_questions, missing_in_session, refuse_changes
 from graphrag_eval_lc.runner.run_record import begun_record
 from graphrag_eval_lc.runner.samples import RunPlan, planned, samples_of
 
@@ -43,6 +43,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchma
         now = begun_record(agent, dataset, templates, questions, checked).as_dict()
         if not checked.force:
             refuse_changes(earlier, now, folder.path)
+        missing_in_session(earlier, folder.path, checked)
         journal = stack.enter_context(folder.journal())
         return planned(
             samples_of(questions, checked.repeats),

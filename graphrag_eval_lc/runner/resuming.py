@@ -2,9 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.runner.missing_scorers import Missing, missing_scorers, refuse_missing
+
+if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know
+    from graphrag_eval_lc.runner.options import BenchmarkOptions
 
 _MOST_NAMED = 5
 
@@ -21,7 +27,7 @@ def changed_questions(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> fro
 
 
 def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to go on with a run of other questions or of another agent.
+    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
 
     A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
 
@@ -33,7 +39,7 @@ def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: P
     Raises:
         RunFolderError: With everything that changed.
     """
-    changes = [*_agent_changes(earlier, now), *_question_changes(earlier, now)]
+    changes = [*_agent_changes(earlier, now), *_capture_changes(earlier, now), *_question_changes(earlier, now)]
     if changes:
         raise RunFolderError(
             f"the folder holds a run that differs from this one: {'; '.join(changes)}",
@@ -43,11 +49,48 @@ def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: P
         )
 
 
+def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "BenchmarkOptions") -> list[Missing]:
+    """Give what scored the run in earlier sessions and would not score it in this one, which scores all anew.
+
+    Args:
+        earlier: The run.json of the run.
+        folder: Where the run is.
+        options: Those of this session.
+
+    Raises:
+        RunFolderError: Something is missing, and is not to be done without (``force``).
+    """
+    missing = missing_scorers(
+        earlier,
+        folder,
+        options.config,
+        evaluators=options.evaluators,
+        llm=options.llm,
+        embeddings=options.embeddings,
+    )
+    if not options.force:
+        refuse_missing(missing, folder, "--force (force=True) to go on without")
+    return missing
+
+
 def _agent_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
     for key, name in (("agent", "the agent"), ("agent_config", "the agent's config")):
         before, after = earlier.get(key), now.get(key)
         if before != after:
             yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"
+
+
+def _capture_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
+    """Give what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    defaults = CaptureConfig().model_dump()
+    before, after = ({**defaults, **_part(run, "capture")} for run in (earlier, now))
+    for key in defaults:
+        if before[key] != after[key]:
+            yield f"capture.{key} was {_shown(before[key])} and is {_shown(after[key])}"
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else json_text(value)
 
 
 def _question_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
@@ -66,5 +109,9 @@ def _question_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Ite
 
 
 def _questions(run: Mapping[str, Any], key: str = "questions") -> Mapping[str, Any]:
-    questions = run.get(key)
-    return questions if isinstance(questions, Mapping) else {}
+    return _part(run, key)
+
+
+def _part(run: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = run.get(key)
+    return part if isinstance(part, Mapping) else {}

@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.masking import masked_text, masked_values
+from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.runner.agent_specs import spec_of
+from graphrag_eval_lc.runner.scored_with import scored_with
 
 if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know
+    from graphrag_eval_lc.capture.options import CaptureKeywords
     from graphrag_eval_lc.runner.options import BenchmarkOptions
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -60,7 +64,8 @@ class RunRecord:
 
     Attributes:
         run_id: Unique for each run; a resumed run keeps it.
-        described: What ran: label, href, tags, dataset, selection, repeats, agent, limits, versions, config.
+        described: What ran: label, href, tags, dataset, selection, repeats, agent, capture, limits, matchers,
+            evaluators, versions, config.
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
@@ -83,6 +88,7 @@ class RunRecord:
         templates: Sequence[Template],
         questions: Iterable[Question],
         config: EvaluationConfig,
+        scorers: Mapping[str, Any] | None = None,
         **described: Any,
     ) -> "RunRecord":
         """Give the record of a run that begins now.
@@ -92,6 +98,7 @@ class RunRecord:
             templates: The dataset.
             questions: Those that are selected.
             config: The configuration.
+            scorers: What ``scored_with`` gives.
             **described: What else is to stand in run.json, secrets masked; what is None or empty is left out.
         """
         now = datetime.now(UTC)
@@ -103,6 +110,7 @@ class RunRecord:
                 **first,
                 "dataset": _dataset_record(source, templates),
                 **known,
+                **(scorers or {}),  # the empty lists too: they say that there are none
                 "versions": _versions(),
                 "config": config_record(config),
             },
@@ -127,10 +135,15 @@ class RunRecord:
             },
         )
 
-    def end(self, totals: Mapping[str, Any], stopped: Mapping[str, Any] | None = None) -> "RunRecord":
-        """Give the record of the same run, whose session ends now."""
+    def end(
+        self,
+        totals: Mapping[str, Any],
+        stopped: Mapping[str, Any] | None = None,
+        scorers: Mapping[str, Any] | None = None,
+    ) -> "RunRecord":
+        """Give the record of the same run, whose session ends now; what is known of its scorers by now is taken."""
         session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
-        return replace(self, session=session, totals=totals)
+        return replace(self, session=session, totals=totals, described={**self.described, **(scorers or {})})
 
     def as_dict(self) -> dict[str, Any]:
         """Give the record as it stands in run.json; what is not known is absent."""
@@ -177,6 +190,7 @@ def begun_record(
         templates,
         [question for _, question in questions],
         options.config,
+        scored_with(questions, options.config, options.evaluators),
         label=options.label,
         href=options.href,
         tags=list(options.tags),
@@ -184,6 +198,7 @@ def begun_record(
         repeats=options.repeats if options.repeats > 1 else None,
         agent=agent_name(agent),
         agent_config=_plain(options.agent_config),
+        capture=capture_record(options.capture),
         judges=judges,
         limits={
             "max_concurrency": options.max_concurrency,
@@ -202,6 +217,23 @@ def config_record(config: EvaluationConfig) -> dict[str, Any]:
     """Give a configuration as run.json has it: complete, with the secrets of its models masked."""
     record = config.model_dump()
     return {**record, "llm": masked_values(record["llm"])}
+
+
+def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
+    """Give the options of the handler as run.json has them: all of them, a function by its spec.
+
+    Example:
+        >>> capture_record({"retrieval_documents": {"b", "a"}})["retrieval_documents"]
+        ['a', 'b']
+    """
+    documents, redact = options.get("retrieval_documents", False), options.get("redact")
+    return {
+        "step_names": dict(options.get("step_names") or {}),
+        "retrieval_documents": documents if isinstance(documents, bool) else sorted(documents) or False,
+        "max_output_chars": options.get("max_output_chars"),
+        "redact": None if redact is None else spec_of(redact),
+        "keep_artifacts": options.get("keep_artifacts", True),
+    }
 
 
 def _plain(config: Mapping[str, Any]) -> Any:
@@ -239,7 +271,13 @@ def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, 
             _add_to(digest, question)
             questions += 1
     path = {"path": str(source)} if isinstance(source, str | PathLike) else {}
-    return {**path, "sha256": digest.hexdigest(), "templates": len(templates), "questions": questions}
+    return {
+        **path,
+        "sha256": digest.hexdigest(),
+        "templates": len(templates),
+        "questions": questions,
+        "step_names": reference_names(templates),
+    }
 
 
 def _add_to(digest: "hashlib._Hash", record: Mapping[str, Any]) -> None:

@@ -5,15 +5,15 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation import evaluate_question
-from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.judges.known_costs import noted_known_costs
+from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
-from graphrag_eval_lc.records import Response, Result
+from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.judge_failures import JudgeFailures
@@ -44,7 +44,7 @@ class Scores:
 
     Args:
         config: The configuration.
-        template_ids: The templates in the dataset's order.
+        templates: The dataset.
         repeats: How often each question is asked.
         file: Where results go; None keeps them in memory.
         tell: Told each score.
@@ -56,12 +56,13 @@ class Scores:
         judges: Who judges the results; None: nobody.
         places: How many results may be judged at once.
         judge_failures: What could not be judged.
+        unknown_tools: The tools whose names no reference step has.
     """
 
     def __init__(
         self,
         config: EvaluationConfig,
-        template_ids: Sequence[str],
+        templates: Sequence[Template],
         *,
         repeats: int,
         file: ResultsFile | None,
@@ -80,18 +81,29 @@ class Scores:
         self._pricing = pricing
         self._on_judged = on_judged
         self._judge_costs = JudgeCosts(config)
+        self._lock = threading.Lock()
         self._kept: dict[int, Result] = {}
-        self._aggregator = Aggregator(config, template_ids)
+        self.unknown_tools = UnknownTools(config, reference_names(templates))
+        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
 
     def score(self, sample: Sample, response: Response | None) -> None:
         """Score a sample's response without judges; None is an error sample."""
-        self._take(sample, self._result(sample, response))
+        self.take(sample, self.unjudged(sample, response))
 
     async def ascore(self, sample: Sample, response: Response | None) -> None:
         """Score and judge a sample's response; None is an error sample."""
+        try:
+            result = self.unjudged(sample, response)
+        except BaseException:
+            self.pass_over()
+            raise
+        await self.ajudge(sample, response, result)
+        self.take(sample, result)
+
+    async def ajudge(self, sample: Sample, response: Response | None, result: Result) -> None:
+        """Add what the judges say to a result."""
         cost = JudgedCost(0.0, 0.0)
         try:
-            result = self._result(sample, response)
             if self.judges is not None:
                 with noted_known_costs() as known:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
@@ -99,7 +111,6 @@ class Scores:
                 self.judge_failures.add(result)
         finally:
             self._tell_judged(cost)
-        self._take(sample, result)
 
     def pass_over(self) -> None:
         """Leave a response unscored, whose judges then cost nothing."""
@@ -109,18 +120,22 @@ class Scores:
         if self._on_judged is not None:
             self._on_judged(cost)
 
-    def _result(self, sample: Sample, response: Response | None) -> Result:
+    def unjudged(self, sample: Sample, response: Response | None) -> Result:
+        """Give the result of a sample's response before anybody judges it."""
         if isinstance(response, Mapping):
             response = cast("Response", priced_response(response, self._pricing))
         result = evaluate_question(sample.template, sample.question, response, self._config)
         return cast("Result", {**result, "repeat": sample.repeat}) if self._repeats > 1 else result
 
-    def _take(self, sample: Sample, result: Result) -> None:
-        if self._file is None:
-            self._kept[sample.position] = result
-        else:
-            self._file.add(sample.position, result)
-        self._aggregator.add(result)
+    def take(self, sample: Sample, result: Result) -> None:
+        """Keep a result, and of it the numbers; from any thread."""
+        with self._lock:
+            if self._file is None:
+                self._kept[sample.position] = result
+            else:
+                self._file.add(sample.position, result)
+            self._aggregator.add(result)
+            self.unknown_tools.add(result.get("reference_steps"), result)
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,
@@ -131,7 +146,8 @@ class Scores:
     def tell_failed(self, problem: Exception) -> None:
         """Tell that nothing can be scored any more."""
         message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
-        self._tell(RunEvent("warning", {"message": message}))
+        with contextlib.suppress(Exception):  # an observer that fails is the problem itself
+            self._tell(RunEvent("warning", {"message": message}))
 
     def finish(self) -> dict[str, Any]:
         """Put the results in order, and give the aggregates."""
@@ -144,16 +160,38 @@ class Scores:
         return [result for _, result in sorted(self._kept.items())]
 
 
-class ScoringThread:
-    """Scores beside the running event loop, so that a large comparison holds up no agent.
+class Scoring(Protocol):
+    """Scoring that goes on beside the asking.
+
+    Attributes:
+        problem: What ended it; the asking goes on, as responses are paid for and can be scored again.
+    """
+
+    problem: Exception | None
+
+    async def aadd(self, sample: Sample, response: Response) -> None:
+        """Have a response scored soon; wait where too many do so already."""
+
+    async def aclose(self) -> None:
+        """Wait for the last score.
+
+        Raises:
+            Exception: What went wrong in the scoring, such as a results file that cannot be written.
+        """
+
+
+def begun_scoring(scores: Scores, room: int) -> Scoring:
+    """Give scoring beside the running event loop.
 
     Args:
         scores: Where the samples are scored.
         room: How many responses may wait; more make the asking wait, and not the memory grow.
-
-    Attributes:
-        problem: What ended the scoring; the asking goes on, as responses are paid for and can be scored again.
     """
+    return ScoringThread(scores, room) if scores.judges is None else ScoringTasks(scores, room)
+
+
+class ScoringThread:
+    """Scores in a thread, so that a large comparison holds up no agent."""
 
     def __init__(self, scores: Scores, room: int) -> None:
         self.problem: Exception | None = None
@@ -175,71 +213,74 @@ class ScoringThread:
             if self._waiting.qsize() > self._room:
                 await self._has_room.wait()
 
-    def close(self) -> None:
-        """Wait for the last score.
-
-        Raises:
-            Exception: What went wrong in the scoring, such as a results file that cannot be written.
-        """
+    async def aclose(self) -> None:
+        """Wait for the last score."""
         self._waiting.put(None)
-        self._thread.join()
+        await self._loop.run_in_executor(None, self._thread.join)
         if self.problem is not None:
             raise self.problem
 
     def _run(self) -> None:
-        if self._scores.judges is not None:
-            try:
-                run_sync(lambda: self._ajudge(self._scores.places))
-            except BaseException as problem:  # else whoever waits for room or for costs would wait for ever
-                self._failed(problem if isinstance(problem, Exception) else RuntimeError(f"{problem!r} ended it"))
-                self._make_room()
-            return
         for sample, response in iter(self._waiting.get, None):
             if self.problem is None:
                 try:
                     self._scores.score(sample, response)
                 except Exception as problem:
-                    self._failed(problem)
-            self._make_room()
+                    self.problem = problem
+                    self._scores.tell_failed(problem)
+            if self._is_awaited and self._waiting.qsize() <= self._room:
+                self._is_awaited = False
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    self._loop.call_soon_threadsafe(self._has_room.set)
 
-    async def _ajudge(self, most: int) -> None:
-        """Score in an event loop of this thread, where the judges' models wait for their answers."""
-        loop, places = asyncio.get_running_loop(), asyncio.Semaphore(most)
-        tasks: set[asyncio.Task[None]] = set()
-        while True:
-            await places.acquire()
-            waiting = await loop.run_in_executor(None, self._waiting.get)
-            if waiting is None:
-                break
-            task = loop.create_task(self._ascore(*waiting, places))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-        await asyncio.gather(*tasks)
+
+class ScoringTasks:
+    """Scores in threads, and asks the judges in the running loop: their models may share a client with the agent's."""
+
+    def __init__(self, scores: Scores, room: int) -> None:
+        self.problem: Exception | None = None
+        self._scores = scores
+        self._most = room + scores.places
+        self._places = asyncio.Semaphore(scores.places)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def aadd(self, sample: Sample, response: Response) -> None:
+        """Have a response scored soon; wait where too many do so already."""
+        task = asyncio.create_task(self._ascore(sample, response))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        while len(self._tasks) > self._most:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    async def aclose(self) -> None:
+        """Wait for the last score."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         if self._scores.judges is not None:
             await self._scores.judges.aclose()
+        if self.problem is not None:
+            raise self.problem
 
-    async def _ascore(self, sample: Sample, response: Response, places: asyncio.Semaphore) -> None:
+    async def _ascore(self, sample: Sample, response: Response) -> None:
+        async with self._places:
+            try:
+                if self.problem is None:
+                    await self._ajudged(sample, response)
+                else:
+                    self._scores.pass_over()
+            except BaseException as problem:  # else whoever waits for room or for costs would wait for ever
+                self.problem = problem if isinstance(problem, Exception) else RuntimeError(f"{problem!r} ended it")
+                self._scores.tell_failed(self.problem)
+
+    async def _ajudged(self, sample: Sample, response: Response) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            if self.problem is None:
-                await self._scores.ascore(sample, response)
-            else:
-                self._scores.pass_over()
-        except (Exception, asyncio.CancelledError) as problem:
-            self._failed(problem if isinstance(problem, Exception) else RuntimeError(f"{problem!r} ended it"))
-        finally:
-            places.release()
-            self._make_room()
-
-    def _failed(self, problem: Exception) -> None:
-        self.problem = problem
-        with contextlib.suppress(Exception):  # an observer that fails is the problem itself
-            self._scores.tell_failed(problem)
-
-    def _make_room(self) -> None:
-        if self._is_awaited and self._waiting.qsize() <= self._room:
-            self._is_awaited = False
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                self._loop.call_soon_threadsafe(self._has_room.set)
+            result = await loop.run_in_executor(None, self._scores.unjudged, sample, response)
+        except BaseException:
+            self._scores.pass_over()
+            raise
+        await self._scores.ajudge(sample, response, result)
+        await loop.run_in_executor(None, self._scores.take, sample, result)
 
 
 def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> JudgedCost:

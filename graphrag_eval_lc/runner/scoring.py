@@ -21,9 +21,16 @@ from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.runner.budget import Budget
 from graphrag_eval_lc.runner.events import RunEvent
 from graphrag_eval_lc.runner.judging import ajudge_all
+from graphrag_eval_lc.runner.missing_scorers import (
+    dropped_warning,
+    judging_warnings,
+    missing_scorers,
+    refuse_missing,
+)
 from graphrag_eval_lc.runner.resuming import changed_questions
 from graphrag_eval_lc.runner.run_record import RunRecord, config_record
 from graphrag_eval_lc.runner.samples import Sample
+from graphrag_eval_lc.runner.scored_with import evaluators_of, scored_with
 from graphrag_eval_lc.runner.scores import Scores
 from graphrag_eval_lc.runner.selection import Selection
 
@@ -42,7 +49,7 @@ def score_responses(
     tags: Sequence[str] = (),
     overwrite: bool = False,
     max_cost: float | None = None,
-    evaluators: Sequence[Callable[..., Any]] = (),
+    evaluators: Sequence[Callable[..., Any] | str] = (),
     llm: Any = None,
     embeddings: Any = None,
     judge_cache: bool = True,
@@ -61,7 +68,7 @@ def score_responses(
         overwrite: Whether an earlier run in the folder is replaced.
         max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
             folder has cost nothing.
-        evaluators: Functions of your own; see ``run_evaluation``.
+        evaluators: Functions of your own, or their specs as ``package.module:function``; see ``run_evaluation``.
         llm: A model that judges, in place of that of the config.
         embeddings: A model for embeddings, likewise.
         judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
@@ -75,7 +82,7 @@ def score_responses(
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-    judging = _Judging(evaluators, llm, embeddings, judge_cache, max_cost)
+    judging = _Judging(evaluators_of(evaluators), llm, embeddings, judge_cache, max_cost)
     templates = templates_of(dataset)
     questions = Selection().apply(templates)
     _refuse_own_folder(responses, output_dir)
@@ -84,10 +91,17 @@ def score_responses(
     by_key = {(str(record["question_id"]), _repeat(record)): record for record in records}
     samples = _samples(questions, by_key.keys())
     record = RunRecord.begin(
-        dataset, templates, [question for _, question in questions], settings, label=label, href=href, tags=list(tags)
+        dataset,
+        templates,
+        [question for _, question in questions],
+        settings,
+        scored_with(questions, settings, judging.evaluators),
+        label=label,
+        href=href,
+        tags=list(tags),
     )
     if output_dir is None:
-        return _scored(samples, by_key.get, templates, settings, judging)
+        return _scored(samples, by_key.get, templates, settings, judging)[0]
     folder = RunFolder(output_dir)
     with folder.lock():
         judging.check(settings)  # before an earlier run is replaced
@@ -96,8 +110,8 @@ def score_responses(
         folder.refuse_earlier()
         folder.write_run(record.as_dict())
         folder.write_responses(by_key.values())
-        run = _scored(samples, by_key.get, templates, settings, judging, folder)
-        folder.write_run({**record.end(run.aggregates["totals"]).as_dict(), **_told(run)})
+        run, scorers = _scored(samples, by_key.get, templates, settings, judging, folder)
+        folder.write_run({**record.end(run.aggregates["totals"], scorers=scorers).as_dict(), **_told(run)})
     return run
 
 
@@ -108,10 +122,11 @@ def score_run(
     config: ConfigSource = None,
     measures: Sequence[str] | None = None,
     max_cost: float | None = None,
-    evaluators: Sequence[Callable[..., Any]] = (),
+    evaluators: Sequence[Callable[..., Any] | str] = (),
     llm: Any = None,
     embeddings: Any = None,
     judge_cache: bool = True,
+    drop_missing: bool = False,
 ) -> BenchmarkRun:
     """Score the responses of a run's folder again, in place; no agent is asked.
 
@@ -123,16 +138,19 @@ def score_run(
             config; None leaves them.
         max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
             folder has cost nothing.
-        evaluators: Functions of your own; see ``run_evaluation``.
+        evaluators: Functions of your own, or their specs as ``package.module:function``; see ``run_evaluation``.
         llm: A model that judges, in place of that of the config.
         embeddings: A model for embeddings, likewise.
         judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
+        drop_missing: Whether the run is scored although something that scored it is missing: a matcher (register it
+            again), an evaluator, or a model that was passed. Nothing is imported because the folder names it.
 
     Returns:
         The run. Questions that were selected and not asked stay left out.
 
     Raises:
-        RunFolderError: The folder holds no run, cannot be written, or is in use.
+        RunFolderError: The folder holds no run, cannot be written, or is in use; or the run was scored with a matcher,
+            an evaluator or a model of Python's that is missing now, so that its scores would change or go.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
         DatasetError: The dataset cannot be read, or breaks the format.
         ConfigError: The config has a key or value that does not exist.
@@ -152,7 +170,12 @@ def score_run(
         )
         if measures is not None:
             settings = with_measures(settings, measures)
-        judging = _Judging(evaluators, llm, embeddings, judge_cache, max_cost)
+        judging = _Judging(evaluators_of(evaluators), llm, embeddings, judge_cache, max_cost)
+        gone = missing_scorers(
+            earlier, folder.path, settings, evaluators=judging.evaluators, llm=llm, embeddings=embeddings
+        )
+        if not drop_missing:
+            refuse_missing(gone, folder.path, "--drop-missing (drop_missing=True) to score without")
         source = _dataset_of(earlier, folder) if dataset is None else dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
@@ -163,7 +186,7 @@ def score_run(
             questions = [each for each in questions if str(each[1]["id"]) in selected]
         samples = _samples(questions, _answered(journal), only_answered=not is_recorded)
         unasked = 0 if is_recorded else len(questions) * (earlier.get("repeats") or 1) - len(samples)
-        run = _scored(
+        run, scorers = _scored(
             samples, lambda key: cast("Response | None", journal.read(key)), templates, settings, judging, folder
         )
         now = RunRecord.begin(source, templates, [question for _, question in questions], settings)
@@ -171,6 +194,8 @@ def score_run(
         run.warnings = [
             *journal.set_aside,
             *run.warnings,
+            *dropped_warning(gone),
+            *judging_warnings(earlier, run.judges, dropped=gone),
             *_warnings(changed_questions(earlier, now.as_dict()), missing),
         ]
         if unasked > 0 and "stopped" not in earlier:  # it was killed, and could not say so
@@ -183,6 +208,7 @@ def score_run(
                 "config": config_record(settings),
                 "scored": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "totals": run.aggregates["totals"],
+                **scorers,
                 **_told(run),
             }
         )
@@ -303,8 +329,8 @@ def _scored(
     config: EvaluationConfig,
     judging: _Judging,
     folder: RunFolder | None = None,
-) -> BenchmarkRun:
-    """Score samples, and write what is new into the folder."""
+) -> tuple[BenchmarkRun, dict[str, Any]]:
+    """Score samples, and write what is new into the folder; give the run and what scored it (``scored_with``)."""
     pricing = Pricing(config.prices)
     budget = Budget(None, None, judging.max_cost, unpriced=pricing.unpriced)
     kept: list[Response] = []
@@ -319,7 +345,7 @@ def _scored(
         judges = judging.judges(config, pricing, folder, stack)
         scores = Scores(
             config,
-            [str(template["template_id"]) for template in templates],
+            templates,
             repeats=max((sample.repeat for sample in samples), default=1),
             file=None if folder is None else stack.enter_context(folder.results()),
             tell=_tell_nobody,
@@ -342,11 +368,12 @@ def _scored(
     wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)
     is_unpriced = wants_costs and pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=has_judges)
     unjudged_warning = scores.judge_failures.warning()
-    warnings = [] if unjudged_warning is None else [unjudged_warning]
+    warnings = [str(tool) for tool in scores.unknown_tools.found()]
+    warnings += [] if unjudged_warning is None else [unjudged_warning]
     warnings += [unpriced_warning(pricing.unpriced)] if is_unpriced else []
     if folder is not None:
         folder.write_aggregates(aggregates)
-    return BenchmarkRun(
+    run = BenchmarkRun(
         aggregates,
         output_dir=None if folder is None else folder.path,
         responses=kept if folder is None else None,
@@ -355,6 +382,8 @@ def _scored(
         warnings=warnings,
         judges=None if judges is None else judges.describe(),
     )
+    questions = ((sample.template, sample.question) for sample in samples)
+    return run, scored_with(questions, config, judging.evaluators, judges)
 
 
 def _told(run: BenchmarkRun) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from graphrag_eval_lc.runner.budget import Budget
 from graphrag_eval_lc.runner.events import EventKind, Observer, RunEvent
 from graphrag_eval_lc.runner.failed_attempts import attempts_in, cost_spent, superseded, tokens_spent
 from graphrag_eval_lc.runner.harness import Harness
+from graphrag_eval_lc.runner.missing_scorers import dropped_warning, judging_warnings
 from graphrag_eval_lc.runner.options import BenchmarkOptions
-from graphrag_eval_lc.runner.resuming import changed_questions, refuse_changes
+from graphrag_eval_lc.runner.resuming import changed_questions, missing_in_session, refuse_changes
 from graphrag_eval_lc.runner.run_record import RunRecord
 from graphrag_eval_lc.runner.samples import RunPlan, Sample, planned, samples_of
-from graphrag_eval_lc.runner.scores import Scores, ScoringThread
+from graphrag_eval_lc.runner.scored_with import scored_with
+from graphrag_eval_lc.runner.scores import Scores, Scoring, begun_scoring
 from graphrag_eval_lc.runner.stopping import StopSignal
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class RunSession:
         self._record = record
         self._stop = stop
         self._warnings: list[str] = []
+        self._step_names: set[str] = set()
         self._journal: Journal | None = None
         self._kept: dict[int, Response] = {}
         self._harness: Harness | None = None
@@ -82,12 +85,12 @@ class RunSession:
             self._warnings.append(message)
             self._event("warning", message=message)
 
-    async def arun(self, agent: Agent, template_ids: Sequence[str]) -> BenchmarkRun:
+    async def arun(self, agent: Agent, templates: Sequence[Template]) -> BenchmarkRun:
         """Ask what is not answered yet, score everything, and write the files.
 
         Args:
             agent: The agent.
-            template_ids: The templates in the dataset's order.
+            templates: The dataset.
         """
         with contextlib.ExitStack() as stack:
             plan = self._begin(stack)
@@ -95,7 +98,7 @@ class RunSession:
             loop = asyncio.get_running_loop()
             scores = Scores(
                 self._options.config,
-                template_ids,
+                templates,
                 repeats=self._options.repeats,
                 file=file,
                 tell=self._tell,
@@ -119,6 +122,7 @@ class RunSession:
                 changed = changed_questions(earlier, self._record.as_dict())
                 if not self._options.force:
                     refuse_changes(earlier, self._record.as_dict(), self._folder.path)
+                self.warn(*self._scored_otherwise(earlier, self._folder))
                 self._record = self._record.resuming(earlier)
             else:  # responses without a record of what they answer would be of no use
                 self._folder.write_run(self._record.as_dict())
@@ -142,9 +146,15 @@ class RunSession:
         )
         return plan
 
+    def _scored_otherwise(self, earlier: Mapping[str, Any], folder: RunFolder) -> Sequence[str]:
+        """Refuse to lose scores of the earlier sessions, or say which go."""
+        missing = missing_in_session(earlier, folder.path, self._options)
+        described = None if self._judges is None else self._judges.describe()
+        return [*dropped_warning(missing), *judging_warnings(earlier, described, dropped=missing)]
+
     async def _ask(self, plan: RunPlan, agent: Agent, scores: Scores) -> int:
         """Ask what is to be asked while what is done is scored; give the number of samples left out."""
-        scoring = ScoringThread(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
+        scoring = begun_scoring(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
         options = self._options
 
         def keep(sample: Sample, response: Response) -> None:
@@ -165,7 +175,7 @@ class RunSession:
         self._harness = harness = Harness(
             call,
             options,
-            thread_prefix=f"{self._record.run_id}/{len(self._record.earlier_sessions) + 1}",
+            attempt_prefix=f"{self._record.run_id}/{len(self._record.earlier_sessions) + 1}",
             total=plan.total,
             stop=self._stop,
             budget=self._budget,
@@ -186,10 +196,10 @@ class RunSession:
             await self._score_done(harness.left_out, scoring)  # a failed answer of before stays what it was
         finally:
             rescoring.cancel()
-            await asyncio.get_running_loop().run_in_executor(None, scoring.close)
+            await scoring.aclose()
         return left_out
 
-    async def _score_done(self, done: Sequence[Sample], scoring: ScoringThread) -> None:
+    async def _score_done(self, done: Sequence[Sample], scoring: Scoring) -> None:
         """Score what earlier sessions answered: references and the configuration may have changed."""
         for sample in done:
             response = None if self._journal is None else self._journal.read(sample.key)
@@ -198,7 +208,8 @@ class RunSession:
                 await self._score(sample, cast("Response", response), scoring)
                 await asyncio.sleep(0)
 
-    async def _score(self, sample: Sample, response: Response, scoring: ScoringThread) -> None:
+    async def _score(self, sample: Sample, response: Response, scoring: Scoring) -> None:
+        self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
         if self._is_judge_paid:
             self._budget.await_judges()
         await scoring.aadd(sample, response)
@@ -221,6 +232,19 @@ class RunSession:
         if is_limited and is_unseen and _UNSEEN_CALLS not in self._warnings:
             self.warn(_UNSEEN_CALLS)
 
+    def _warn_of_tools_never_called(self) -> None:
+        """Say which tools' documents were to be kept and which nobody called, as where a name is misspelt."""
+        capture, called = self._options.capture, self._step_names
+        tools, names = capture.get("retrieval_documents", False), capture.get("step_names") or {}
+        if isinstance(tools, bool) or not called:
+            return
+        unknown = sorted(tool for tool in tools if names.get(tool, tool) not in called)
+        if unknown:
+            self.warn(
+                f"retrieval_documents names {', '.join(unknown)}, which no response calls; "
+                f"they call {', '.join(sorted(called))}"
+            )
+
     def _spend_earlier(self, sample: Sample) -> None:
         response = None if self._journal is None else self._journal.read(sample.key)
         if response is not None:
@@ -232,18 +256,21 @@ class RunSession:
         self._budget.spend(tokens_spent(priced), None, cost_spent(priced))
 
     def _end(self, scores: Scores, aggregates: dict[str, Any], stopped: dict[str, Any] | None) -> BenchmarkRun:
-        record = self._record.end(aggregates["totals"], stopped)
+        options = self._options
+        scorers = scored_with(self._questions, options.config, options.evaluators, self._judges)
+        record = self._record.end(aggregates["totals"], stopped, scorers)
         if self._folder is not None:
             self._folder.write_aggregates(aggregates)
             self._folder.write_run(record.as_dict())
+        self.warn(*map(str, scores.unknown_tools.found()))
         unjudged = scores.judge_failures.warning()
         if unjudged is not None:
             self.warn(unjudged)
-        options = self._options
         wants_costs = self._is_judge_paid or options.max_cost is not None or bool(options.config.prices)
         is_unpriced = self._pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=self._is_judge_paid)
         if wants_costs and is_unpriced:
             self.warn(unpriced_warning(self._pricing.unpriced))
+        self._warn_of_tools_never_called()
         micro = aggregates["micro"]
         errors = micro["number_of_error_samples"]
         self._event(

@@ -12,13 +12,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import ragas_environment
 import yaml
-from browsing import started_browser
-from playwright.sync_api import Browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0
@@ -33,7 +34,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 def note(config):
     descriptor = os.open(os.environ["ASKED_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, ("/".join(config["configurable"]["thread_id"].split("/")[2:]) + "\\n").encode())
+    os.write(descriptor, ("/".join(config["metadata"]["attempt_id"].split("/")[2:]) + "\\n").encode())
     os.close(descriptor)
 
 def graph_of(node):
@@ -206,6 +207,8 @@ def ragas_python() -> Path:
 
 
 @pytest.fixture(scope="module")  # no longer, as asyncio sees a running loop meanwhile
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator["Browser"]:
+    from browsing import started_browser  # only where the group `full` is installed
+
     with started_browser() as browser:
         yield browser

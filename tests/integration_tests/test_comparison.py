@@ -1,6 +1,9 @@
 """Runs of the demo's agent beside each other: without mistakes, with all of them, and with a store that is away."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -9,6 +12,7 @@ from demo_runs import demo_run
 from graphrag_eval_lc import BenchmarkRun, Comparison, compare_runs
 from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.comparison import MetricComparison
+from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.graph import KnowledgeGraph
 
 pytestmark = pytest.mark.full
@@ -84,3 +88,51 @@ def test_regression_fails_the_command(
     assert (caught.value.code or 0) == code
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert f"B is {'worse' if code else 'better'} in steps_score" in capsys.readouterr().out
+
+
+LOST = (
+    "transformers_in_substation",
+    "substations_in_bidding_zone",
+    "generating_capacity_of_zone",
+    "dc_link_between_zones",
+    "voltages_of_ac_lines",
+)
+
+
+def command(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def scored_without_steps(run: BenchmarkRun, folder: Path, is_lost: Callable[[dict[str, Any]], bool]) -> Path:
+    """Score a run again as if its agent had called no tool for some of the questions."""
+    lost = {result["question_id"] for result in run.iter_results() if is_lost(result)}
+    responses = [
+        {**response, "actual_steps": []} if response["question_id"] in lost else response for response in run.responses
+    ]
+    recorded = folder / "responses.jsonl"
+    recorded.write_text("".join(f"{json.dumps(response)}\n" for response in responses), encoding="utf-8")
+    assert command("score", DATASET_PATH, recorded, "-o", folder / "run", "--no-report") == 0
+    return folder / "run"
+
+
+def test_five_templates_that_are_lost_whole_fail_the_command(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = scored_without_steps(runs["good"], tmp_path, lambda result: result["template_id"] in LOST)
+    metric = metric_of(compare_runs(str(runs["good"].output_dir), lost))
+    assert (metric.number_of_templates, metric.number_of_questions, metric.losses) == (11, 48, 20)
+    assert command("compare", runs["good"].output_dir, lost, "--fail-on-regression") == 1
+    assert "only 5 templates differ, and with fewer than 6 no p-value is below 0.05" in capsys.readouterr().err
+
+
+def test_one_question_that_is_lost_does_not_and_the_command_says_what_decided(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = scored_without_steps(
+        runs["good"], tmp_path, lambda result: result["question_id"] == "transformers_trondheim"
+    )
+    assert command("compare", runs["good"].output_dir, lost, "--fail-on-regression") == 0
+    assert "not worse in steps_score by more than 0.05: 0.931 → 0.910" in capsys.readouterr().out
+    assert command("compare", runs["good"].output_dir, lost, "--fail-on-regression", "--max-drop", "0.02") == 1

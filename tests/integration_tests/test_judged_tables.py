@@ -105,6 +105,7 @@ def test_what_was_kept_is_not_asked_again_after_a_kill(judging: Judging, seed: i
     assert len(asked) <= ROWS + most_lost
 
 
+@pytest.mark.full
 def test_interrupted_command_says_how_to_go_on(judging: Judging) -> None:
     process = judging.start()
     judging.wait(process, lambda: judging.kept >= 10)

@@ -38,7 +38,16 @@ def test_there_are_notebooks() -> None:
     assert NOTEBOOKS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+DAILY_NOTEBOOKS = ("01_capture", "02_benchmark")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[] if path.stem in DAILY_NOTEBOOKS else pytest.mark.full, id=path.stem)
+        for path in NOTEBOOKS
+    ],
+)
 def test_notebook_runs_and_its_committed_outputs_are_fresh(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 import copy
 import json
+import warnings
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from langchain_core.language_models import FakeListChatModel
 from openai_stub import OpenAIStub
 
 from graphrag_eval_lc import arun_evaluation, run_evaluation
-from graphrag_eval_lc.errors import ConfigError, DatasetError, OptionError, ResponsesError
+from graphrag_eval_lc.errors import ConfigError, DatasetError, GraphRAGEvalWarning, OptionError, ResponsesError
 from graphrag_eval_lc.evaluation import NO_RESPONSE
 
 QUESTION: dict[str, Any] = {
@@ -306,3 +307,17 @@ def test_agents_model_calls_are_priced() -> None:
     result = result_of({**RESPONSE, "llm_calls": calls}, {"prices": {"m": {"input": 0.5, "output": 2.0}}})
     assert result["agent_cost"] == 1.5
     assert result["llm_calls"][0]["cost"] == 1.5
+
+
+def test_tool_whose_name_no_reference_step_has_is_warned_of() -> None:
+    question = {"id": "q", "question_text": "1 + 2?", "reference_steps": [[{"name": "add", "output": "3"}]]}
+    dataset: Any = [{"template_id": "t", "questions": [question]}]
+    step = {"name": "add_up", "args": {}, "id": "c", "status": "success", "output": "3"}
+    responses: Any = [{"question_id": "q", "actual_steps": [step]}]
+    with pytest.warns(GraphRAGEvalWarning, match="add_up is called in 1 of 1 response") as told:
+        assert run_evaluation(dataset, responses)[0]["steps_score"] == 0.0
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config = {"steps": {"names": {"add_up": "add"}}}
+        assert run_evaluation(dataset, responses, config)[0]["steps_score"] == 1.0

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextvars
+import os
+import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -31,10 +34,159 @@ async def test_runs_inside_a_running_loop_with_its_context_variables() -> None:
     assert run_sync(answer) == "inside"
 
 
-async def test_error_reaches_the_caller_and_no_thread_stays() -> None:
+async def test_error_reaches_the_caller() -> None:
     with pytest.raises(LookupError, match="inside"):
         run_sync(fail)
-    assert not [thread for thread in threading.enumerate() if thread.name == "graphrag-eval-lc"]
+
+
+# --- one loop that lasts ---------------------------------------------------------------------------------------------
+
+
+async def loop_here() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+def test_all_calls_have_one_loop_whichever_thread_they_come_from() -> None:
+    first = run_sync(loop_here)
+    with ThreadPoolExecutor(4) as threads:
+        assert {future.result() for future in [threads.submit(run_sync, loop_here) for _ in range(20)]} == {first}
+    assert not first.is_closed()
+
+
+async def test_so_it_is_for_calls_that_a_running_loop_waits_for() -> None:
+    assert run_sync(loop_here) is await asyncio.to_thread(run_sync, loop_here)
+
+
+def test_many_calls_at_once_do_not_mix_up_their_context() -> None:
+    async def own_value(number: int) -> bool:
+        await asyncio.sleep(0.001 * (number % 3))
+        return variable.get() == str(number)
+
+    def call(number: int) -> bool:
+        variable.set(str(number))
+        return run_sync(lambda: own_value(number))
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(call, range(40)))
+
+
+def test_call_out_of_the_loop_itself_has_another_one_which_lasts_too() -> None:
+    async def outer() -> list[asyncio.AbstractEventLoop]:
+        return [await loop_here(), run_sync(loop_here), run_sync(loop_here)]
+
+    outside, *inside = run_sync(outer)
+    assert inside[0] is inside[1] is not outside
+
+
+def test_call_from_a_thread_of_the_loop_is_in_the_same_loop() -> None:
+    async def outer() -> tuple[asyncio.AbstractEventLoop, asyncio.AbstractEventLoop]:
+        return await loop_here(), await asyncio.to_thread(run_sync, loop_here)
+
+    outside, inside = run_sync(outer)
+    assert inside is outside
+
+
+def test_call_that_the_loop_waits_for_without_knowing_goes_on_in_another() -> None:
+    async def outer() -> str:
+        with ThreadPoolExecutor(1) as threads:  # code that blocks the loop
+            return threads.submit(run_sync, answer).result(30)
+
+    assert run_sync(outer) == "outside"
+
+
+def test_stopping_the_loop_stops_nothing() -> None:
+    async def stop() -> str:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.01)
+        return "end"
+
+    assert run_sync(stop) == "end"
+    assert run_sync(answer) == "outside"
+
+
+def test_one_call_is_not_ended_by_what_another_raises() -> None:
+    release = threading.Event()
+
+    async def wait() -> str:
+        await asyncio.to_thread(release.wait, 30)
+        return "end"
+
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(run_sync, wait)
+        with pytest.raises(SystemExit):
+            run_sync(lambda: raise_in_another_task(SystemExit(3)))
+        release.set()
+        assert waiting.result(30) == "end"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_child_has_a_loop_of_its_own_and_takes_none_from_its_parent() -> None:
+    code = """
+import asyncio, os
+from graphrag_eval_lc.event_loop import run_sync
+async def answer():
+    await asyncio.sleep(0.01)
+    return "end"
+run_sync(answer)
+child = os.fork()
+if child == 0:
+    os._exit(0 if run_sync(answer) == "end" else 1)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status), run_sync(answer))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("0 end\n", "")
+
+
+def test_process_ends_without_a_word() -> None:
+    code = "from graphrag_eval_lc.event_loop import run_sync\nimport asyncio\nrun_sync(lambda: asyncio.sleep(0))"
+    command = [sys.executable, "-X", "dev", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "unclosed" not in done.stderr
+
+
+# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
+
+
+def test_interrupt_ends_the_waiting_and_what_was_waited_for() -> None:
+    ended: list[str] = []
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("yes")
+
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(hang)
+    assert ended == ["yes"]
+    assert run_sync(answer) == "outside"
+
+
+def test_interrupt_ends_the_waiting_for_code_that_blocks_the_loop() -> None:
+    code = """
+import os, signal, threading, time
+from graphrag_eval_lc.event_loop import run_sync
+async def block():
+    time.sleep(60)
+async def answer():
+    return "end"
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    run_sync(block)
+except KeyboardInterrupt:
+    print("interrupted", run_sync(answer))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert (done.stdout, done.stderr) == ("interrupted end\n", "")
 
 
 # --- what hangs ------------------------------------------------------------------------------------------------------
@@ -86,11 +238,38 @@ def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
         "    tasks.append(asyncio.create_task(stubborn()))\n"
         "    await asyncio.sleep(0)\n"
         "    return 'end'\n"
-        "print(has_stuck_tasks(), run_sync(main), has_stuck_tasks(), flush=True)\n"
+        "async def nothing():\n"
+        "    return len(asyncio.all_tasks())\n"
+        "print(has_stuck_tasks(), run_sync(main), has_stuck_tasks(), run_sync(nothing), flush=True)\n"
         "import os; os._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert (done.stdout, done.stderr) == ("False end True\n", "")
+    assert (done.stdout, done.stderr) == ("False end True 1\n", "")  # the next call's loop has only its own task
+
+
+def test_task_that_goes_on_after_it_was_cancelled_is_stopped_with_its_loop() -> None:
+    code = """
+import asyncio, os
+from graphrag_eval_lc.event_loop import run_sync
+asked, tasks = [], []
+async def stubborn():
+    while True:
+        try:
+            await asyncio.sleep(0.01)
+            asked.append(1)
+        except asyncio.CancelledError:
+            pass
+async def main():
+    tasks.append(asyncio.create_task(stubborn()))
+    await asyncio.sleep(0.05)
+run_sync(main)
+so_far = len(asked)
+run_sync(lambda: asyncio.sleep(0.2))
+print(so_far > 0, len(asked) - so_far, flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("True 0\n", "")
 
 
 # --- what raises out of the loop -------------------------------------------------------------------------------------

@@ -185,3 +185,32 @@ def test_a_tolerance_that_is_none_is_told(tolerance: Any) -> None:
     (problem,) = validate_dataset(dataset({"name": "count", "output": "5", "tolerance": tolerance}))
     assert problem.key == "[0].questions[0].reference_steps[0][0].tolerance"
     assert problem.mend == "Give a share from 0 to below 1, such as 1e-6 for a millionth."
+
+
+def test_tools_whose_names_no_reference_step_has_are_problems_where_steps_are_missed_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "responses.jsonl"
+    steps = [{"name": "think", "output": "ok"}, {"name": "run_sparql", "status": "success", "output": ROWS}]
+    path.write_text(json.dumps({"question_id": "q", "actual_steps": steps}))
+    [problem] = validate_dataset(dataset(SPARQL), path)
+    assert str(problem) == (
+        f"{path}, line 1, question q, key [0].actual_steps[1].name: run_sparql is called in 1 of 1 response and no "
+        "reference step has that name. Perhaps `steps: {names: {run_sparql: sparql_query}}` in the config."
+    )
+    assert validate_dataset(dataset(SPARQL), path, {"steps": {"names": {"run_sparql": "sparql_query"}}}) == []
+
+
+def test_last_response_to_a_question_says_what_is_called() -> None:
+    first = {"question_id": "q", "actual_steps": [{"name": "run_sparql", "output": ROWS}]}
+    last = {"question_id": "q", "actual_steps": [{"name": "sparql_query", "output": ROWS}]}
+    assert whats(dataset(SPARQL), [first, last]) == ["two responses to the question q; the last one counts"]
+
+
+def test_repeats_of_a_question_are_no_problem() -> None:
+    repeats = [{"question_id": "q", "repeat": repeat} for repeat in (1, 2, 2)]
+    assert whats(dataset(SPARQL), repeats) == ["two responses to the question q (repeat 2); the last one counts"]
+
+
+def test_sparql_results_of_any_step_are_checked() -> None:
+    [what] = whats(dataset(SPARQL | {"name": "run_sparql", "output": "SELECT"}))
+    assert what.startswith("the output cannot be read as SPARQL results")
+    assert whats(dataset(SPARQL | {"name": "run_sparql", "required_columns": ["m"]})) == ["the output has no column m"]

@@ -15,7 +15,7 @@ _COLORS = {"better": BETTER, "worse": WORSE}
 def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
     """Draw the difference of each metric from that of the baseline, with its 95 % interval: a forest plot.
 
-    Blue is better, orange worse, grey no evidence of a difference.
+    Blue is better, orange worse, grey no evidence of a difference, or too few templates that differ to tell.
 
     Args:
         rows: Those of a comparison's metrics.

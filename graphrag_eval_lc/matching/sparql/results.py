@@ -23,6 +23,9 @@ from graphrag_eval_lc.matching.sparql.plain_cells import (
 )
 from graphrag_eval_lc.reading import json_value
 
+SPARQL_RESULTS: Final = "application/sparql-results+json"
+"""The media type of SPARQL 1.1 JSON results."""
+
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
 

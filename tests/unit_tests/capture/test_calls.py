@@ -1,7 +1,9 @@
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
-from langchain_core.messages import ToolCall
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.calls import AskedCalls
 from graphrag_eval_lc.capture.steps import AskedCall, Step
@@ -83,3 +85,64 @@ def test_without_an_id_a_failed_call_is_tried_again() -> None:
     calls.ask("m1", [call("a")], GRAPH, None)
     failed = taken(calls.call_like("search", {"query": "a"}, GRAPH), "error")
     assert calls.call_like("search", {"query": "a"}, GRAPH) is failed
+
+
+class Watched(list[Any]):
+    """A prompt that counts how many of its messages are looked at."""
+
+    looked_at = 0
+
+    def __reversed__(self) -> Iterator[Any]:
+        for message in super().__reversed__():
+            self.looked_at += 1
+            yield message
+
+
+def asking(*queries: str, message_id: str | None = "m1") -> AIMessage:
+    return AIMessage("", tool_calls=[call(query, f"call_{query}") for query in queries], id=message_id)
+
+
+def answer(query: str) -> ToolMessage:
+    return ToolMessage(f"found {query}", tool_call_id=f"call_{query}")
+
+
+def answers(calls: AskedCalls, prompt: list[Any]) -> list[tuple[str, str]]:
+    return [(asked.args["query"], str(message.content)) for asked, message in calls.answers_in(prompt)]
+
+
+def asked_by(*messages: AIMessage) -> AskedCalls:
+    calls = AskedCalls()
+    for message in messages:
+        calls.ask(message.id, message.tool_calls, GRAPH, None, is_told=True)
+    return calls
+
+
+@pytest.mark.parametrize("message_id", ["m1", "other", None])
+def test_a_prompt_answers_the_calls_of_its_messages_and_of_copies(message_id: str | None) -> None:
+    calls = asked_by(asking("a", "b"))
+    prompt = [HumanMessage("hi"), asking("a", "b", message_id=message_id), answer("b"), answer("a")]
+    assert answers(calls, prompt) == [("a", "found a"), ("b", "found b")]
+
+
+def test_a_tool_message_of_another_message_answers_nothing() -> None:
+    calls = asked_by(asking("a"))
+    example = AIMessage("", tool_calls=[call("example", "call_a")])
+    assert answers(calls, [example, answer("a"), HumanMessage("hi")]) == []
+    assert answers(calls, [HumanMessage("hi"), answer("a")]) == []
+
+
+def test_a_copy_of_a_message_answers_only_one_of_equal_calls() -> None:
+    calls = asked_by(asking("a"), asking("a", message_id="m2"))
+    copies = [asking("a", message_id=None), answer("a"), asking("a", message_id=None)]
+    assert answers(calls, [HumanMessage("hi"), *copies]) == [("a", "found a")]
+    ((asked, _),) = calls.answers_in([HumanMessage("hi"), *copies])
+    assert asked.message_id == "m1"
+
+
+def test_a_prompt_is_not_searched_through_for_calls_that_nothing_answers() -> None:
+    calls = asked_by(asking("a"))
+    old = [AIMessage("old", tool_calls=[call("old", "call_old")]), answer("old")]
+    for history in ([HumanMessage("hi")] * 400, old * 200):
+        prompt = Watched(history)
+        assert calls.answers_in(prompt) == []
+        assert prompt.looked_at <= 40

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from langchain_core.callbacks import CallbackManager
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.tools import tool
@@ -22,6 +22,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.errors import CaptureError
 
+USAGE = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 UPPER = RunnableLambda(lambda text: text.upper())
 
 
@@ -165,6 +166,40 @@ def test_subclasses_keep_their_class() -> None:
 
     assert isinstance(Mine("x"), Mine)
     assert Mine("x").label == "x"
+
+
+def test_a_run_that_called_no_handler_is_added(handler) -> None:
+    handler.add_run({"messages": [("user", "why?")]}, {"messages": [AIMessage("so")]}, question_id="q1", elapsed_sec=3)
+    response = handler.response("q1")
+    assert (response["question_text"], response["actual_answer"]) == ("why?", "so")
+    assert response["elapsed_sec"] == pytest.approx(3, abs=0.5)
+
+
+@pytest.mark.parametrize("as_dicts", [True, False])
+def test_what_an_added_run_was_given_is_no_part_of_it(as_dicts, handler) -> None:
+    call = {"name": "search", "args": {}, "id": "call_1", "type": "tool_call"}
+    turn = [
+        {"type": "human", "content": "hi"},
+        {"type": "ai", "content": "", "tool_calls": [call], "usage_metadata": USAGE},
+        {"type": "tool", "content": "found", "tool_call_id": "call_1"},
+        {"type": "ai", "content": "done", "usage_metadata": USAGE},
+    ]
+    given = [*turn, {"type": "human", "content": "hi"}]
+    state = [{**message, "id": str(place)} for place, message in enumerate([*given, *turn[1:]])]
+    handler.add_run({"messages": given if as_dicts else convert_to_messages(given)}, {"messages": state})
+    response = handler.response()
+    assert (len(response["actual_steps"]), response["input_tokens"]) == (1, 20)
+
+
+def test_what_cannot_be_read_of_an_added_run_does_no_harm(handler) -> None:
+    class Hostile(dict):
+        def get(self, *args: Any) -> Any:
+            raise RuntimeError("hostile")
+
+    handler.add_run(None, Hostile(messages=[]), question_id="q1")
+    response = handler.response("q1")
+    assert response["status"] == "success"
+    assert response["capture_warnings"] == ["capture failed in on_chain_end: RuntimeError: hostile"]
 
 
 # --- many threads: these fail where the handler has no lock ---

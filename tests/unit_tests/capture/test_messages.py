@@ -1,13 +1,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.messages import SeenMessages, answer_in, message_lists, unanswered_calls
+from graphrag_eval_lc.capture.messages import answer_in, message_lists, unanswered_calls
 
 CALL = {"name": "search", "args": {}, "id": "call_1", "type": "tool_call"}
 ASKING = AIMessage("", tool_calls=[CALL], id="m1")
@@ -43,25 +41,6 @@ def test_what_holds_no_messages_gives_none(value: Any) -> None:
     assert list(message_lists(value)) == []
 
 
-@given(st.lists(st.sampled_from("ath"), max_size=12), st.data())
-def test_each_message_is_new_once_however_states_grow(kinds: str, data: st.DataObject) -> None:
-    make = {"a": AIMessage, "t": lambda text, id: ToolMessage(text, tool_call_id=id, id=id), "h": HumanMessage}
-    messages = [make[kind]("x", id=str(place)) for place, kind in enumerate(kinds)]
-    seen, found = SeenMessages(), []
-    end = 0
-    while end < len(messages):
-        end = data.draw(st.integers(end + 1, len(messages)))
-        found += seen.new_in({"messages": messages[:end]})
-    assert found == [message for message in messages if not isinstance(message, HumanMessage)]
-
-
-def test_a_message_that_gets_its_id_later_stays_known() -> None:
-    seen, message = SeenMessages(), AIMessage("x")
-    assert seen.new_in([message]) == [message]
-    message.id = "later"
-    assert seen.new_in([message]) == []
-
-
 def test_unanswered_calls_are_those_of_the_last_message() -> None:
     assert unanswered_calls([ASKING]) == (ASKING, [CALL])
     assert unanswered_calls([ASKING, ToolMessage("x", tool_call_id="call_1")]) is None
@@ -86,10 +65,8 @@ def test_unanswered_calls_are_those_of_the_last_message() -> None:
     ],
 )
 def test_the_answer_is_the_last_text_that_asks_for_no_tool(output: Any, answer: str | None) -> None:
-    assert answer_in(output, SeenMessages()) == answer
+    assert answer_in(output) == answer
 
 
 def test_an_answer_from_before_the_run_is_none() -> None:
-    seen = SeenMessages()
-    seen.new_in([ANSWER], is_history=True)
-    assert answer_in({"messages": [ANSWER, HumanMessage("and?")]}, seen) is None
+    assert answer_in({"messages": [ANSWER, HumanMessage("and?")]}, lambda message: message is ANSWER) is None

@@ -56,9 +56,16 @@ def test_no_evidence_is_told_with_the_questions_that_it_takes(exit_code: Command
     folder(Path("like"), [result(index, score) for index, score in enumerate([1.0, *WORSE[1:-1], 0.9])])
     assert exit_code("compare", "worse", "like") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "No evidence of a difference in steps_score: 0.500 → 0.575" in text
+    assert "Cannot tell whether B is better in steps_score: 0.500 → 0.575" in text
+    assert "only 2 templates differ, and with fewer than 6 no p-value is below 0.05" in text
     assert "questions to see one of this size" in text
-    assert re.search(r"│ no evidence │ 120 ", text)
+    assert re.search(r"│ cannot tell │ 120 ", text)
+    noisy = [0.1, 0.2, 0.1, 0.3, 0.1, 0.2, 0.7, 0.9, 0.8, 0.9, 1.0, 0.9]
+    folder(Path("noisy"), [result(index, score) for index, score in enumerate(noisy)])
+    assert exit_code("compare", "worse", "noisy") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "No evidence of a difference in steps_score: 0.500 → 0.517" in text
+    assert "│ no evidence │" in text
 
 
 @pytest.mark.usefixtures("runs")
@@ -73,21 +80,65 @@ def test_regression_is_a_finding_on_demand(
 
 
 @pytest.mark.usefixtures("runs")
-def test_regression_that_could_not_be_seen_is_wrong_usage(exit_code: Command, capsys: Output) -> None:
-    folder(Path("few"), [result(index, 0.0) for index in range(5)])
+def test_regression_in_a_metric_that_a_run_lacks_is_wrong_usage(exit_code: Command, capsys: Output) -> None:
     unscored = [{**result(index, 0.0), "answer_f1": 0.0} for index in range(12)]
     for each in unscored:
         del each["steps_score"]
     folder(Path("unscored"), unscored)
-    for name, complaint in (
-        ("few", "5 templates with steps_score in A and B, and with fewer than 6 no p-value is below 0.05"),
-        ("unscored", "A and B do not both have steps_score, so that B could not be worse in it"),
-    ):
+    assert exit_code("compare", "better", "unscored") == 0
+    options = ["--fail-on-regression", "--html", "page.html", "--fail-under", "answer_f1=0"]
+    assert exit_code("compare", "better", "unscored", *options) == 2
+    output = capsys.readouterr()
+    assert "A and B do not both have steps_score, so that B could not be worse in it" in output.err
+    assert "Name another metric (--metric), or require a mean (--fail-under)." in output.err
+    assert "Gate: B: answer_f1 0.000 reaches 0 (12 questions)." in output.out
+    assert Path("page.html").is_file()
+
+
+@pytest.mark.usefixtures("runs")
+def test_where_too_few_templates_differ_the_effect_decides_and_that_is_said(exit_code: Command, capsys: Output) -> None:
+    folder(Path("few"), [result(index, 0.0) for index in range(5)])
+    folder(Path("five"), [result(index, float(index > 4)) for index in range(12)])
+    for name in ("few", "five"):
         assert exit_code("compare", "better", name) == 0
-        assert exit_code("compare", "better", name, "--fail-on-regression") == 2
+        capsys.readouterr()
+        assert exit_code("compare", "better", name, "--fail-on-regression") == 1
         errors = capsys.readouterr().err
-        assert complaint in errors
-        assert "Name another metric (--metric), or require a mean (--fail-under)." in errors
+        assert "Regression: B is worse in steps_score by more than 0.05: 1.000 → " in errors
+        assert (
+            "; the effect decided: only 5 templates differ, and with fewer than 6 no p-value is below 0.05." in errors
+        )
+
+
+@pytest.mark.usefixtures("runs")
+def test_drop_that_is_allowed_is_the_callers(exit_code: Command, capsys: Output) -> None:
+    folder(Path("one"), [result(index, float(index > 0)) for index in range(12)])
+    command = ["compare", "better", "one", "--fail-on-regression"]
+    assert exit_code(*command) == 1
+    assert exit_code(*command, "--max-drop", "0.08") == 1
+    capsys.readouterr()
+    assert exit_code(*command, "--max-drop", "0.09") == 0
+    output = capsys.readouterr()
+    assert "Gate: B is not worse in steps_score by more than 0.09: 1.000 → 0.917 (−0.083); the effect" in output.out
+    assert "Regression" not in output.err
+
+
+@pytest.mark.usefixtures("runs")
+def test_gates_of_runs_that_pass_are_told_too(exit_code: Command, capsys: Output) -> None:
+    assert exit_code("compare", "worse", "worse", "better", "--fail-on-regression", "--max-drop", "0") == 0
+    output = capsys.readouterr().out
+    assert "Gate: steps_score is the same in A and B for each question.\n" in output
+    assert "Gate: C is not worse in steps_score: 0.500 → 1.000 (+0.500, p = 0.031); the p-value decided.\n" in output
+
+
+@pytest.mark.usefixtures("runs")
+def test_page_shows_the_gates(exit_code: Command) -> None:
+    assert exit_code("compare", "better", "worse", "--html", "page.html", "--fail-on-regression") == 1
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "<h2>Gates</h2>" in page
+    assert "Regression: <bdi>B is worse in steps_score: 1.000 → 0.500 (−0.500, p = 0.031); the p-value decided." in page
+    assert exit_code("compare", "better", "worse", "--html", "page.html") == 0
+    assert "<h2>Gates</h2>" not in Path("page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("runs")
@@ -161,6 +212,9 @@ def test_warnings_go_to_standard_error(exit_code: Command, capsys: Output) -> No
         (["worse", "better", "--metric", "f1"], "no result has the metric f1"),
         (["worse", "better", "--label", "one"], "1 labels for 2 runs"),
         (["worse", "better", "--fail-under", "0.9"], "'0.9' is no requirement"),
+        (["worse", "better", "--fail-on-regression", "--max-drop", "5"], "'5' is no drop that can be allowed. Give"),
+        (["worse", "better", "--fail-on-regression", "--max-drop", "-0.1"], "'-0.1' is no drop that can be allowed"),
+        (["worse", "better", "--max-drop", "0.1"], "Add --fail-on-regression, or leave --max-drop out."),
         (["worse", "better", "--csv", "away/x.csv"], "away/x.csv: there is no folder away; make it first."),
         (["worse", "better", "--html", "away/x.html"], "away/x.html: there is no folder away; make it first."),
         (["worse", "better", "--html", "worse"], "worse: this is a folder, not a file."),

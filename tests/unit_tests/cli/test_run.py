@@ -71,6 +71,11 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "max_tokens": (["--max-tokens", "1000"], 1000),
     "max_time": (["--max-time", "60"], 60.0),
     "max_cost": (["--max-cost", "0.5"], 0.5),
+    "evaluators": (["--evaluator", "agent.py:a", "--evaluator", "agent.py:b"], ["agent.py:a", "agent.py:b"]),
+    "capture": (
+        ["--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0", "--no-artifacts"],
+        {"retrieval_documents": ["a", "b", "c"], "max_output_chars": 0, "keep_artifacts": False},
+    ),
     "judge_cache": (["--no-cache"], False),
     "grace": (["--grace", "1"], 1.0),
     "retry_errors": (["--retry-errors"], True),
@@ -98,7 +103,7 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
     assert exit_code(*RUN, "agent.py:graph", *arguments) == 130
     expected = {name: value for name, (_, value) in OPTIONS.items()}
     assert given == {**expected, "agent": "agent.py:graph", "dataset": Path("qa.yaml"), "output_dir": Path("run")}
-    only_in_python = {"capture", "retry_on", "on_response", "on_event", "evaluators", "llm", "embeddings"}
+    only_in_python = {"retry_on", "on_response", "on_event", "llm", "embeddings"}
     assert BenchmarkKeywords.__annotations__.keys() - given.keys() == only_in_python
 
 
@@ -129,6 +134,12 @@ def test_functions_make_the_input_and_the_answer(files: Path, exit_code: Command
         (["--agent-config", "{"], "--agent-config is no JSON ("),
         (["--agent-config", "[]"], "--agent-config is no JSON object. Write it as"),
         (["--max-failures", "many"], "max_failures cannot be 'many'"),
+        (
+            ["--retrieval-documents", ","],
+            "--retrieval-documents names no tool. Write --retrieval-documents search_docs",
+        ),
+        (["--evaluator", "agent.py:absent"], "agent.py has no attribute absent"),
+        (["--matchers", "absent.py"], "there is no file absent.py"),
         (["--max-time", "0"], "max_time cannot be 0.0"),
         (["--max-cost", "0"], "max_cost cannot be 0.0"),
         (["--requests-per-minute", "0"], "requests_per_minute cannot be 0.0"),
@@ -165,6 +176,95 @@ def test_log_file_has_what_happened(files: Path, exit_code: Command) -> None:
     assert exit_code(*RUN, "agent.py:graph", "--log-file", "log.jsonl") == 0
     kinds = [json.loads(line)["event"] for line in Path("log.jsonl").read_text().splitlines()]
     assert (kinds[0], kinds[-1]) == ("run_started", "run_ended")
+
+
+# --- what is kept of the agent's steps -------------------------------------------------------------------------------
+
+RETRIEVING_AGENT = """
+from langchain.agents import create_agent
+from langchain_core.documents import Document
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import create_retriever_tool
+
+
+class Model(GenericFakeChatModel):
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+
+class Documents(BaseRetriever):
+    def _get_relevant_documents(self, query, *, run_manager):
+        return [Document("Oslo is in NO1.", id="d1"), Document("Bergen is in NO5.", id="d2")]
+
+
+def make():
+    call = {"name": "search_docs", "args": {"query": "Oslo"}, "id": "c1"}
+    script = iter([AIMessage("", tool_calls=[call]), AIMessage("In NO1.")])
+    return create_agent(Model(messages=script), [create_retriever_tool(Documents(), "search_docs", "Find documents.")])
+
+
+def clean(value):
+    return value.replace("Oslo", "O.") if isinstance(value, str) else value
+"""
+RETRIEVAL_DATASET = """
+- template_id: find
+  questions:
+  - {id: q1, question_text: Where is Oslo?, reference_steps: [[{name: retrieval, relevant_ids: [d1]}]]}
+"""
+RETRIEVE = (*RUN, "retriever.py:make", "--config", "config.yaml")
+
+
+@pytest.fixture
+def retrieving(files: Path) -> None:
+    """Put an agent with one of LangChain's retriever tools into the current folder."""
+    Path("retriever.py").write_text(RETRIEVING_AGENT)
+    Path("qa.yaml").write_text(RETRIEVAL_DATASET)
+    Path("config.yaml").write_text("steps: {names: {search_docs: retrieval}}")
+
+
+def result() -> dict[str, Any]:
+    return dict(json.loads(Path("run/results.jsonl").read_text()))
+
+
+def test_retriever_tool_scores_0_and_the_reason_names_the_option_with_which_it_does_not(
+    retrieving: None, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RETRIEVE) == 0
+    assert result()["steps_score"] == 0.0
+    assert "the output is not JSON: Oslo is in NO1. Bergen" in capsys.readouterr().out
+    assert "run with --retrieval-documents (config: capture)" in result()["steps_diagnosis"][0][0]["reason"]
+    assert exit_code(*RETRIEVE, "--retrieval-documents", "all") == 2
+    assert "capture.retrieval_documents was false and is true" in capsys.readouterr().err
+    assert exit_code(*RETRIEVE, "--retrieval-documents", "all", "--overwrite") == 0
+    assert result()["steps_score"] == 1.0
+    assert result()["actual_steps"][0]["retrieval_ids_precision"] == 0.5
+
+
+def test_capture_stands_in_the_config_and_the_command_line_goes_before_it(retrieving: None, exit_code: Command) -> None:
+    Path("config.yaml").write_text(
+        "steps: {names: {search_docs: retrieval}}\n"
+        "capture: {retrieval_documents: [search_docs], redact: 'retriever.py:clean', max_output_chars: 5}\n"
+    )
+    assert exit_code(*RETRIEVE, "--max-output-chars", "1000") == 0
+    assert result()["steps_score"] == 1.0
+    assert result()["actual_steps"][0]["output"].startswith('[{"id": "d1", "text": "O. is in NO1."}')
+    assert record()["capture"] == {
+        "step_names": {},
+        "retrieval_documents": ["search_docs"],
+        "max_output_chars": 1000,
+        "redact": "retriever.py:clean",
+        "keep_artifacts": True,
+    }
+
+
+def test_tool_that_nobody_calls_is_told(
+    retrieving: None, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RETRIEVE, "--retrieval-documents", "search_dosc", "--quiet") == 0
+    warning = "retrieval_documents names search_dosc, which no response calls; they call search_docs"
+    assert warning in capsys.readouterr().err
 
 
 # --- going on --------------------------------------------------------------------------------------------------------

@@ -193,7 +193,9 @@ def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> No
     metric = metric_of(comparison, "polite")
     assert (metric.number_of_templates, metric.number_of_questions, metric.difference) == (1, 10, -1.0)
     assert (metric.verdict, metric.p_value, metric.interval, metric.questions_needed) == ("no evidence", 1, None, None)
-    assert metric.sentence.endswith("10 questions); only one template has it, so nothing can be told.")
+    assert metric.sentence.endswith(
+        "10 questions); only one template has it, and with fewer than 6 no p-value is below 0.05."
+    )
     assert comparison.warnings == ("polite is measured in one template only, so that nothing can be told of it.",)
 
 
@@ -267,28 +269,6 @@ def test_regression_that_could_not_be_seen_is_an_error(scored: Scored) -> None:
         compare_runs(only_spent, only_spent).regressions()
 
 
-@pytest.mark.parametrize(
-    ("number_of_templates", "complaint"),
-    [(5, "5 templates with steps_score in A and B"), (2, "2 templates"), (1, None), (6, None)],
-)
-def test_too_few_templates_cannot_show_a_regression(
-    scored: Scored, number_of_templates: int, complaint: str | None
-) -> None:
-    templates = [f"t{index % number_of_templates}" for index in range(12)]
-    comparison = compare_runs(*(scored(*[score] * 12, templates=templates) for score in (1.0, 0.0)))
-    if complaint is None:
-        assert len(comparison.regressions()) == 1
-    else:
-        with pytest.raises(ComparisonError, match=complaint):
-            comparison.regressions()
-
-
-def test_few_questions_of_the_only_template_cannot_show_a_regression(scored: Scored) -> None:
-    comparison = compare_runs(*(scored(*[score] * 5, templates=["t"] * 5) for score in (1.0, 0.0)))
-    with pytest.raises(ComparisonError, match="5 questions with steps_score in A and B, and with fewer than 6"):
-        comparison.regressions()
-
-
 def test_named_metrics_are_compared_in_their_order_and_any_number_can_be_one(scored: Scored) -> None:
     a, b = scored(*WORSE, rank=2, elapsed_sec=1.0), scored(*BETTER, rank=3, elapsed_sec=2.0)
     comparison = compare_runs(a, b, metrics=["elapsed_sec", "rank"])
@@ -340,6 +320,19 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
         "A and B were scored with other settings (steps), so that their scores may not be comparable.",
         "Only B has answer_f1; A has not, so that is not compared.",
     )
+
+
+def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_path: Path, scored: Scored) -> None:
+    captures: list[Any] = [{"retrieval_documents": each, "keep_artifacts": each} for each in (True, False)]
+    own: list[Any] = [{"name": "count", "function": "a:b"}, {"media_type": "text/x", "function": "a:c"}]
+    a = folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
+    b = folder(tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1])
+    assert compare_runs(a, b).warnings == (
+        "A and B were recorded with other options of the capture (retrieval_documents), so that their scores may not "
+        "be comparable.",
+        "The steps of A and B were compared by other matchers (text/x), so that their scores may not be comparable.",
+    )
+    assert compare_runs(a, folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
 
 
 def test_runs_without_a_common_question_are_refused(scored: Scored) -> None:
@@ -458,19 +451,51 @@ def test_comparison_can_be_had_as_dict_frame_csv_and_text(tmp_path: Path, scored
     assert ", 8 questions)." in str(comparison)
 
 
-def test_large_difference_over_few_templates_is_no_evidence_and_says_why(scored: Scored) -> None:
+def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored: Scored) -> None:
     metric = metric_of(compare_runs(scored(*[0.0] * 5), scored(*[1.0] * 4, 0.9)))
-    assert (metric.p_value, metric.verdict) == (2 / 2**5, "no evidence")
+    assert (metric.p_value, metric.verdict, metric.can_tell) == (2 / 2**5, "no evidence", False)
     assert metric.questions_needed is None
-    assert metric.sentence.endswith("p = 0.062, 5 questions); with fewer than 6 templates nothing can be told.")
+    assert metric.sentence.startswith("Cannot tell whether B is better in steps_score: 0.000 → 0.980 (+0.980")
+    assert metric.sentence.endswith(
+        "p = 0.062, 5 questions); only 5 templates differ, and with fewer than 6 no p-value is below 0.05."
+    )
 
 
-def test_large_difference_in_few_of_many_templates_says_what_would_tell(scored: Scored) -> None:
-    a, b = scored(*[0.0] * 5, 1.0, answer_f1=0.0), scored(*[1.0] * 6, answer_f1=0.0)
-    for result in b[:5]:
+def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored: Scored) -> None:
+    a, b = scored(*[1.0] * 11, total_tokens=10), scored(*[0.0] * 5, *[1.0] * 6, total_tokens=10)
+    b[0]["total_tokens"] = 50
+    comparison = compare_runs(a, b)
+    main, tokens = metric_of(comparison), metric_of(comparison, "total_tokens")
+    assert (main.templates_better, main.templates_worse, main.can_tell) == (0, 5, False)
+    assert main.sentence.startswith("Cannot tell whether B is worse in steps_score: 1.000 → 0.545 (−0.455")
+    assert "; only 5 templates differ, and with fewer than 6 no p-value is below 0.05" in main.sentence
+    assert (tokens.templates_better, tokens.templates_worse, tokens.can_tell) == (0, 1, False)
+    assert tokens.sentence.startswith("Cannot tell whether B is worse in total_tokens: 10 → 14 (+4")
+    assert "; only 1 template differs, and with" in tokens.sentence
+    assert "<td>cannot tell whether B is worse (only 5 templates differ, and with" in comparison._repr_html_()
+    assert [row["can_tell"] for row in comparison.rows()] == [False, False]
+
+
+def test_large_difference_in_few_templates_beside_a_small_one_the_other_way_cannot_be_told(scored: Scored) -> None:
+    metric = metric_of(compare_runs(scored(*[1.0] * 5, *[0.5] * 6), scored(*[0.0] * 5, 0.75, *[0.5] * 5)))
+    assert (metric.templates_better, metric.templates_worse, metric.p_value) == (1, 5, 2 / 2**5)
+    assert "; only 5 templates are worse, and with fewer than 6 no p-value is below 0.05" in metric.sentence
+
+
+def test_differences_that_cancel_out_in_each_template_cannot_be_told(scored: Scored) -> None:
+    templates = ["t1", "t1", "t2", "t2"]
+    metric = metric_of(compare_runs(*(scored(*each * 2, templates=templates) for each in ((0.0, 1.0), (1.0, 0.0)))))
+    assert metric.sentence.startswith("Cannot tell whether B differs in steps_score: 0.500 → 0.500 (0.000")
+    assert "; no template's mean differs, and with fewer than 6 no" in metric.sentence
+
+
+def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: Scored) -> None:
+    a, b = scored(*[0.0] * 6, 1.0, answer_f1=0.0), scored(*[1.0] * 6, 0.0, answer_f1=0.0)
+    for result in b[:6]:
         result["answer_f1"] = 1.0
     comparison = compare_runs(a, b)
-    assert metric_of(comparison).sentence.endswith("p = 0.062, 6 questions); more templates would tell.")
+    assert metric_of(comparison).can_tell
+    assert metric_of(comparison).sentence.startswith("No evidence of a difference in steps_score: 0.143 → 0.857")
     assert metric_of(comparison, "answer_f1").sentence.endswith("; more templates, or fewer metrics, would tell.")
 
 

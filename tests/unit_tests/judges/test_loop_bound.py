@@ -20,6 +20,13 @@ def bound_to(made: list[Connection]) -> LoopBound[Connection]:
     return LoopBound(make, Connection.close)
 
 
+def test_all_synchronous_calls_share_one() -> None:
+    made: list[Connection] = []
+    bound = bound_to(made)
+    assert run_sync(bound.get) is run_sync(bound.get)
+    assert made[0].closed_in is None
+
+
 def test_each_event_loop_has_its_own_which_is_closed_with_it() -> None:
     made: list[Connection] = []
     bound = bound_to(made)
@@ -29,7 +36,7 @@ def test_each_event_loop_has_its_own_which_is_closed_with_it() -> None:
         assert made[-1].closed_in is None
         return asyncio.get_running_loop()
 
-    loops = [run_sync(use) for _ in range(3)]
+    loops = [asyncio.run(use()) for _ in range(3)]
     assert [one.closed_in for one in made] == loops
 
 

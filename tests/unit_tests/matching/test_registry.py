@@ -1,19 +1,11 @@
-from collections.abc import Iterator
-
 import pytest
 
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.matching import Comparison, StepView, match_steps, register_matcher, registry
+from graphrag_eval_lc.matching import Comparison, StepView, match_steps, register_matcher
 from graphrag_eval_lc.matching.json_text import match_texts
-from graphrag_eval_lc.matching.registry import comparison_of, matcher_for
+from graphrag_eval_lc.matching.registry import comparison_of, custom_matchers, matcher_for
 
-
-@pytest.fixture(autouse=True)
-def own_registry() -> Iterator[None]:
-    before = dict(registry._matchers)
-    yield
-    registry._matchers.clear()
-    registry._matchers.update(before)
+pytestmark = pytest.mark.usefixtures("forget_matchers")
 
 
 def constant(score: object) -> object:
@@ -61,3 +53,13 @@ def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
 def test_matcher_that_gives_no_score_is_told_so(outcome: object) -> None:
     with pytest.raises(MatcherError, match="a number from 0 to 1"):
         comparison_of(constant(outcome), StepView({"name": "s"}), StepView({}))  # type: ignore[arg-type]
+
+
+def test_custom_matchers_are_those_of_users_also_in_the_place_of_built_in_ones() -> None:
+    assert custom_matchers() == {}
+    own = register_matcher(name="count")(constant(1.0))  # type: ignore[type-var]
+    instead = register_matcher(name="sparql_query", media_type="application/sparql-results+json")(constant(1.0))  # type: ignore[type-var]
+    assert custom_matchers() == {
+        ("count", None): own,
+        ("sparql_query", "application/sparql-results+json"): instead,
+    }

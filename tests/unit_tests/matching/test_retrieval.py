@@ -56,6 +56,16 @@ def test_output_without_ids_is_unreadable(output: str | None, complaint: str) ->
     assert (comparison.score, comparison.unreadable) == (0.0, complaint)
 
 
+def test_text_in_place_of_documents_comes_with_the_option_that_keeps_them() -> None:
+    comparison = compared({"output": documents("a")}, {"output": "Oslo is in NO1."})
+    assert comparison.reason() == (
+        "the output is not JSON: Oslo is in NO1.; if a LangChain retriever gave it, keep its documents: "
+        "run with --retrieval-documents (config: capture)"
+    )
+    cut_off = compared({"output": documents("a")}, {"output": '[{"id": "a", "te'})
+    assert "retriever" not in cut_off.reason()
+
+
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "many"])
 def test_k_that_is_no_number_of_documents_is_the_reason(k: Any) -> None:
     comparison = compared({"output": documents("a")}, {"args": {"k": k}, "output": documents("a")})

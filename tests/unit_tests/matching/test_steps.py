@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.config import Scoring, SparqlConfig, ToleranceConfig
-from graphrag_eval_lc.matching import match_steps
+from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig, ToleranceConfig
+from graphrag_eval_lc.matching import StepView, match_steps, register_matcher
+from graphrag_eval_lc.matching.steps import custom_matchers_for
 
 
 def ref(name: str, output: Any = "ok") -> dict[str, Any]:
@@ -176,3 +177,37 @@ def test_the_tolerance_of_a_step_goes_before_that_of_the_config(
     match = match_steps([[reference]], [act("sparql_query", total("15063.999"))], sparql=sparql)
     assert match.steps_score == expected
     assert "differs by 7e-8 of its value" in match.diagnosis[0][0].reason
+
+
+def test_media_type_decides_how_outputs_are_read_whatever_the_step_is_called() -> None:
+    def results(name: str) -> str:
+        bindings = [{name: {"type": "literal", "value": "1"}}]
+        return json.dumps({"head": {"vars": [name]}, "results": {"bindings": bindings}})
+
+    reference = {"name": "run_sparql", "output": results("a"), "output_media_type": "application/sparql-results+json"}
+    actual = {"name": "run_sparql", "status": "success", "output": results("b")}
+    assert match_steps([[reference]], [actual]).steps_score == 1.0
+
+
+@pytest.mark.usefixtures("forget_matchers")
+def test_custom_matchers_for_steps_are_those_that_may_compare_them() -> None:
+    def own(reference: StepView, actual: StepView) -> float:
+        return 1.0
+
+    keys: list[tuple[str | None, str | None]] = [
+        ("count", None),
+        ("count", "text/x"),
+        (None, "text/x"),
+        ("retrieval", None),
+        ("other", None),
+    ]
+    for name, media_type in keys:
+        register_matcher(name=name, media_type=media_type)(own)
+    assert set(custom_matchers_for([])) == set()
+    assert set(custom_matchers_for([{"name": "count"}, {"name": "count"}])) == {("count", None)}
+    typed = {"name": "count", "output_media_type": "text/x"}
+    assert set(custom_matchers_for([typed])) == {("count", None), ("count", "text/x"), (None, "text/x")}
+    searched = {"name": "search_docs", "relevant_ids": ["a"]}
+    assert set(custom_matchers_for([searched])) == set()
+    retrieval = RetrievalConfig.model_validate({"steps": ["search_docs"]})
+    assert set(custom_matchers_for([searched], retrieval=retrieval)) == {("retrieval", None)}

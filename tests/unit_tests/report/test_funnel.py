@@ -114,3 +114,16 @@ def test_there_is_no_matrix_where_nothing_is_judged() -> None:
     matrix = Matrix()
     matrix.add(sample(error="away"))
     assert matrix.record() is None
+
+
+def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> None:
+    reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
+    diagnosis = {"score": 1.0, "matched": True, "reason": "the same rows"}
+    record = record_of(
+        sample(step("run_sparql", table("T1")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
+    )
+    assert [(stage["name"], stage["passed"]) for stage in record["stages"]] == [
+        ("query valid", 1),
+        ("query non-empty", 1),
+        ("rows right", 1),
+    ]

@@ -112,3 +112,10 @@ def test_rows_are_compared_within_the_tolerance_of_the_step_or_the_config() -> N
     assert rows({"sparql": {"tolerance": {"float": 1e-9}}})["missing_count"] == 2
     assert rows(tolerance="1e-9")["missing_count"] == 2
     assert rows(tolerance=0.5) == rows(tolerance="5%") == {}
+
+
+def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
+    reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
+    diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
+    near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
+    assert groups_of(near)[0][0]["rows"]["missing"] == [["T1"]]

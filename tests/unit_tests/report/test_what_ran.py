@@ -25,6 +25,9 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
         "times": {"started": "2026-01-05T10:00:00", "elapsed_sec": 1234.56, "sessions": [{}, {}]},
         "versions": {"python": "3.11"},
         "judges": {"generation": "gpt", "prompts": {"a": "digest"}},
+        "matchers": [{"name": "count", "media_type": "text/x", "function": "m.py:f"}, {"name": "b", "function": "m:g"}],
+        "evaluators": [{"name": "words", "function": "m:words", "metrics": ["words"]}],
+        "capture": {"step_names": {}, "retrieval_documents": ["search_docs"], "keep_artifacts": True},
     }
     assert facts(record, {"steps": {"scoring": "all_groups"}}) == {
         "Label": "monday",
@@ -32,6 +35,9 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
         "Dataset": "qa.yaml (1,234 questions, 2 templates)",
         "Dataset's digest": "ab",
         "Judges": "generation: gpt",
+        "Matchers": "count with text/x: m.py:f, b: m:g",
+        "Evaluators": "words: m:words",
+        "Capture": 'retrieval_documents: ["search_docs"]',
         "Config": "steps.scoring: all_groups",
         "Limits": "timeout: 600",
         "Started": "2026-01-05T10:00:00",
@@ -39,6 +45,7 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
         "Versions": "python 3.11",
     }
     assert facts({}) == {}
+    assert facts({"matchers": [], "evaluators": 3, "capture": None}) == {}
 
 
 def test_times_of_recorded_responses_are_those_of_the_scoring() -> None:

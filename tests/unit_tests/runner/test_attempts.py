@@ -4,9 +4,11 @@ import asyncio
 import json
 import threading
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
@@ -29,7 +31,7 @@ def never() -> "asyncio.Future[None]":
 
 
 async def attempt(agent: Any, **options: Any) -> Attempt:
-    return await (await call_of(agent, **options)).aattempt(QUESTION, "thread", never())
+    return await (await call_of(agent, **options)).aattempt(QUESTION, "run/1/q1/1/1", never())
 
 
 async def response(agent: Any, **options: Any) -> dict[str, Any]:
@@ -114,6 +116,84 @@ async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> N
     assert "told of no run" in kept["capture_warnings"][0]
 
 
+def deployed_state(question: str) -> dict[str, Any]:
+    """Give what ``RemoteGraph.invoke`` gave for an agent with one tool, as it came from a LangGraph server."""
+    usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    made = {"response_metadata": {"model_name": "fake-1", "finish_reason": "stop"}, "usage_metadata": usage}
+    call = {"name": "search", "args": {"query": "oslo"}, "id": "call_1", "type": "tool_call"}
+    model = {"type": "ai", "name": None, "additional_kwargs": {}, **made}
+    run = "lc_run--01a201c8-1939-7758-b607-a17384cb652f"
+    return {
+        "messages": [
+            {"type": "human", "content": question, "id": "0d1f6007-2478-4cc9-ba38-241093cd0877", "name": None},
+            {**model, "content": "", "id": f"{run}-0", "tool_calls": [call], "invalid_tool_calls": []},
+            {
+                "type": "tool",
+                "content": "urn:oslo",
+                "name": "search",
+                "id": "c88815a4-fa6d-48d6-9317-a8f77bbdc939",
+                "tool_call_id": "call_1",
+                "artifact": {"rows": 1},
+                "status": "success",
+            },
+            {**model, "content": "In NO1.", "id": f"{run}-1", "tool_calls": [], "invalid_tool_calls": []},
+        ]
+    }
+
+
+class Deployed(Runnable[Any, Any]):
+    """Tells no callback anything, as a RemoteGraph."""
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        return deployed_state(input["messages"][-1]["content"])
+
+
+async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() -> None:
+    kept = await response(Deployed())
+    assert (kept["status"], kept["actual_answer"]) == ("success", "In NO1.")
+    (step,) = kept["actual_steps"]
+    assert (step["name"], step["args"], step["id"]) == ("search", {"query": "oslo"}, "call_1")
+    assert (step["output"], step["artifact"], "elapsed_sec" in step) == ("urn:oslo", {"rows": 1}, False)
+    tokens = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    assert kept["llm_calls"] == [{"model": "fake-1", **tokens}] * 2
+    assert (kept["input_tokens"], kept["output_tokens"], kept["total_tokens"]) == (20, 4, 24)
+    assert kept["elapsed_sec"] > 0
+    assert kept["capture_warnings"] == [
+        "the agent told of no run: what is known of it stands in the messages that it gave, without times",
+        "taken from messages only, as no callback told of them: search (call_1)",
+        "2 of 2 model calls are taken from messages only, as no callback told of them: their times are not known",
+    ]
+
+
+async def test_a_deployed_graph_as_a_node_adds_to_what_callbacks_tell() -> None:
+    usage: Any = {"input_tokens": 5, "output_tokens": 1, "total_tokens": 6}
+
+    async def sum_up(state: MessagesState) -> Any:
+        model = GenericFakeChatModel(messages=iter([AIMessage("summed up", usage_metadata=usage)]))
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("remote", RunnableLambda(lambda state: deployed_state("Where?")))
+    graph = builder.add_node("sum_up", sum_up).add_edge(START, "remote").add_edge("remote", "sum_up").compile()
+    kept = await response(graph)
+    assert kept["actual_answer"] == "summed up"
+    assert [step["id"] for step in kept["actual_steps"]] == ["call_1"]
+    assert [call["input_tokens"] for call in kept["llm_calls"]] == [10, 10, 5]
+    assert ["elapsed_sec" in call for call in kept["llm_calls"]] == [False, False, True]
+    assert kept["input_tokens"] == 25
+
+
+async def test_a_deployed_graph_that_waits_for_somebody_has_no_answer() -> None:
+    class Waiting(Deployed):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            state = deployed_state("Where?")
+            return {"messages": state["messages"][:2], "__interrupt__": [{"value": "sure?", "id": "1"}]}
+
+    kept = await response(Waiting())
+    assert (kept["actual_steps"], "actual_answer" in kept) == ([], False)
+    assert kept["capture_warnings"][-1] == "the run is paused (interrupted): it waits to be resumed"
+    assert not any("never answered" in warning for warning in kept["capture_warnings"])
+
+
 # --- input -----------------------------------------------------------------------------------------------------------
 
 
@@ -159,9 +239,10 @@ async def test_config_passes_through() -> None:
 
 
 async def test_each_attempt_names_its_thread_and_question() -> None:
-    config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine"})
-    assert config["configurable"]["thread_id"] == "thread"
-    assert config["metadata"]["question_id"] == "q1"
+    config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine", "stage": "test"})
+    assert str(UUID(config["configurable"]["thread_id"])) == config["configurable"]["thread_id"]
+    own = {"question_id": "q1", "attempt_id": "run/1/q1/1/1"}
+    assert {key: config["metadata"][key] for key in ("stage", *own)} == {"stage": "test", **own}
 
 
 async def test_recursion_limit_counts() -> None:
@@ -223,6 +304,8 @@ async def test_error_keeps_the_steps_until_then_and_stands_behind_the_status() -
     assert kept["elapsed_sec"] >= 0
 
 
+# Python says of langgraph's coroutine that it took no notice of a GeneratorExit.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
 @pytest.mark.parametrize("kind", ["async", "sync", "graph"])
 def test_no_exception_of_an_agent_leaves_the_attempt(error: BaseException, kind: str) -> None:
@@ -400,7 +483,7 @@ async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_
         return "yes"
 
     call = await call_of(agent)
-    made = await call.aattempt(QUESTION, "thread", never())
+    made = await call.aattempt(QUESTION, "run/1/q1/1/1", never())
     assert isinstance(made.error, NotImplementedError)
     assert dict(made.response)["error"] == "NotImplementedError: no maps yet"
     other: Any = {"id": "q2", "question_text": "Who?"}

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
+from signalling import send_signal
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark
 from graphrag_eval_lc.errors import AgentError, DatasetError, OptionError, RunFolderError
@@ -283,7 +284,7 @@ def test_interrupted_questions_are_asked_again_and_what_they_spent_is_kept(agent
     async def slow(question: str) -> str:
         agent.asked.append(question)
         if len(agent.asked) == 2:
-            signal.raise_signal(signal.SIGINT)
+            send_signal(signal.SIGINT)
             await asyncio.Event().wait()
         return "yes"
 
@@ -302,7 +303,7 @@ def test_interrupted_questions_are_asked_again_and_what_they_spent_is_kept(agent
 
 
 def test_what_is_in_flight_may_end_in_the_grace_time(agent: Agent) -> None:
-    agent.during = lambda question: signal.raise_signal(signal.SIGTERM) if question == "a" else None
+    agent.during = lambda question: send_signal(signal.SIGTERM) if question == "a" else None
     run = run_benchmark(agent, dataset_of(*"abcd"), max_concurrency=1)
     assert run.stopped == {"reason": "interrupted", "message": "SIGTERM", "left_out": 3}
     assert [result["actual_answer"] for result in run.results] == ["echo: a"]
@@ -313,7 +314,8 @@ def test_second_signal_stops_at_once_and_what_had_ended_is_there(agent: Agent, t
         agent.asked.append(question)
         if question == "b":
             for _ in range(2):
-                signal.raise_signal(signal.SIGINT)
+                send_signal(signal.SIGINT)
+            await asyncio.Event().wait()
         return "yes"
 
     dataset = dataset_of(*"abcd")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -42,7 +43,7 @@ class Session:
         harness = Harness(
             AgentCall(await aload_agent(self.agent), timeout=self.timeout),
             self.options,
-            thread_prefix="run/1",
+            attempt_prefix="run/1",
             total=len(samples),
             stop=self.stop,
             budget=self.budget,
@@ -125,15 +126,18 @@ async def test_each_attempt_has_a_thread_of_its_own() -> None:
     from langchain_core.runnables import RunnableConfig, RunnableLambda
 
     threads: list[str] = []
+    attempts: list[str] = []
 
     async def agent(state: Any, config: RunnableConfig) -> str:
         threads.append(config["configurable"]["thread_id"])
+        attempts.append(config["metadata"]["attempt_id"])
         if len(threads) == 1:
             raise ConnectionError
         return "yes"
 
     await Session(RunnableLambda(agent), repeats=2, max_concurrency=1).run()
-    assert threads == ["run/1/q0/1/1", "run/1/q0/1/2", "run/1/q0/2/1"]
+    assert attempts == ["run/1/q0/1/1", "run/1/q0/1/2", "run/1/q0/2/1"]
+    assert len({str(UUID(thread)) for thread in threads}) == 3
 
 
 async def test_each_sample_has_its_own_retries() -> None:

@@ -27,9 +27,10 @@ from judged_runs import (
     judgement,
 )
 from openai_stub import OpenAIStub, StubRequest
+from signalling import send_signal
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.errors import ConfigError, OptionError
+from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
 from graphrag_eval_lc.runner.benchmark import arun_benchmark
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 
@@ -209,10 +210,12 @@ def test_functions_stand_beside_judged_metrics(judge: OpenAIStub) -> None:
     assert {"answer_f1", "answer_length"} <= run.aggregates["micro"].keys()
 
 
-def test_scores_of_functions_go_where_they_are_not_given_again(tmp_path: Path) -> None:
+def test_scores_of_functions_go_only_on_demand(tmp_path: Path) -> None:
     dataset = judged_dataset()
     run_benchmark(agent, dataset, output_dir=tmp_path, evaluators=[answer_length], progress="off")
-    run = score_run(tmp_path, dataset=dataset)
+    with pytest.raises(RunFolderError, match="the evaluator answer_length"):
+        score_run(tmp_path, dataset=dataset)
+    run = score_run(tmp_path, dataset=dataset, drop_missing=True)
     assert "answer_length" not in run.aggregates["micro"]
     assert run.judges is None
     assert "judges" not in record_in(tmp_path)
@@ -257,8 +260,23 @@ def test_langchain_chat_model_judges_without_an_llm_section(tmp_path: Path) -> N
     again = score_run(tmp_path, dataset=dataset, llm=chat.model())
     assert chat.asked == asked
     assert again.results == run.results
+    with pytest.raises(ConfigError, match=r"key judges\.metrics: a model is needed for this"):
+        score_run(tmp_path, dataset=dataset)
     responses = score_responses(dataset, judged_responses(), config=config, llm=chat.model())
     assert dict(responses.results[0])["answer_recall"] == 0.5
+
+
+def test_judged_metrics_of_a_model_given_in_python_go_only_on_demand(tmp_path: Path) -> None:
+    chat, dataset = NotingChat(), judged_dataset()
+    run_benchmark(agent, dataset, output_dir=tmp_path, llm=chat.model(), progress="off")
+    told = r"missing now: the model model:Model \(it judged answer_correctness, .*\); without it .* Give it: llm=…"
+    with pytest.raises(RunFolderError, match=told):
+        score_run(tmp_path, dataset=dataset)
+    with pytest.raises(RunFolderError, match=r"model:Model.*; or --force"):
+        run_benchmark(agent, dataset, output_dir=tmp_path, progress="off")
+    run = score_run(tmp_path, dataset=dataset, drop_missing=True)
+    assert "answer_f1" not in run.aggregates["micro"]
+    assert len(run.warnings) == 1
 
 
 def test_langchain_embeddings_judge_relevance(judge: OpenAIStub) -> None:
@@ -279,6 +297,16 @@ def test_scoring_again_asks_nothing_and_gives_the_same(judge: OpenAIStub, tmp_pa
     assert len(judge.requests) == asked
     assert again.aggregates == run.aggregates
     assert again.results == run.results
+
+
+def test_judged_metrics_that_another_config_leaves_out_go_with_a_word(judge: OpenAIStub, tmp_path: Path) -> None:
+    run_of(judge, tmp_path)
+    run = score_run(tmp_path, dataset=judged_dataset(), config={})
+    assert "answer_f1" not in run.aggregates["micro"]
+    assert run.warnings == [
+        "judged before and not any more, as the config does not ask for it: answer_correctness, answer_relevance, "
+        "retrieval_answer, retrieval_context, retrieval_utilization"
+    ]
 
 
 def test_scoring_again_asks_only_what_is_new(judge: OpenAIStub, tmp_path: Path) -> None:
@@ -373,8 +401,7 @@ def test_interrupted_run_judges_what_was_answered(judge: OpenAIStub, tmp_path: P
     async def interrupting(question: str) -> str:
         asked.append(question)
         if len(asked) == 3:
-            signal.raise_signal(signal.SIGINT)
-            await asyncio.sleep(0.05)
+            send_signal(signal.SIGINT)
         return await agent(question)
 
     run = run_of(judge, tmp_path, questions=9, asked=interrupting, max_concurrency=1)

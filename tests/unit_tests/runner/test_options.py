@@ -131,3 +131,52 @@ def test_seed_of_another_selection_is_not_taken(earlier: dict[str, Any] | None) 
 
 def test_seed_that_was_given_stays() -> None:
     assert checked(sample=3, seed=1).selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 1
+
+
+# --- what is kept of the agent's steps -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def redacting(tmp_path: Path) -> Path:
+    path = tmp_path / "redacting_of_the_test.py"
+    path.write_text("open(__file__ + '.loaded', 'w').close()\ndef clean(value): return 'x'\nnothing = 3\n")
+    return path
+
+
+def test_capture_is_that_of_the_config_and_each_option_given_in_python_goes_before_it(redacting: Path) -> None:
+    section = {"retrieval_documents": ["a"], "max_output_chars": 9, "redact": f"{redacting}:clean"}
+    capture = checked(config={"capture": section}, capture={"max_output_chars": None, "keep_artifacts": False}).capture
+    redact = capture.pop("redact")
+    assert redact is not None
+    assert redact("secret") == "x"
+    assert capture == {
+        "step_names": {},
+        "retrieval_documents": ["a"],
+        "max_output_chars": None,
+        "keep_artifacts": False,
+    }
+
+
+def test_function_of_the_config_is_not_loaded_where_another_one_is_given(redacting: Path) -> None:
+    config = {"capture": {"redact": f"{redacting}:clean"}}
+    assert checked(config=config, capture={"redact": None}).capture["redact"] is None
+    assert not redacting.with_name(f"{redacting.name}.loaded").exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("{path}:absent", "has no attribute absent. It has: clean."),
+        ("{path}:nothing", "is int, no function. Name a function that takes a value"),
+        ("absent_module_of_the_test:clean", "there is no module absent_module_of_the_test"),
+    ],
+)
+def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
+    redacting: Path, spec: str, complaint: str
+) -> None:
+    config = redacting.with_name("config.yaml")
+    config.write_text(f"capture: {{redact: '{spec.format(path=redacting)}'}}")
+    with pytest.raises(ConfigError) as caught:
+        checked(config=config)
+    assert str(caught.value).startswith(f"{config}, key capture.redact: ")
+    assert complaint in str(caught.value)

@@ -53,6 +53,30 @@ def test_other_config_of_the_agent_is_refused() -> None:
     assert "the agent's config was none and is {'recursion_limit': 5}" in refusal(RUN, now)
 
 
+CAPTURE: dict[str, Any] = {
+    "step_names": {},
+    "retrieval_documents": False,
+    "max_output_chars": None,
+    "redact": None,
+    "keep_artifacts": True,
+}
+
+
+def test_other_options_of_the_capture_are_refused_with_both_values() -> None:
+    now = {**RUN, "capture": {**CAPTURE, "retrieval_documents": ["search_docs"], "max_output_chars": 9}}
+    text = refusal(now, {**RUN, "capture": CAPTURE})
+    assert 'capture.retrieval_documents was false and is ["search_docs"]; capture.max_output_chars was none and' in text
+    assert "and is 9." in text
+
+
+@pytest.mark.parametrize("before", [{}, {"capture": None}, {"capture": CAPTURE}])
+def test_run_that_does_not_tell_its_capture_had_the_defaults(before: dict[str, Any]) -> None:
+    refuse_changes({**RUN, **before}, {**RUN, "capture": CAPTURE}, Path("runs/a"))
+    assert "capture.keep_artifacts was true and is false" in refusal(
+        {**RUN, "capture": {**CAPTURE, "keep_artifacts": False}}, {**RUN, **before}
+    )
+
+
 def test_folder_of_recorded_responses_has_no_agent() -> None:
     assert "the agent was none and is agent.py:graph" in refusal(RUN, {**RUN, "agent": None})
 

@@ -80,6 +80,26 @@ def test_run_of_all_questions_asked_once_says_nothing_of_selection_and_repeats()
     assert begun().keys().isdisjoint({"selection", "repeats", "agent_config"})
 
 
+def clean(value: Any) -> Any:
+    return value
+
+
+def test_what_was_kept_of_the_agent_is_told_in_full() -> None:
+    assert begun()["capture"] == {
+        "step_names": {},
+        "retrieval_documents": False,
+        "max_output_chars": None,
+        "redact": None,
+        "keep_artifacts": True,
+    }
+    config = {"capture": {"retrieval_documents": ["b", "a"], "max_output_chars": 7}}
+    capture: Any = {"redact": clean, "max_output_chars": 9}
+    record = begun(config=config, capture=capture)
+    assert (record["capture"]["retrieval_documents"], record["capture"]["max_output_chars"]) == (["a", "b"], 9)
+    assert record["capture"]["redact"] == f"{__name__}:clean"
+    assert record["config"]["capture"]["max_output_chars"] == 7
+
+
 def test_digest_of_a_question_is_that_of_its_text() -> None:
     other = [{**DATASET[0], "questions": [{"id": "q", "question_text": "x", "reference_answer": "new"}]}]
     changed = [{**DATASET[0], "questions": [{"id": "q", "question_text": "y \ud800"}]}]
@@ -158,3 +178,11 @@ def test_session_that_was_killed_has_no_end() -> None:
     times = begin().resuming(killed).end({}).as_dict()["times"]
     assert ["finished" in session for session in times["sessions"]] == [False, True]
     assert times["elapsed_sec"] >= 0
+
+
+def test_names_of_all_reference_steps_are_recorded() -> None:
+    steps = [[{"name": "b"}, {"name": "a"}], [{"name": "b"}]]
+    dataset: list[Any] = [
+        {"template_id": "t", "questions": [{"id": "q", "question_text": "x", "reference_steps": steps}]}
+    ]
+    assert begin("a.yaml", dataset).described["dataset"]["step_names"] == ["a", "b"]

@@ -33,7 +33,7 @@ def response(position: int, **keys: Any) -> Any:
 
 
 def scores_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any = lambda event: None) -> Scores:
-    return Scores(EvaluationConfig(), ["t"], repeats=repeats, file=file, tell=tell, pricing=Pricing())
+    return Scores(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, tell=tell, pricing=Pricing())
 
 
 def test_results_are_kept_in_their_order_where_there_is_no_file() -> None:
@@ -90,7 +90,7 @@ async def test_scoring_does_not_hold_up_the_event_loop() -> None:
     for position in range(5):
         await asyncio.wait_for(scoring.aadd(sample(position), response(position)), 30)
     release.set()
-    await asyncio.to_thread(scoring.close)
+    await scoring.aclose()
     assert len(scores.kept()) == 5
 
 
@@ -106,7 +106,7 @@ async def test_asking_waits_where_too_many_wait_for_their_scores() -> None:
     assert not all(task.done() for task in adding)
     release.set()
     await asyncio.wait_for(asyncio.gather(*adding), 30)
-    await asyncio.to_thread(scoring.close)
+    await scoring.aclose()
 
 
 async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> None:
@@ -120,5 +120,5 @@ async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> N
     for position in range(10):
         await asyncio.wait_for(scoring.aadd(sample(position), response(position)), 30)
     with pytest.raises(OSError, match="the disk is full"):
-        await asyncio.to_thread(scoring.close)
+        await scoring.aclose()
     assert told == ["result_scored", "warning"]

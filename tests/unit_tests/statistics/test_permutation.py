@@ -5,7 +5,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.statistics import permutation_p_value
+from graphrag_eval_lc.statistics import differing_sums, lowest_p_value, permutation_p_value
 
 DIFFERENCES = st.integers(-4, 4).map(lambda number: number / 4)
 CLUSTERS = st.lists(st.lists(DIFFERENCES, min_size=1, max_size=3), min_size=2, max_size=7)
@@ -55,3 +55,44 @@ def test_drawn_signs_are_the_same_each_time_and_never_give_zero() -> None:
     clusters = [[0.5]] * 60
     p_value = permutation_p_value(clusters)
     assert p_value == permutation_p_value(clusters) == pytest.approx(2 / 10_000)
+
+
+@settings(deadline=None, max_examples=100)
+@given(clusters=CLUSTERS)
+def test_p_value_is_never_below_the_lowest(clusters: list[list[float]]) -> None:
+    assert permutation_p_value(clusters) >= lowest_p_value(clusters) - 1e-12
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    leading=st.lists(st.integers(4, 9), min_size=2, max_size=7),
+    against=st.lists(st.just(-1.0), max_size=3),
+    scale=st.sampled_from((1.0, 10.0)),
+)
+def test_larger_differences_do_not_change_a_p_value_that_is_at_its_lowest(
+    leading: list[int], against: list[float], scale: float
+) -> None:
+    clusters = [*([scale * each] for each in leading), *([each] for each in against)]
+    assert lowest_p_value(clusters) == 2 / 2 ** len(leading)
+    assert permutation_p_value(clusters) == pytest.approx(lowest_p_value(clusters))
+
+
+def test_six_clusters_that_differ_are_the_fewest_that_can_fall_below_5_percent() -> None:
+    assert lowest_p_value([[1.0]] * 2 + [[0.0]] * 9) == 0.5
+    assert lowest_p_value([[1.0, 1.0, 1.0]] * 5 + [[0.0]] * 6) == 0.0625
+    assert lowest_p_value([[1.0]] * 6) == 0.03125
+    assert lowest_p_value([[1.0] * 6]) == 0.03125
+    assert lowest_p_value([[0.0], [0.0]]) == lowest_p_value([]) == 1.0
+
+
+def test_lowest_of_drawn_signs_is_that_of_their_number() -> None:
+    assert lowest_p_value([[0.5]] * 60) == permutation_p_value([[0.5]] * 60)
+    assert lowest_p_value([[0.5]] * 60, resamples=9) == 0.2
+
+
+def test_what_rounding_leaves_is_no_difference() -> None:
+    noise = [0.8 - 0.7, -0.1]
+    assert sum(noise) != 0
+    assert differing_sums([noise, [1e-7, 2e-7]]) == [3e-7]
+    assert lowest_p_value([noise] * 6) == 1.0
+    assert permutation_p_value([noise] * 6) == 1.0

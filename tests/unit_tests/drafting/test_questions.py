@@ -1,3 +1,5 @@
+"""What of a response becomes the references of its question."""
+
 import json
 from typing import Any
 
@@ -13,8 +15,9 @@ def step(name: str, output: Any, status: str = "success", **args: Any) -> dict[s
     return {"name": name, "args": args, "id": f"{name}-{len(str(output))}", "status": status, "output": output}
 
 
-def drafted(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
-    template = draft_dataset([{"question_id": "q", "actual_steps": list(steps), **more}])[0]  # type: ignore[list-item]
+def drafted(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str, Any]:
+    responses: Any = [{"question_id": "q", "actual_steps": list(steps), **more}]
+    template = draft_dataset(responses, config=config)[0]
     return dict(template["questions"][0])  # type: ignore[index]
 
 
@@ -78,6 +81,37 @@ def test_other_outputs_are_json_documents_or_text() -> None:
         "note": None,
         "retrieve_data_points": None,
     }
+
+
+def test_sparql_results_are_told_by_their_form_whatever_the_tool_is_called() -> None:
+    question = drafted(
+        step("run_sparql", rows("urn:a"), query="a"),
+        step("ask", '{"head": {}, "boolean": true}'),
+        step("find_all", rows()),
+        step("stats", '{"head": {"vars": ["x"]}}'),
+    )
+    assert [(group[0]["name"], group[0]["output_media_type"]) for group in question["reference_steps"]] == [
+        ("run_sparql", "application/sparql-results+json"),
+        ("ask", "application/sparql-results+json"),
+        ("stats", "application/json"),
+    ]
+    assert question["reference_steps"][0][0]["required_columns"] == ["x"]
+
+
+def test_steps_have_the_names_that_the_config_gives_their_tools() -> None:
+    config = {
+        "steps": {"names": {"find": "autocomplete_search", "run_sparql": "sparql_query", "look": "retrieval"}},
+        "retrieval": {"steps": ["search_docs"]},
+    }
+    question = drafted(
+        step("find", rows("urn:a"), query="OSLO"),
+        step("run_sparql", rows("urn:b"), query="<urn:a>"),
+        step("run_sparql", "@prefix : <urn:> .", query="DESCRIBE"),
+        step("look", '[{"id": "d"}]', k=5),
+        step("search_docs", "[]", k=5),
+        config=config,
+    )
+    assert [group[0]["name"] for group in question["reference_steps"]] == ["iri_discovery", "sparql_query", "retrieval"]
 
 
 def test_failed_responses_are_left_out() -> None:

@@ -1,0 +1,396 @@
+"""Tools whose names no reference step has, where that costs scores, and the names that they should probably have."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.matching.candidates import Candidates
+from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.registry import names_that_fulfil, names_with_a_meaning
+from graphrag_eval_lc.matching.relevant_ids import parse_document_ids
+from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
+from graphrag_eval_lc.matching.steps import scored_groups
+from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
+
+# Of a tool and a reference name so many responses are looked at, of each so many steps: enough to tell what it gives.
+_LOOKED_AT = 5
+_STEPS_LOOKED_AT = 3
+_LONGEST_COMPARED = 100_000  # characters of an output
+_ENOUGH = 0.5  # of the responses that are looked at
+_ALIKE = 0.6
+# A good agent may miss a step of a question or two, and calls tools that no reference needs.
+_FEWEST_UNEXPLAINED = 3
+_MOST_NAMED = 5
+_LONGEST_NAME = 80
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# Words of tool names that say nothing of what the tool gives.
+_GENERIC = frozenset({"a", "call", "do", "execute", "fetch", "find", "get", "my", "run", "the", "tool", "use"})
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownTool:
+    """A tool that is called and whose name no reference step has, while steps of another name are missed; or several.
+
+    Attributes:
+        tools: The names of the tools; more than one where nothing fits and each is as likely.
+        suggestion: The name that the tool should probably have; None where nothing fits.
+        what: What is wrong, in a sentence without its end.
+        hint: How to put it right.
+    """
+
+    tools: tuple[str, ...]
+    suggestion: str | None
+    what: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.hint}"
+
+
+class UnknownTools:
+    """Finds tools whose names no reference step has, where that explains lost scores.
+
+    Agents have tools that no reference needs, so it is only told where also a reference step of a scored group has a
+    name (or, as ``iri_discovery``, is fulfilled by names) that no response calls at all, and a response calls the
+    tool where such a step is missed. A name is suggested where the tool's outputs would fulfil the reference steps,
+    have their form (SPARQL results, documents; or arguments), or where the names resemble each other. Without one it is
+    told only where the step is missed in three responses or more.
+
+    Args:
+        config: How steps are scored, and the names of the tools.
+        reference_names: Names of reference steps beside those of the questions that are added.
+
+    Example:
+        >>> tools = UnknownTools(EvaluationConfig())
+        >>> step = {"name": "add_up", "args": {}, "id": "c1", "status": "success", "output": "3"}
+        >>> tools.add([[{"name": "add", "output": "3"}]], {"question_id": "q", "actual_steps": [step]})
+        >>> [str(tool) for tool in tools.found()]
+        ['add_up is called in 1 of 1 response and no reference step has that name; perhaps \
+`steps: {names: {add_up: add}}` in the config']
+    """
+
+    def __init__(self, config: EvaluationConfig, reference_names: Iterable[str] = ()) -> None:
+        self._config = config
+        self._retrieval = RetrievalSteps(config.retrieval, config.steps.names)
+        self._responses = 0
+        self._asking: Counter[str] = Counter()  # by reference name: responses to questions that score such a step
+        self._calling: Counter[str] = Counter()  # by tool: responses that call it
+        self._names: dict[str, bool] = {}  # by reference name: whether a response calls what fulfils it
+        self._tools: dict[str, bool] = {}  # by tool: whether it fulfils steps of some reference name
+        self._pairs: dict[tuple[str, str], _Evidence] = {}  # by tool and reference name
+        self._learn_names(reference_names)
+
+    def add(self, reference_steps: Any, response: Mapping[str, Any]) -> None:
+        """Take up a response, or the result that was made of it.
+
+        Args:
+            reference_steps: The groups of reference steps of its question; what is none is passed over.
+            response: The response; one that failed before it took a step says nothing of names.
+        """
+        actual = _named_in(response.get("actual_steps"))
+        if not actual and (response.get("status") == "error" or response.get("error") is not None):
+            return
+        groups = [_named_in(group) for group in _listed_in(reference_steps)]
+        self._learn_names(_name(step) for group in groups for step in group)
+        self._responses += 1
+        by_tool: dict[str, list[Mapping[str, Any]]] = {}
+        for step in actual:
+            by_tool.setdefault(_name(step), []).append(step)
+        self._learn_tools(by_tool)
+        self._calling.update(by_tool.keys())
+        scored: dict[str, list[Mapping[str, Any]]] = {}
+        for index in scored_groups(groups, self._config.steps.scoring):
+            for step in groups[index]:
+                scored.setdefault(_name(step), []).append(step)
+        self._asking.update(scored.keys())
+        for name, references in scored.items():
+            for tool, steps in () if self._names[name] else by_tool.items():
+                if not self._tools[tool]:
+                    self._pairs.setdefault((tool, name), _Evidence()).add(self._looked_at(references, tool, steps))
+
+    def knows(self, tool: str) -> bool:
+        """Tell whether steps of a tool may fulfil some reference step, as far as reference steps are known yet."""
+        return self._tools.get(tool, False)
+
+    def found(self) -> list[UnknownTool]:
+        """Give the tools: each that has a suggestion, the most called first, then all others together."""
+        pairs = self._open_pairs()
+        suggested = self._suggestions(pairs)
+        named = frozenset(suggested.values())
+        found = [
+            UnknownTool((tool,), name, self._called(tool), _hint(tool, name))
+            for tool, name in sorted(suggested.items(), key=lambda each: -self._calling[each[0]])
+        ]
+        # What a suggested name fulfils is explained; for what is left, any other tool may be the one that is meant.
+        left = [
+            (tool, name)
+            for tool, name in pairs
+            if tool not in suggested
+            and named.isdisjoint(self._retrieval.names_that_fulfil(name))
+            and self._asking[name] >= _FEWEST_UNEXPLAINED
+        ]
+        return [*found, self._unexplained(left)] if left else found
+
+    def _unexplained(self, pairs: Sequence[tuple[str, str]]) -> UnknownTool:
+        tools = sorted({tool for tool, _ in pairs}, key=lambda tool: -self._calling[tool])
+        missed = sorted({name for _, name in pairs})
+        needed = sorted({other for name in missed for other in names_that_fulfil(name)})
+        count = max(self._asking[name] for name in missed)
+        hint = "where they are the same, say so with `steps: {names: …}` in the config"
+        if len(tools) == 1:
+            what = f"{self._called(tools[0])}, while none calls {_listed(needed)}, as {count:,} should"
+        else:
+            called = _listed([f"{_shown(tool)} (in {self._calling[tool]:,})" for tool in tools], "and")
+            what = (
+                f"none of {self._counted()} calls {_listed(needed)}, as {count:,} should, while no "
+                f"reference step has the names of {called}, which are called"
+            )
+        return UnknownTool(tuple(tools), None, what, hint)
+
+    def _called(self, tool: str) -> str:
+        name = self._config.steps.names.get(tool, tool)
+        renamed = "" if name == tool else f" ({_shown(name)} in steps.names)"
+        times = f"{self._calling[tool]:,} of {self._counted()}"
+        return f"{_shown(tool)}{renamed} is called in {times} and no reference step has that name"
+
+    def _counted(self) -> str:
+        return f"{self._responses:,} {'response' if self._responses == 1 else 'responses'}"
+
+    def _open_pairs(self) -> dict[tuple[str, str], "_Evidence"]:
+        """Give the pairs whose tool is still unknown and whose reference name is still not called."""
+        fixed = names_with_a_meaning()
+        return {
+            (tool, name): evidence
+            for (tool, name), evidence in self._pairs.items()
+            if not self._names[name]
+            and not self._tools[tool]
+            and not (self._config.steps.names.get(tool, tool) in fixed and name in fixed)
+        }
+
+    def _suggestions(self, pairs: Mapping[tuple[str, str], "_Evidence"]) -> dict[str, str]:
+        """Give names by tool, the best pair first; each tool has one name, and each reference step one tool."""
+        ranked = []
+        for (tool, name), evidence in pairs.items():
+            target = self._target(tool, name)
+            alike = max(name_similarity(tool, other) for other in {name, target})
+            if evidence.speaks_for_it or (alike >= _ALIKE and not evidence.speaks_against_it):
+                ranked.append((evidence.strength, alike, evidence.responses, tool, name, target))
+        ranked.sort(key=lambda each: (*(-part for part in each[:3]), *each[3:5]))
+        suggested: dict[str, str] = {}
+        taken: set[str] = set()
+        for _, _, _, tool, name, target in ranked:
+            if tool not in suggested and name not in taken:
+                suggested[tool] = target
+                taken.add(name)
+        return suggested
+
+    def _target(self, tool: str, name: str) -> str:
+        """Give the name that a tool needs to fulfil reference steps of a name: that one, or one that fulfils it."""
+        fulfilling = names_that_fulfil(name)
+        if name in fulfilling:
+            return name
+        free = fulfilling - self._names.keys() or fulfilling
+        return max(sorted(free), key=lambda other: name_similarity(tool, other))
+
+    def _looked_at(
+        self, references: Sequence[Mapping[str, Any]], tool: str, steps: Sequence[Mapping[str, Any]]
+    ) -> "_Look | None":
+        """Compare the last calls of a tool with reference steps as if it had their name; None where enough was seen."""
+        name = _name(references[0])
+        known = self._pairs.get((tool, name))
+        if known is not None and known.looks >= _LOOKED_AT:
+            return None
+        successful = [step for step in steps if step.get("status") != "error"][-_STEPS_LOOKED_AT:]
+        if not successful:
+            return None
+        retrieval = RetrievalSteps(self._config.retrieval, {**self._config.steps.names, tool: self._target(tool, name)})
+        views = [retrieval.actual_view({**step, "status": "success"}) for step in successful]
+        look = _Look(False, False, False)
+        for reference in references[:_STEPS_LOOKED_AT]:
+            view = retrieval.reference_view(reference, self._config.sparql.step_defaults())
+            look = look.beside(_look(view, views, retrieval))
+        return look
+
+    def _learn_names(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._names:
+                fulfilling = [tool for tool in self._tools if self._retrieval.may_fulfil(tool, name)]
+                self._names[name] = bool(fulfilling)
+                self._tools.update(dict.fromkeys(fulfilling, True))
+
+    def _learn_tools(self, tools: Iterable[str]) -> None:
+        for tool in tools:
+            if tool not in self._tools:
+                fulfilled = [name for name in self._names if self._retrieval.may_fulfil(tool, name)]
+                self._tools[tool] = bool(fulfilled)
+                self._names.update(dict.fromkeys(fulfilled, True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the calls of a tool in one response say: they fulfil a reference step, or have its form, or another."""
+
+    fulfils: bool
+    has_form: bool
+    has_other_form: bool
+
+    def beside(self, other: "_Look") -> "_Look":
+        return _Look(
+            self.fulfils or other.fulfils, self.has_form or other.has_form, self.has_other_form or other.has_other_form
+        )
+
+
+class _Evidence:
+    """What speaks for one tool as the one that a reference name means."""
+
+    def __init__(self) -> None:
+        self.responses = 0
+        self.looks = 0
+        self._fulfil = self._have_form = self._have_other_form = 0
+
+    def add(self, look: _Look | None) -> None:
+        self.responses += 1
+        if look is not None:
+            self.looks += 1
+            self._fulfil += look.fulfils
+            self._have_form += look.has_form
+            self._have_other_form += look.has_other_form
+
+    @property
+    def strength(self) -> float:
+        """Twice the share that fulfils and once the share that has the form, 0 to 3."""
+        return (2 * self._fulfil + self._have_form) / self.looks if self.looks else 0.0
+
+    @property
+    def speaks_for_it(self) -> bool:
+        return self.looks > 0 and max(self._fulfil, self._have_form) >= _ENOUGH * self.looks
+
+    @property
+    def speaks_against_it(self) -> bool:
+        return self.looks > 0 and self._have_other_form > _ENOUGH * self.looks
+
+
+def _look(reference: StepView, views: Sequence[StepView], retrieval: RetrievalSteps) -> _Look:
+    try:
+        short = [each for each in views if _is_short(each)] if _is_short(reference) else []
+        compared = Candidates(reference, short, {}, retrieval).compared()
+        fulfils = any(comparison.score > 0 for comparison in compared.values())
+    except MatcherError:  # a matcher of the user's was not made for these steps
+        fulfils = False
+    if reference.get("name") in COMPARED_BY_ARGUMENTS:
+        return _Look(fulfils, any(_has_arguments(view, reference) for view in views), False)
+    form = _form(reference, is_retrieval=retrieval.includes(reference))
+    forms = {_form(view) for view in views}
+    return _Look(fulfils, form is not None and form in forms, form is not None and bool(forms - {form, None}))
+
+
+def _has_arguments(actual: StepView, reference: StepView) -> bool:
+    expected, found = reference.get("args"), actual.get("args")
+    if not isinstance(expected, Mapping) or not isinstance(found, Mapping):
+        return False
+    return bool(expected) and set(expected) <= set(found)
+
+
+def _form(step: StepView, *, is_retrieval: bool = False) -> str | None:
+    """Give the form of a step's output; None where it is none of those that are told apart."""
+    if step.get("output_media_type") == SPARQL_RESULTS or _is_readable(step, parse_sparql_results):
+        return "SPARQL results"
+    return "documents" if is_retrieval or _is_readable(step, parse_document_ids) else None
+
+
+def _is_readable(step: StepView, parse: Any) -> bool:
+    try:
+        parsed = step.parsed(parse)
+    except UnreadableOutput:
+        return False
+    return bool(parsed != [])
+
+
+def _is_short(step: StepView) -> bool:
+    output = step.get("output")
+    return not isinstance(output, str) or len(output) <= _LONGEST_COMPARED
+
+
+def _named_in(steps: Any) -> list[Mapping[str, Any]]:
+    return [step for step in _mappings_in(steps) if step.get("name") is not None]
+
+
+def _mappings_in(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in _listed_in(value) if isinstance(each, Mapping)]
+
+
+def _listed_in(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _name(step: Mapping[str, Any]) -> str:
+    return str(step.get("name"))
+
+
+@lru_cache(maxsize=4096)
+def name_similarity(one: str, other: str) -> float:
+    """Tell how alike two names of tools are, 0 to 1: the share of their words, or how their letters agree.
+
+    Example:
+        >>> name_similarity("run_sparql", "sparql_query"), name_similarity("getTimeSeries", "retrieve_time_series")
+        (1.0, 1.0)
+        >>> name_similarity("think", "sparql_query")
+        0.0
+    """
+    words, others = _words(one), _words(other)
+    shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
+    by_words = min(1.0, shared / max(1, min(len(words), len(others))))
+    letters = SequenceMatcher(None, "".join(words), "".join(others)).ratio()
+    return max(by_words, letters if letters >= 0.75 else 0.0)
+
+
+def _words(name: str) -> list[str]:
+    words = [word.lower() for word in _WORD.findall(name)]
+    return [word for word in words if word not in _GENERIC] or words
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (len(shorter) >= 3 and longer.startswith(shorter))
+
+
+def _listed(names: Sequence[str], last: str = "or") -> str:
+    shown = [_shown(name) for name in names[:_MOST_NAMED]]
+    if len(names) > _MOST_NAMED:
+        shown.append(f"{len(names) - _MOST_NAMED:,} more")
+    return f" {last} ".join((", ".join(shown[:-1]), shown[-1])) if len(shown) > 1 else "".join(shown)
+
+
+def _shown(name: str) -> str:
+    text = " ".join(name.split())
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+
+
+def _hint(tool: str, name: str) -> str:
+    setting = {"steps": {"names": {tool: name}}}
+    text = yaml.safe_dump(setting, default_flow_style=True, width=10_000, allow_unicode=True)
+    return f"perhaps `{text.strip()[1:-1]}` in the config"
+
+
+def reference_names(templates: Any) -> list[str]:
+    """Give the names of the reference steps of a dataset, sorted; what breaks the format is passed over.
+
+    Example:
+        >>> reference_names([{"questions": [{"reference_steps": [[{"name": "add"}, {"name": "add"}]]}]}])
+        ['add']
+    """
+    questions = [
+        question for template in _mappings_in(templates) for question in _mappings_in(template.get("questions"))
+    ]
+    groups = [group for question in questions for group in _listed_in(question.get("reference_steps"))]
+    return sorted({_name(step) for group in groups for step in _named_in(group)})

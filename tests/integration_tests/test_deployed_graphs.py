@@ -1,0 +1,237 @@
+"""Benchmarks of graphs behind a real ``langgraph dev`` server on this machine, which nothing leaves."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.pregel.remote import RemoteGraph
+from langgraph_sdk import get_sync_client
+
+from graphrag_eval_lc import GraphRAGEvalCallbackHandler, run_benchmark
+
+pytestmark = pytest.mark.full
+
+_LONGEST_START_SEC = 90.0
+
+PROJECT = '''
+from langchain.agents import create_agent
+from langchain.tools import tool
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+
+@tool
+def search(query: str) -> str:
+    """Search."""
+    if query == "nothing":
+        raise ValueError("no such thing")
+    return f"found {query}"
+
+
+class Model(BaseChatModel):
+    """Searches for the first word of the question, twice with the same id, and answers."""
+
+    @property
+    def _llm_type(self):
+        return "fake"
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+    def _generate(self, messages, *args, **kwargs):
+        since = [message.type for message in messages]
+        found = len(since) - 1 - since[::-1].index("human")
+        word = messages[found].content.split()[0]
+        calls = [{"name": "search", "args": {"query": word}, "id": "call_1", "type": "tool_call"}]
+        is_over = len(messages) - found > 4
+        message = AIMessage(
+            f"It is {word}." if is_over else "",
+            tool_calls=[] if is_over else calls,
+            usage_metadata={"input_tokens": 10, "output_tokens": 2, "total_tokens": 12},
+            response_metadata={"model_name": "fake-1"},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def ask_somebody(state: MessagesState):
+    return {"messages": [AIMessage(interrupt("sure?"))]}
+
+
+agent = create_agent(Model(), [search])
+pausing = StateGraph(MessagesState).add_node("ask", ask_somebody).add_edge(START, "ask").compile()
+'''
+
+CONFIG = '{"dependencies": ["."], "graphs": {"agent": "./agent.py:agent", "pausing": "./agent.py:pausing"}}'
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a server that has the graphs of ``PROJECT``."""
+    for module in ("langgraph_cli", "langgraph_api"):
+        pytest.importorskip(module, reason="needs langgraph-cli[inmem], as `make test-full` installs it")
+    folder = tmp_path_factory.mktemp("deployed")
+    (folder / "agent.py").write_text(PROJECT, encoding="utf-8")
+    (folder / "langgraph.json").write_text(CONFIG, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LANGSMITH_", "LANGCHAIN_"))}
+    alone = {"LANGSMITH_TRACING": "false", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command, cwd=folder, env=kept | alone, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        wait_for_start(f"http://127.0.0.1:{port}", server, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def wait_for_start(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = time.monotonic() + _LONGEST_START_SEC
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/ok", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
+
+
+def dataset(count: int) -> list[Any]:
+    questions = [
+        {
+            "id": f"q{number}",
+            "question_text": f"word{number} please",
+            "reference_steps": [[{"name": "search", "args": {}, "output": f"found word{number}"}]],
+        }
+        for number in range(count)
+    ]
+    return [{"template_id": "t", "questions": questions}]
+
+
+def brief(response: Any) -> list[tuple[str, Any, str]]:
+    return [(step["id"], step["args"], step["output"]) for step in response["actual_steps"]]
+
+
+def steps_of(word: str) -> list[tuple[str, Any, str]]:
+    return [("call_1", {"query": word}, f"found {word}")] * 2
+
+
+def test_a_deployed_graph_is_benchmarked(url: str, tmp_path: Path) -> None:
+    run = run_benchmark(RemoteGraph("agent", url=url), dataset(8), output_dir=tmp_path / "run", progress="off")
+    assert run.aggregates["micro"]["steps_score"]["mean"] == 1.0
+    for number, response in enumerate(run.responses):
+        assert (response["status"], response["actual_answer"]) == ("success", f"It is word{number}.")
+        assert brief(response) == steps_of(f"word{number}")
+        assert (response["input_tokens"], response["output_tokens"], response["total_tokens"]) == (30, 6, 36)
+        tokens = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+        assert response["llm_calls"] == [{"model": "fake-1", **tokens}] * 3
+        assert not any("elapsed_sec" in step for step in response["actual_steps"])
+        assert "told of no run" in response["capture_warnings"][0]
+        assert "their times are not known" in response["capture_warnings"][-1]
+
+
+def test_each_attempt_has_a_thread_whose_runs_tell_which_attempt_it_was(url: str) -> None:
+    run = run_benchmark(RemoteGraph("agent", url=url), dataset(1), repeats=2, progress="off")
+    assert [response["status"] for response in run.responses] == ["success"] * 2
+    client = get_sync_client(url=url)
+    found = [
+        (UUID(thread["thread_id"]), each["metadata"]["attempt_id"])
+        for thread in client.threads.search(metadata={"graph_id": "agent"}, limit=100)
+        for each in client.runs.list(thread["thread_id"])
+        if each["metadata"].get("attempt_id", "").endswith(("/q0/1/1", "/q0/2/1"))
+    ]
+    assert len({thread for thread, _ in found}) == len(found) >= 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_local_graph_with_a_deployed_one_as_a_node(is_async: bool, url: str) -> None:
+    """Each model call counts once: those of the deployed graph by their messages, the local one by its callback."""
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+    usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    answer = AIMessage("summed up", usage_metadata=usage, response_metadata={"model_name": "local"})
+
+    def sum_up(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [GenericFakeChatModel(messages=iter([answer.model_copy()])).invoke(state["messages"])]}
+
+    async def asum_up(state: MessagesState) -> dict[str, Any]:
+        model = GenericFakeChatModel(messages=iter([answer.model_copy()]))
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState).add_node("remote", RemoteGraph("agent", url=url))
+    graph.add_node("sum_up", asum_up if is_async else sum_up)
+    graph.add_edge(START, "remote").add_edge("remote", "sum_up")
+    run = run_benchmark(graph.compile(), dataset(2), progress="off")
+    for number, response in enumerate(run.responses):
+        assert (response["status"], response["actual_answer"]) == ("success", "summed up")
+        assert brief(response) == steps_of(f"word{number}")
+        assert [call["model"] for call in response["llm_calls"]] == ["fake-1"] * 3 + ["local"]
+        assert (response["input_tokens"], response["total_tokens"]) == (40, 48)
+        assert any("3 of 4 model calls are taken from messages" in text for text in response["capture_warnings"])
+
+
+def test_a_deployed_graph_in_a_function(url: str) -> None:
+    remote = RemoteGraph("agent", url=url)
+
+    def agent(question: str) -> Any:
+        return remote.invoke({"messages": [{"role": "user", "content": question}]})
+
+    (response,) = run_benchmark(agent, dataset(1), progress="off").responses
+    assert (brief(response), response["actual_answer"]) == (steps_of("word0"), "It is word0.")
+    assert response["input_tokens"] == 30
+
+
+def test_the_handler_alone_hears_of_a_deployed_graph_that_is_wrapped(url: str) -> None:
+    handler = GraphRAGEvalCallbackHandler()
+    config: Any = {"callbacks": [handler], "metadata": {"question_id": "q1"}}
+    history = [
+        {"role": "user", "content": "old question"},
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "search", "args": {}, "id": "call_1"}]},
+        {"role": "tool", "content": "old", "tool_call_id": "call_1"},
+        {"role": "assistant", "content": "old answer"},
+        {"role": "user", "content": "word please"},
+    ]
+    RunnableLambda(RemoteGraph("agent", url=url).invoke).invoke({"messages": history}, config)
+    response = handler.response("q1")
+    assert (brief(response), response["actual_answer"]) == (steps_of("word"), "It is word.")
+    assert (response["input_tokens"], len(response["llm_calls"])) == (30, 3)
+
+
+def test_a_deployed_graph_that_waits_for_somebody_is_paused(url: str) -> None:
+    (response,) = run_benchmark(RemoteGraph("pausing", url=url), dataset(1), progress="off").responses
+    assert "actual_answer" not in response
+    assert "the run is paused (interrupted): it waits to be resumed" in response["capture_warnings"]
+
+
+def test_a_failure_of_a_deployed_graph_is_one_of_the_question(url: str) -> None:
+    questions = dataset(1)
+    questions[0]["questions"][0]["question_text"] = "nothing please"
+    (response,) = run_benchmark(RemoteGraph("agent", url=url), questions, progress="off").responses
+    assert response["status"] == "error"
+    assert "no such thing" in response["error"]

@@ -1,0 +1,575 @@
+"""What is recorded of loops that people write themselves: a model and plain functions, whose calls fire no events."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import ToolCallLimitMiddleware
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
+from langchain_core.output_parsers import PydanticToolsParser
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph, add_messages
+from langgraph.prebuilt import create_react_agent
+from pydantic import BaseModel
+
+from graphrag_eval_lc.capture.seen_messages import SeenMessages
+
+FROM_MESSAGES = "taken from messages only, as no callback told of them: "
+HI = HumanMessage("hi")
+
+
+def lookup(query: str) -> str:
+    """Find something, without a callback."""
+    if query == "broken":
+        raise ValueError("no such thing")
+    return f"found {query}"
+
+
+def answer_to(call: dict[str, Any]) -> ToolMessage:
+    try:
+        return ToolMessage(lookup(**call["args"]), tool_call_id=call["id"])
+    except ValueError as error:
+        return ToolMessage(str(error), tool_call_id=call["id"], status="error")
+
+
+def conversation(model: Any, messages: list[Any]) -> list[Any]:
+    """The loop as people write it: ask, call plain functions, ask again."""
+    messages = list(messages)
+    while (answer := model.invoke(messages)).tool_calls:
+        messages += [answer, *map(answer_to, answer.tool_calls)]
+    return [*messages, answer]
+
+
+def node_with_all(model: Any) -> Any:
+    return one_node(lambda state: {"messages": conversation(model, state["messages"])[len(state["messages"]) :]})
+
+
+def node_with_the_answer(model: Any) -> Any:
+    return one_node(lambda state: {"messages": conversation(model, state["messages"])[-1]})
+
+
+def one_node(function: Callable[[Any], Any]) -> Any:
+    return StateGraph(MessagesState).add_node("agent", function).add_edge(START, "agent").compile()
+
+
+def lambda_with_all(model: Any) -> Any:
+    return RunnableLambda(lambda state: {"messages": conversation(model, state["messages"])})
+
+
+def lambda_with_the_answer(model: Any) -> Any:
+    return RunnableLambda(lambda state: conversation(model, state["messages"])[-1].content)
+
+
+def lambda_that_appends(model: Any) -> Any:
+    def agent(state: dict[str, Any]) -> dict[str, Any]:
+        messages = state["messages"]  # the caller's own list
+        while True:
+            messages.append(model.invoke(messages))
+            if not messages[-1].tool_calls:
+                return {"messages": messages}
+            messages.extend(list(map(answer_to, messages[-1].tool_calls)))
+
+    return RunnableLambda(agent)
+
+
+def lambda_with_dicts(model: Any) -> Any:
+    def agent(state: dict[str, Any]) -> dict[str, Any]:
+        messages: list[Any] = [*convert_to_openai_messages(state["messages"])]
+        while (answer := model.invoke(messages)).tool_calls:
+            messages += convert_to_openai_messages([answer, *map(answer_to, answer.tool_calls)])
+        return {"messages": [*messages, {"role": "assistant", "content": answer.content}]}
+
+    return RunnableLambda(agent)
+
+
+def node_with_dicts(model: Any) -> Any:
+    agent = lambda_with_dicts(model)
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: {"messages": agent.func(state)["messages"][len(state["messages"]) :]})
+    graph.add_node("after", lambda state: {})
+    return graph.add_edge(START, "agent").add_edge("agent", "after").compile()
+
+
+def entrypoint_alone(model: Any) -> Any:
+    @entrypoint()
+    def agent(state: dict[str, Any]) -> Any:
+        return conversation(model, state["messages"])[-1]
+
+    return agent
+
+
+def quickstart(model: Any, *, returns: str = "all", messages_in_tasks: bool = True) -> Any:
+    @task
+    def call_llm(messages: list[BaseMessage]) -> Any:
+        return model.invoke(messages)
+
+    @task
+    def call_tool(call: dict[str, Any]) -> Any:
+        return answer_to(call) if messages_in_tasks else answer_to(call).content
+
+    @entrypoint()
+    def agent(state: dict[str, Any]) -> Any:
+        messages = state["messages"]
+        answer = call_llm(messages).result()
+        while answer.tool_calls:
+            futures = [call_tool(call) for call in answer.tool_calls]
+            results = [future.result() for future in futures]
+            if not messages_in_tasks:
+                results = [
+                    ToolMessage(text, tool_call_id=call["id"], status="error" if text.startswith("no ") else "success")
+                    for text, call in zip(results, answer.tool_calls, strict=True)
+                ]
+            messages = add_messages(messages, [answer, *results])
+            answer = call_llm(messages).result()
+        return add_messages(messages, answer) if returns == "all" else answer
+
+    return agent
+
+
+def tasks_with_all(model: Any) -> Any:
+    return quickstart(model)
+
+
+def tasks_with_the_answer(model: Any) -> Any:
+    return quickstart(model, returns="answer")
+
+
+def tasks_that_give_texts(model: Any) -> Any:
+    return quickstart(model, messages_in_tasks=False)
+
+
+SHAPES = [
+    node_with_all, node_with_the_answer, lambda_with_all, lambda_with_the_answer, lambda_that_appends,
+    lambda_with_dicts, node_with_dicts, entrypoint_alone, tasks_with_all, tasks_with_the_answer, tasks_that_give_texts,
+]  # fmt: skip
+
+
+@pytest.fixture
+def script(ai) -> list[Any]:
+    """Two turns, with parallel calls in the first, and an answer."""
+    return [
+        ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "broken"}, "call_2")),
+        ai("", ("lookup", {"query": "b"}, "call_3")),
+        ai("done"),
+    ]
+
+
+def brief(response: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Give id, query and output or error of each step."""
+    return [
+        (step["id"], step["args"]["query"], step.get("output") or step["error"]) for step in response["actual_steps"]
+    ]
+
+
+STEPS = [("call_1", "a", "found a"), ("call_2", "broken", "no such thing"), ("call_3", "b", "found b")]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_loop_keeps_its_steps(shape, script, ask, chat_model) -> None:
+    response = ask(shape(chat_model(script=script)), {"messages": [HI]})
+    assert brief(response) == STEPS
+    statuses = [step["status"] for step in response["actual_steps"]]
+    assert statuses == ["success", "success" if "dicts" in shape.__name__ else "error", "success"]
+    assert response["actual_answer"] == "done"
+    assert (response["input_tokens"], len(response["llm_calls"])) == (30, 3)
+    listed = "lookup (call_1), lookup (call_2), lookup (call_3)"
+    assert response["capture_warnings"] == [FROM_MESSAGES + listed]
+    assert not any("elapsed_sec" in step or "parent_id" in step for step in response["actual_steps"])
+
+
+@pytest.mark.parametrize("shape", [node_with_all, node_with_the_answer, tasks_with_the_answer])
+async def test_a_loop_that_runs_async_or_streams_keeps_its_steps(shape, script, handler, chat_model) -> None:
+    config = {"callbacks": [handler]}
+    await shape(chat_model(script=script)).ainvoke({"messages": [HI]}, config)
+    for _ in shape(chat_model(script=script)).stream({"messages": [HI]}, config, stream_mode="updates"):
+        pass
+    assert [brief(response) for response in handler.responses()] == [STEPS, STEPS]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ids_that_come_again_in_every_turn_are_steps_of_their_own(shape, ai, ask, chat_model) -> None:
+    same = ("lookup", {"query": "a"}, "call_1")
+    turns = [ai("", same), ai("", ("lookup", {"query": "b"}, "call_1")), ai("", same), ai("", same), ai("done")]
+    response = ask(shape(chat_model(script=turns)), {"messages": [HI]})
+    assert brief(response) == [("call_1", query, f"found {query}") for query in "abaa"]
+    assert response["actual_answer"] == "done"
+
+
+def earlier_turns(count: int = 1, *, with_ids: bool = True) -> list[BaseMessage]:
+    """Give turns with the ids, arguments and texts of the run that follows."""
+    call = {"name": "lookup", "args": {"query": "a"}, "id": "call_1"}
+    messages: list[BaseMessage] = []
+    for number in range(count):
+        turn = HI.model_copy(), AIMessage("", tool_calls=[call]), ToolMessage("old", tool_call_id="call_1")
+        messages += [*turn, AIMessage("earlier answer")]
+        if with_ids:
+            for place, message in enumerate(messages[-4:]):
+                message.id = f"old_{number}_{place}"
+    return messages
+
+
+def as_dicts(messages: list[BaseMessage]) -> list[Any]:
+    return [*convert_to_openai_messages(messages)]
+
+
+@pytest.mark.parametrize("make_history", [list, as_dicts, lambda history: history + history[-4:]])
+@pytest.mark.parametrize("with_ids", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_stood_before_the_run_is_no_step_of_it(shape, with_ids, make_history, ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")], by_turn=False)
+    history = make_history(earlier_turns(2, with_ids=with_ids))
+    response = ask(shape(model), {"messages": [*history, HI.model_copy()]})
+    assert brief(response) == [("call_1", "a", "found a")]
+    assert response["actual_answer"] == "done"
+    assert (response["input_tokens"], len(response["llm_calls"])) == (20, 2)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_loop_that_takes_no_step_has_none_of_its_history(shape, ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("done")], by_turn=False)
+    response = ask(shape(model), {"messages": [*earlier_turns(2, with_ids=False), HI.model_copy()]})
+    assert (response["actual_steps"], response["actual_answer"], response["input_tokens"]) == ([], "done", 10)
+    assert "capture_warnings" not in response
+
+
+def test_history_that_a_function_loads_itself_is_no_step(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "b"}, "call_1")), ai("done")], by_turn=False)
+    agent = RunnableLambda(lambda text: conversation(model, [*earlier_turns(3, with_ids=False), HumanMessage(text)]))
+    response = ask(agent, "and now?")
+    assert (brief(response), response["actual_answer"]) == ([("call_1", "b", "found b")], "done")
+
+
+def test_the_second_turn_on_a_thread_has_its_own_steps(ai, ask, chat_model) -> None:
+    call = ("lookup", {"query": "a"}, "call_1")
+    model = chat_model(script=[ai("", call), ai("first"), ai("", call), ai("", call), ai("second")], by_turn=False)
+
+    def agent(state: MessagesState) -> dict[str, Any]:
+        return {"messages": conversation(model, state["messages"])[len(state["messages"]) :]}
+
+    graph = StateGraph(MessagesState).add_node("agent", agent).add_node("after", lambda state: {})
+    chat = graph.add_edge(START, "agent").add_edge("agent", "after").compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    first = ask(chat, {"messages": [("user", "hi")]}, question_id="first", **thread)
+    second = ask(chat, {"messages": [("user", "hi")]}, question_id="second", **thread)
+    assert [len(first["actual_steps"]), len(second["actual_steps"])] == [1, 2]
+    assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
+
+
+@pytest.mark.parametrize("question", [[], [HumanMessage("rewritten")]])
+def test_an_answer_from_before_the_run_is_none_of_it(question, ask) -> None:
+    def forget(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [RemoveMessage(id=state["messages"][-1].id), *question]}
+
+    response = ask(one_node(forget), {"messages": [*earlier_turns(2), HI.model_copy()]})
+    assert "actual_answer" not in response
+
+
+def test_what_an_entrypoint_saved_before_is_history(ai, ask, chat_model) -> None:
+    call = ("lookup", {"query": "a"}, "call_1")
+    model = chat_model(script=[ai("", call), ai("first"), ai("", call), ai("", call), ai("second")], by_turn=False)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def chat(text: str, *, previous: Any = None) -> Any:
+        messages = conversation(model, add_messages(previous or [], [HumanMessage(text)]))
+        return entrypoint.final(value=messages, save=messages)
+
+    thread = {"configurable": {"thread_id": "1"}}
+    first = ask(chat, "hi", question_id="first", **thread)
+    second = ask(chat, "hi", question_id="second", **thread)
+    assert [len(first["actual_steps"]), len(second["actual_steps"])] == [1, 2]
+    assert (first["actual_answer"], second["actual_answer"]) == ("first", "second")
+    assert (first["input_tokens"], second["input_tokens"]) == (20, 30)
+
+
+@pytest.mark.parametrize("shape", [node_with_all, lambda_with_all, tasks_with_all, "agent"])
+def test_a_turn_costs_the_same_after_a_long_history(
+    shape, ai, ask, chat_model, search, make_agent, monkeypatch
+) -> None:
+    looked_at = 0
+    find = SeenMessages._find
+
+    def counting_find(self: SeenMessages, item: Any) -> Any:
+        nonlocal looked_at
+        looked_at += 1
+        return find(self, item)
+
+    def cost(length: int) -> int:
+        nonlocal looked_at
+        looked_at = 0
+        turns = [ai("", ("search", {"query": "a"}, "call_1")), ai("", ("search", {"query": "b"}, "call_1")), ai("done")]
+        model = chat_model(script=turns, by_turn=False)
+        agent = make_agent([], [search], model=model) if shape == "agent" else shape(model)
+        response = ask(agent, {"messages": [*earlier_turns(length), HI.model_copy()]}, question_id=str(length))
+        assert len(response["actual_steps"]) == 2
+        return looked_at
+
+    monkeypatch.setattr(SeenMessages, "_find", counting_find)
+    monkeypatch.setattr(SeenMessages, "_is_among_old", None)
+    monkeypatch.setitem(globals(), "answer_to", lambda call: ToolMessage("found", tool_call_id=call["id"]))
+    assert cost(100) == cost(1) < 60
+
+
+# --- loops that change their messages ---
+
+
+@pytest.mark.parametrize("text", ["done", "Done."])
+def test_an_answer_that_is_made_anew_is_one_model_call(text, ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("done")])
+
+    def agent(state: MessagesState) -> dict[str, Any]:
+        answer = model.invoke(state["messages"])
+        return {"messages": [AIMessage(text, id="new", usage_metadata=answer.usage_metadata)]}
+
+    response = ask(one_node(agent))
+    assert (response["actual_answer"], response["input_tokens"], len(response["llm_calls"])) == (text, 10, 1)
+    assert "capture_warnings" not in response
+
+
+def test_what_a_task_gives_is_read_though_no_model_sees_it(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "b"}, "call_2"))])
+    call_tool = task(answer_to)
+
+    @entrypoint()
+    def agent(text: str) -> str:
+        return ", ".join(call_tool(call).result().content for call in model.invoke(text).tool_calls)
+
+    response = ask(agent, "hi")
+    assert brief(response) == [("call_1", "a", "found a"), ("call_2", "b", "found b")]
+    assert response["actual_answer"] == "found a, found b"
+
+
+def test_a_loop_that_trims_its_messages_keeps_its_steps(ai, ask, chat_model) -> None:
+    model = chat_model(
+        script=[*(ai("", ("lookup", {"query": word}, "call_1")) for word in "abc"), ai("done")], by_turn=False
+    )
+
+    def agent(text: str) -> str:
+        messages: list[Any] = [HumanMessage(text)]
+        while (answer := model.invoke(messages)).tool_calls:
+            messages = [SystemMessage("So far: …"), answer, *map(answer_to, answer.tool_calls)]
+        return answer.content
+
+    assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", word, f"found {word}") for word in "abc"]
+
+
+def test_the_last_of_several_answers_to_a_call_counts(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")])
+
+    def agent(text: str) -> str:
+        answer = model.invoke(text)
+        messages = [ToolMessage("wait", tool_call_id="call_1"), ToolMessage("found", tool_call_id="call_1")]
+        return model.invoke([HumanMessage(text), answer, *messages]).content
+
+    assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", "a", "found")]
+
+
+def test_few_shot_messages_answer_no_call_of_the_run(ai, ask, chat_model) -> None:
+    """The examples of another prompt have the id of a call that waits."""
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("judged"), ai("done")], by_turn=False)
+    example = [AIMessage("", tool_calls=[{"name": "lookup", "args": {"query": "x"}, "id": "call_1"}])]
+
+    def agent(text: str) -> str:
+        answer = model.invoke(text)
+        model.invoke([*example, ToolMessage("example", tool_call_id="call_1"), HumanMessage("Is this good?")])
+        return model.invoke([HumanMessage(text), answer, *map(answer_to, answer.tool_calls)]).content
+
+    assert brief(ask(RunnableLambda(agent), "hi")) == [("call_1", "a", "found a")]
+
+
+# --- tools that fire events ---
+
+
+@pytest.mark.parametrize("how", ["args", "other args", "call"])
+@pytest.mark.parametrize("shape", [node_with_all, node_with_the_answer, lambda_with_dicts, tasks_with_all])
+def test_tools_that_fire_events_are_not_taken_from_messages_too(
+    how, shape, ai, ask, chat_model, search, monkeypatch
+) -> None:
+    def answer_by_tool(call: dict[str, Any]) -> ToolMessage:
+        if how == "call":
+            return search.invoke(call)
+        args = call["args"] if how == "args" else {"query": call["args"]["query"] + "!"}
+        return ToolMessage(search.invoke(args), tool_call_id=call["id"])
+
+    monkeypatch.setitem(globals(), "answer_to", answer_by_tool)
+    turns = [ai("", ("search", {"query": "a"}, "call_1")), ai("", ("search", {"query": "b"}, "call_1")), ai("done")]
+    response = ask(shape(chat_model(script=turns)), {"messages": [HI]})
+    end = "!" if how == "other args" else ""
+    assert brief(response) == [("call_1", f"{word}{end}", f"found {word}{end}") for word in "ab"]
+    assert all("elapsed_sec" in step for step in response["actual_steps"])
+    assert "capture_warnings" not in response
+
+
+def test_functions_that_ask_a_model_themselves(ai, ask, chat_model, monkeypatch) -> None:
+    """The inner loop has the same ids as the outer one."""
+    call = ("lookup", {"query": "a"}, "call_1")
+
+    def answer_by_loop(call: dict[str, Any]) -> ToolMessage:
+        inner_model = chat_model(script=[ai("", ("find", {"query": call["args"]["query"]}, "call_1")), ai("inner")])
+        answer = inner_model.invoke("inner question")
+        inner = ToolMessage("inner result", tool_call_id="call_1")
+        return ToolMessage(inner_model.invoke([HI, answer, inner]).content, tool_call_id=call["id"])
+
+    monkeypatch.setitem(globals(), "answer_to", answer_by_loop)
+    response = ask(node_with_the_answer(chat_model(script=[ai("", call), ai("", call), ai("done")])))
+    assert [(step["name"], step["output"]) for step in response["actual_steps"]] == [
+        ("lookup", "inner"), ("find", "inner result"), ("lookup", "inner"), ("find", "inner result"),
+    ]  # fmt: skip
+    assert response["actual_answer"] == "done"
+
+
+def test_a_loop_inside_a_tool_has_that_tool_as_parent(make_agent, ai, ask, chat_model) -> None:
+    inner = node_with_the_answer(chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("inner")]))
+
+    @tool
+    def expert(question: str) -> str:
+        """Ask the expert."""
+        return inner.invoke({"messages": [("user", question)]})["messages"][-1].content
+
+    response = ask(make_agent([ai("", ("expert", {"question": "q"}, "call_1")), ai("done")], [expert]))
+    assert [(step["name"], step.get("parent_id")) for step in response["actual_steps"]] == [
+        ("expert", None), ("lookup", "call_1"),
+    ]  # fmt: skip
+
+
+def test_a_loop_in_a_subgraph_is_read_once(script, ask, chat_model) -> None:
+    graph = StateGraph(MessagesState).add_node("inner", node_with_all(chat_model(script=script)))
+    graph.add_node("after", lambda state: {}).add_edge(START, "inner").add_edge("inner", "after")
+    response = ask(graph.compile())
+    assert (brief(response), response["actual_answer"], response["input_tokens"]) == (STEPS, "done", 30)
+
+
+def test_loops_in_parallel_nodes_do_not_mix(ai, ask, chat_model) -> None:
+    graph = StateGraph(MessagesState)
+    for word in "ab":
+        model = chat_model(
+            script=[
+                ai("", ("lookup", {"query": word}, "call_1")),
+                ai("", ("lookup", {"query": "c"}, "call_1")),
+                ai(word),
+            ],
+            by_turn=False,
+        )
+        loop = node_with_the_answer(model).builder.nodes["agent"].runnable
+        graph.add_node(word, loop).add_edge(START, word)
+    response = ask(graph.compile())
+    assert sorted(brief(response)) == [
+        ("call_1", "a", "found a"), ("call_1", "b", "found b"), ("call_1", "c", "found c"), ("call_1", "c", "found c"),
+    ]  # fmt: skip
+
+
+# --- calls that nothing answers ---
+
+UNANSWERED = "asked for by a model and never answered, so that what they gave is not known: "
+
+
+def test_a_call_that_nothing_answers_is_warned_of(ai, ask, chat_model) -> None:
+    """The results of the last calls are the answer, and no model sees them."""
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1"), ("lookup", {"query": "b"}, "call_2"))])
+    agent = RunnableLambda(lambda text: ", ".join(lookup(**call["args"]) for call in model.invoke(text).tool_calls))
+    response = ask(agent, "hi")
+    assert (response["actual_answer"], response["actual_steps"]) == ("found a, found b", [])
+    assert response["capture_warnings"] == [UNANSWERED + "lookup (call_1), lookup (call_2)"]
+
+
+def test_a_loop_that_shows_results_as_text_is_warned_of(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "a"}, "call_1")), ai("done")], by_turn=False)
+    agent = RunnableLambda(lambda text: model.invoke(f"{text} {model.invoke(text).tool_calls}").content)
+    assert ask(agent, "hi")["capture_warnings"] == [UNANSWERED + "lookup (call_1)"]
+
+
+class Route(BaseModel):
+    """Where to go."""
+
+    to: str
+
+
+def by_structured_output(model: Any) -> Any:
+    return model.with_structured_output(Route)
+
+
+def by_parser(model: Any) -> Any:
+    return model.bind_tools([Route]) | PydanticToolsParser(tools=[Route])
+
+
+def by_choice(choice: Any) -> Callable[[Any], Any]:
+    def bind(model: Any) -> Any:
+        bound = model.bind(tools=[Route], tool_choice=choice)
+        return RunnableLambda(lambda text: Route(**bound.invoke(text).tool_calls[0]["args"]))
+
+    return bind
+
+
+CHOICES = [{"type": "function", "function": {"name": "Route"}}, {"type": "tool", "name": "Route"}, "Route", "any"]
+
+
+@pytest.mark.parametrize("shape", [by_structured_output, by_parser, *map(by_choice, [*CHOICES, {"type": "any"}])])
+def test_calls_that_are_the_answer_itself_are_not_waited_for(shape, ai, ask, chat_model) -> None:
+    class StructuredModel(chat_model):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return self.bind(**kwargs)
+
+    response = ask(shape(StructuredModel(script=[ai("", ("Route", {"to": "oslo"}, "call_1"))])), "hi")
+    assert "capture_warnings" not in response
+    assert response["actual_steps"] == []
+
+
+@pytest.mark.parametrize("choice", ["auto", None, {"type": "auto"}])
+def test_calls_that_the_model_chose_itself_are_waited_for(choice, ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("Route", {"to": "oslo"}, "call_1"))])
+    assert ask(by_choice(choice)(model), "hi")["capture_warnings"] == [UNANSWERED + "Route (call_1)"]
+
+
+def test_a_tool_that_ran_with_other_arguments_answered_its_call(ai, ask, chat_model, search) -> None:
+    model = chat_model(script=[ai("", ("search", {"query": "a"}, "call_1"))])
+    agent = RunnableLambda(
+        lambda text: search.invoke({"query": model.invoke(text).tool_calls[0]["args"]["query"] + "!"})
+    )
+    response = ask(agent, "hi")
+    assert [step["output"] for step in response["actual_steps"]] == ["found a!"]
+    assert "capture_warnings" not in response
+
+
+def test_calls_of_a_run_that_failed_are_explained_by_its_error(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", ("lookup", {"query": "broken"}, "call_1"))])
+    response = ask(RunnableLambda(lambda text: lookup(**model.invoke(text).tool_calls[0]["args"])), "hi")
+    assert response["error"] == "ValueError: no such thing"
+    assert "capture_warnings" not in response
+
+
+def test_a_message_that_the_agent_takes_back_asks_for_nothing(ai, ask, search, chat_model) -> None:
+    """The prebuilt agent puts an excuse in the place of calls for which it has no steps left."""
+    model = chat_model(script=[ai("", ("search", {"query": word}, f"call_{word}")) for word in "abc"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agent = create_react_agent(model, [search])
+    response = ask(agent, recursion_limit=4)
+    assert response["actual_answer"].startswith("Sorry, need more steps")
+    assert [step["id"] for step in response["actual_steps"]] == ["call_a"]
+    assert "capture_warnings" not in response
+
+
+@pytest.mark.parametrize("exit_behavior", ["continue", "end"])
+def test_calls_over_a_limit_are_answered(exit_behavior, ai, ask, search, chat_model) -> None:
+    model = chat_model(script=[ai("", ("search", {"query": word}, f"call_{word}")) for word in "ab"] + [ai("done")])
+    limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior=exit_behavior)
+    response = ask(create_agent(model, [search], middleware=[limit]))
+    assert not any(UNANSWERED in warning for warning in response["capture_warnings"])
+
+
+def test_calls_that_history_left_open_are_not_of_this_run(ai, ask, chat_model) -> None:
+    asking = AIMessage("", tool_calls=[{"name": "lookup", "args": {"query": "a"}, "id": "call_1"}])
+    response = ask(node_with_all(chat_model(script=[ai("done")], by_turn=False)), {"messages": [asking, HI]})
+    assert "capture_warnings" not in response

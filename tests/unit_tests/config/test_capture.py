@@ -1,0 +1,74 @@
+"""The section on capture: the options of the handler, and what each mistake says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.config import CaptureConfig, load_config
+from graphrag_eval_lc.errors import ConfigError
+
+
+def test_section_has_the_options_of_the_handler_with_its_defaults() -> None:
+    assert CaptureConfig.model_fields.keys() == CaptureKeywords.__annotations__.keys()
+    defaults = GraphRAGEvalCallbackHandler.__init__.__kwdefaults__
+    assert {**CaptureConfig().model_dump(), "step_names": None} == defaults
+
+
+def test_options_stand_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "capture:\n"
+        "  step_names: {search_docs: retrieval}\n"
+        "  retrieval_documents: [search_docs]\n"
+        "  max_output_chars: 0\n"
+        "  redact: package.module:clean\n"
+        "  keep_artifacts: false\n"
+    )
+    assert load_config(path).capture.model_dump() == {
+        "step_names": {"search_docs": "retrieval"},
+        "retrieval_documents": ["search_docs"],
+        "max_output_chars": 0,
+        "redact": "package.module:clean",
+        "keep_artifacts": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("capture", "complaint"),
+    [
+        (
+            {"retrieval_documents": "search_docs"},
+            "'search_docs' is not allowed here. Give true, false or a list of tool",
+        ),
+        ({"retrieval_documents": [3]}, "Give true, false or a list of tool names."),
+        ({"retrieval_documents": [""]}, "Give true, false or a list of tool names."),
+        ({"retrieval_documents": None}, "Give true, false or a list of tool names."),
+        ({"max_output_chars": -1}, "key capture.max_output_chars: -1 is not allowed here"),
+        ({"max_output_chars": True}, "key capture.max_output_chars: True is not allowed here"),
+        (
+            {"redact": str.upper},
+            "a function cannot stand in a config. Name it as text, package.module:function, or pass",
+        ),
+        ({"redact": 3}, "key capture.redact: 3 is no spec of a function"),
+        ({"redact": "clean"}, "'clean' is no spec of a function. Write package.module:function or path/to/file.py"),
+        ({"redact": ":clean"}, "':clean' is no spec of a function"),
+        ({"keep_artifacts": "no"}, "key capture.keep_artifacts: 'no' is not allowed here"),
+        ({"step_names": {"search": ""}}, "key capture.step_names.search: '' is not allowed here"),
+        ({"retrieval_document": True}, "Did you mean retrieval_documents?"),
+        (True, "key capture: a mapping of keys to values is needed here. Known keys: step_names, retrieval_documents"),
+    ],
+)
+def test_mistake_is_told_with_its_key(capture: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config({"capture": capture})
+    assert complaint in str(caught.value)
+
+
+def test_mistake_in_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("steps: {}\ncapture:\n  retrieval_documents: all\n")
+    with pytest.raises(ConfigError, match=r"config\.yaml, line 3, key capture\.retrieval_documents: 'all'"):
+        load_config(path)

@@ -1,0 +1,210 @@
+"""A model's HTTP client outlives event loops: each request is sent once, answered, and paid for once."""
+
+import asyncio
+import importlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+from openai_stub import OpenAIStub
+
+from graphrag_eval_lc import arun_benchmark, run_benchmark, run_evaluation
+from graphrag_eval_lc.http_connections import is_of_another_loop
+from graphrag_eval_lc.judges import ContextPrecision
+from graphrag_eval_lc.retrying import is_worth_a_retry
+from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+
+QUESTIONS = 6
+DATASET: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [{"id": f"q{n}", "question_text": "?", "reference_answer": "yes"} for n in range(QUESTIONS)],
+    }
+]
+CONTEXTS = list("abcde")
+
+
+@pytest.fixture
+def stub() -> Iterator[OpenAIStub]:
+    with OpenAIStub() as server:
+        yield server
+
+
+def model_of(stub: OpenAIStub, **options: Any) -> ChatOpenAI:
+    return ChatOpenAI(model="gpt-4o-mini", base_url=stub.base_url, api_key="key", max_retries=0, **options)
+
+
+def agent_of(model: ChatOpenAI) -> Any:
+    async def answer(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile()
+
+
+class Count:
+    """What reached the server since the last look, against what was said to be paid for."""
+
+    def __init__(self, stub: OpenAIStub) -> None:
+        self._stub, self._seen = stub, 0
+
+    def new(self) -> int:
+        before, self._seen = self._seen, len(self._stub.requests)
+        return self._seen - before
+
+    def check_run(self, run: BenchmarkRun) -> None:
+        assert [dict(response).get("error") for response in run.responses] == [None] * QUESTIONS
+        assert sum(len(dict(response)["llm_calls"]) for response in run.responses) == self.new() == QUESTIONS
+
+
+# --- several calls in one process ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_new_model", [False, True])
+def test_each_of_five_benchmarks_in_a_script_is_answered(stub: OpenAIStub, is_new_model: bool) -> None:
+    count, agent = Count(stub), agent_of(model_of(stub))
+    for _ in range(5):
+        count.check_run(run_benchmark(agent_of(model_of(stub)) if is_new_model else agent, DATASET, progress="off"))
+
+
+async def test_each_of_five_is_answered_in_a_running_loop_that_asks_the_agent_too(stub: OpenAIStub) -> None:
+    count, agent = Count(stub), agent_of(model_of(stub))
+    for _ in range(5):
+        await agent.ainvoke({"messages": [("user", "?")]})
+        assert count.new() == 1
+        count.check_run(run_benchmark(agent, DATASET, progress="off"))
+        await agent.ainvoke({"messages": [("user", "?")]})
+        assert count.new() == 1
+        count.check_run(await asyncio.to_thread(run_benchmark, agent, DATASET, progress="off"))
+        count.check_run(await arun_benchmark(agent, DATASET, progress="off"))
+
+
+def test_what_the_users_own_loops_left_is_not_used(stub: OpenAIStub) -> None:
+    count, model = Count(stub), model_of(stub)
+    agent = agent_of(model)
+    asyncio.run(model.ainvoke("?"))
+    assert count.new() == 1
+    count.check_run(run_benchmark(agent, DATASET, progress="off"))
+    count.check_run(asyncio.run(arun_benchmark(agent, DATASET, progress="off")))
+    count.check_run(asyncio.run(arun_benchmark(agent, DATASET, progress="off")))
+    count.check_run(run_benchmark(agent, DATASET, progress="off"))
+    asyncio.run(model.ainvoke("?"))  # nor does the user's loop get what the benchmark left
+    assert count.new() == 1
+
+
+def test_agent_and_judge_may_share_a_client(stub: OpenAIStub) -> None:
+    agent = agent_of(model_of(stub))
+    runs = [run_benchmark(agent, DATASET, progress="off", llm=model_of(stub)) for _ in range(2)]
+    runs += [asyncio.run(arun_benchmark(agent, DATASET, progress="off", llm=model_of(stub))) for _ in range(2)]
+    for run in runs:
+        assert [result for result in run.results if "error" in str(sorted(result))] == []
+        assert all(dict(result)["answer_correctness_cost"] > 0 for result in run.results)
+    assert len(stub.requests) == 4 * 2 * QUESTIONS  # an answer and a verdict each
+
+
+# --- judges ----------------------------------------------------------------------------------------------------------
+
+
+def asked() -> dict[str, Any]:
+    return {"user_input": "?", "reference": "yes", "retrieved_contexts": CONTEXTS}
+
+
+def test_judges_pay_for_what_they_send(stub: OpenAIStub) -> None:
+    count, costs = Count(stub), set()
+    for _ in range(5):
+        costs.add(ContextPrecision(model_of(stub)).score(**asked()).cost)
+        assert count.new() == len(CONTEXTS)
+    assert len(costs) == 1
+
+
+async def test_so_they_do_in_a_running_loop(stub: OpenAIStub) -> None:
+    count, judge = Count(stub), ContextPrecision(model_of(stub))
+    for _ in range(3):
+        judge.score(**asked())
+        assert count.new() == len(CONTEXTS)
+        await judge.ascore(**asked())
+        assert count.new() == len(CONTEXTS)
+
+
+def test_so_they_do_in_loops_of_the_users_own(stub: OpenAIStub) -> None:
+    count = Count(stub)
+    for _ in range(3):
+        asyncio.run(ContextPrecision(model_of(stub)).ascore(**asked()))
+        assert count.new() == len(CONTEXTS)
+
+
+def test_each_evaluation_is_judged_once(stub: OpenAIStub) -> None:
+    count = Count(stub)
+    responses = {f"q{n}": {"question_id": f"q{n}", "actual_answer": "yes"} for n in range(QUESTIONS)}
+    for _ in range(3):
+        results = run_evaluation(DATASET, responses, llm=model_of(stub))  # type: ignore[arg-type]
+        assert all(dict(result)["answer_correctness_cost"] > 0 for result in results)
+        assert count.new() == QUESTIONS
+
+
+# --- what is left alone, and what is said ----------------------------------------------------------------------------
+
+
+async def test_a_stream_that_is_under_way_goes_on_after_a_synchronous_call(stub: OpenAIStub) -> None:
+    model = model_of(stub)
+    stub.answers.append("a long answer that comes in parts")
+    parts: list[str] = []
+    async for part in model.astream("?"):
+        parts.append(str(part.content))
+        if len(parts) == 2:
+            run_benchmark(agent_of(model), DATASET, progress="off")
+    assert "".join(parts) == "a long answer that comes in parts"
+
+
+def test_a_connection_that_was_broken_within_a_run_is_said_and_not_paid_for_again(stub: OpenAIStub) -> None:
+    model = model_of(stub)
+
+    def ask_in_another_loop(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(asyncio.run(model.ainvoke("?")).text)]}
+
+    async def ask(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState).add_node("first", ask_in_another_loop).add_node("then", ask)
+    agent = graph.add_edge(START, "first").add_edge("first", "then").compile()
+    question: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?"}]}]
+    error = dict(run_benchmark(agent, question, progress="off").response("q"))["error"]
+    assert "a connection that belongs to another event loop" in error
+    assert "http_async_client" in error
+    assert len(stub.requests) == 2
+
+
+def test_what_failed_before_it_was_sent_is_worth_a_retry(stub: OpenAIStub) -> None:
+    httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+    client = openai.DefaultAsyncHttpxClient(limits=httpx.Limits(keepalive_expiry=0.2))
+    model = model_of(stub, http_async_client=client)
+    asyncio.run(model.ainvoke("?"))
+    time.sleep(0.3)  # the next request closes what is kept no longer, in a loop that is closed
+    with pytest.raises((RuntimeError, openai.APIConnectionError)) as unsent:
+        asyncio.run(model.ainvoke("?"))
+    assert len(stub.requests) == 1
+    assert is_worth_a_retry(unsent.value)
+    kept = model_of(stub)
+    asyncio.run(kept.ainvoke("?"))
+    with pytest.raises((RuntimeError, openai.APIConnectionError)) as sent:
+        asyncio.run(kept.ainvoke("?"))
+    assert len(stub.requests) == 3
+    assert not is_worth_a_retry(sent.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (RuntimeError("Event loop is closed"), True),
+        (RuntimeError("<asyncio.locks.Event object> is bound to a different event loop"), True),
+        (RuntimeError("Task got Future attached to a different loop"), True),
+        (RuntimeError("the loop of the grid is closed"), False),
+        (ValueError("Event loop is closed"), False),
+    ],
+)
+def test_errors_of_other_loops_are_known_by_what_asyncio_says(error: Exception, expected: bool) -> None:
+    assert is_of_another_loop(error) is expected
