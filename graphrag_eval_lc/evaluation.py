@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
 Responses = Mapping[str, Response] | Iterable[Response]
+_Asked = tuple[Question, Response | None]
 
 NO_RESPONSE = "there is no response to this question"
 
@@ -82,13 +83,13 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-    results, unknown = run_sync(
-        lambda: _aevaluated(qa_dataset, responses, settings, evaluators=evaluators, llm=llm, embeddings=embeddings),
-        uses_clients=llm is not None or settings.llm is not None or bool(evaluators),
+    judges, asked, results, unknown = _scored(
+        qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings
     )
     for tool in unknown:
         warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
+    if judges is not None:
+        run_sync(lambda: _ajudge(judges, asked, results))
     return results
 
 
@@ -102,15 +103,17 @@ async def arun_evaluation(
     embeddings: Any = None,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
-    results, unknown = await _aevaluated(
+    judges, asked, results, unknown = _scored(
         qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings
     )
     for tool in unknown:
         warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
+    if judges is not None:
+        await _ajudge(judges, asked, results)
     return results
 
 
-async def _aevaluated(
+def _scored(
     qa_dataset: Sequence[Template],
     responses: Responses,
     config: ConfigSource,
@@ -118,8 +121,8 @@ async def _aevaluated(
     evaluators: Sequence[Callable[..., Any]],
     llm: Any,
     embeddings: Any,
-) -> tuple[Results, list[UnknownTool]]:
-    """Give the results, and the tools whose names no reference step has."""
+) -> "tuple[Judges | None, Sequence[_Asked], Results, list[UnknownTool]]":
+    """Give who judges, what was asked and answered, the results so far, and tools whose names no reference step has."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
     by_id = responses_by_id(responses)
@@ -130,22 +133,25 @@ async def _aevaluated(
         evaluate_question(template, question, response, settings)
         for (template, _), (question, response) in zip(questions_of(templates), asked, strict=True)
     )
-    if judges is not None:
-        places = asyncio.Semaphore(settings.judges.max_concurrency)
-
-        async def judge(result: Result, question: Question, response: Response | None) -> None:
-            async with places:
-                await judges.ajudge(cast("dict[str, Any]", result), question, response or {})
-
-        try:
-            await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
-        finally:
-            await judges.aclose()
     unknown = UnknownTools(settings, reference_names(templates))
     for question, response in asked:
         if isinstance(response, Mapping):
             unknown.add(question.get("reference_steps"), response)
-    return results, unknown.found()
+    return judges, asked, results, unknown.found()
+
+
+async def _ajudge(judges: "Judges", asked: Sequence[_Asked], results: Sequence[Result]) -> None:
+    """Add what the judges say to the results."""
+    places = asyncio.Semaphore(judges.max_concurrency)
+
+    async def judge(result: Result, question: Question, response: Response | None) -> None:
+        async with places:
+            await judges.ajudge(cast("dict[str, Any]", result), question, response or {})
+
+    try:
+        await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
+    finally:
+        await judges.aclose()
 
 
 def _priced(response: Response | None, pricing: Pricing) -> Response | None:

@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
 from typing import Any, Generic, TypeVar
 
 from graphrag_eval_lc.daemon_threads import DaemonThreadPool
@@ -35,7 +36,6 @@ def run_sync(
     coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
     *,
     survives: Callable[[BaseException], bool] = _never,
-    uses_clients: bool = True,
 ) -> Outcome:
     """Run a coroutine to its end in the lasting loop, and give what it returns.
 
@@ -46,7 +46,6 @@ def run_sync(
         coroutine: A function that makes the coroutine.
         survives: Told a SystemExit or KeyboardInterrupt that some task raised out of the event loop: whether the
             coroutine goes on nevertheless. It is called in the loop's thread.
-        uses_clients: Whether it may send requests; where it does not, nobody's connections are looked at.
 
     Example:
         >>> async def answer() -> int:
@@ -54,20 +53,27 @@ def run_sync(
         >>> run_sync(answer)
         42
     """
-    call = _Call(coroutine, survives, uses_clients)
+    call = _Call(coroutine, survives)
     depth = _depth()
     try:
-        while not call.begins_in(_lasting_loop(depth)):
-            depth += 1
+        while not call.begins_in(lasting := _lasting_loop(depth)):
+            depth += not lasting.is_over
         return call.outcome()
     except BaseException as problem:
         call.give_up(problem)
         raise
 
 
+def _running_task() -> "asyncio.Task[Any] | None":
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
 def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
     """Let what a loop hands to threads run in daemon threads, as many as it takes, unless it has its own executor."""
-    if getattr(loop, "_default_executor", None) is None:
+    if getattr(loop, "_default_executor", loop) is None:  # other loops than asyncio's do not tell
         loop.set_default_executor(DaemonThreadPool("agent"))
 
 
@@ -83,14 +89,12 @@ class _Call(Generic[Outcome]):
         self,
         coroutine: Callable[[], Coroutine[Any, Any, Outcome]],
         survives: Callable[[BaseException], bool],
-        uses_clients: bool,
     ) -> None:
         self.lasting: _LastingLoop | None = None
+        self.outer = _current.get()
         self.survives = survives
         self.is_closing = False
         self._coroutine = coroutine
-        self._uses_clients = uses_clients
-        self._context = contextvars.copy_context()
         self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._main: asyncio.Task[Outcome] | None = None
         self._problem: BaseException | None = None
@@ -103,9 +107,8 @@ class _Call(Generic[Outcome]):
     def begins_in(self, lasting: "_LastingLoop") -> bool:
         """Begin in a loop; tell whether it did, as a loop may be blocked by code that waits for this very call."""
         self.lasting = lasting
-        if self._uses_clients:
-            close_idle_connections_of_others(lasting.loop)
-        lasting.loop.call_soon_threadsafe(self._begin, lasting)
+        close_idle_connections_of_others(lasting.loop)
+        lasting.loop.call_soon_threadsafe(self._begin, lasting, contextvars.copy_context())
         if self._has_begun.wait(_BLOCKED_SEC):
             return True
         with self._lock:
@@ -114,13 +117,22 @@ class _Call(Generic[Outcome]):
         return self.lasting is not None
 
     def outcome(self) -> Outcome:
-        """Wait for the end, and give what the coroutine returned."""
+        """Wait for the end, and give what the coroutine returned.
+
+        Raises:
+            asyncio.CancelledError: The task that waits here was cancelled, as asyncio.run does at the first Ctrl-C.
+        """
+        waiting = _running_task()
+        cancellations = 0 if waiting is None else waiting.cancelling()
         while not self._has_ended.wait(_SIGNALS_SEC):
-            pass
-        if self._problem is not None:
-            raise self._problem
-        assert self._main is not None
-        return self._main.result()
+            if waiting is not None and waiting.cancelling() > cancellations:
+                raise asyncio.CancelledError
+        main, problem = self._main, self._problem
+        self._main = self._problem = None  # what a call gave is not kept with its context
+        if problem is not None:
+            raise problem
+        assert main is not None
+        return main.result()
 
     def give_up(self, problem: BaseException) -> None:
         """End the call where the caller no longer waits for it, such as after Ctrl-C."""
@@ -129,19 +141,20 @@ class _Call(Generic[Outcome]):
             return
         lasting.loop.call_soon_threadsafe(self.fail, problem)
         if not self._has_ended.wait(2 * _CLOSING_SEC):
-            lasting.is_retired = True  # it is blocked
+            lasting.is_blocked = lasting.is_retired = True
 
     # --- in the loop's thread ---
 
-    def _begin(self, lasting: "_LastingLoop") -> None:
+    def _begin(self, lasting: "_LastingLoop", context: contextvars.Context) -> None:
         with self._lock:
             if self.lasting is not lasting:
                 return  # it came too late
             self._has_begun.set()
         lasting.calls.add(self)
-        self._context.run(_current.set, self)
+        lasting.loop.set_task_factory(_task)  # an agent may have set another
+        context.run(_current.set, self)
         try:
-            self._main = lasting.loop.create_task(self._coroutine(), context=self._context)
+            self._main = lasting.loop.create_task(self._coroutine(), context=context)
         except BaseException as problem:
             self.fail(problem)
         else:
@@ -166,16 +179,20 @@ class _Call(Generic[Outcome]):
     def _close(self) -> None:
         if not self.is_closing and self.lasting is not None:
             self.is_closing = True
+            for call in self.lasting.calls:
+                if call.outer is self:  # from a thread that hangs
+                    call.fail(RuntimeError("the call around this one has ended"))
             self._closing = self.lasting.loop.create_task(self._aclose(self.lasting), context=contextvars.Context())
 
     async def _aclose(self, lasting: "_LastingLoop") -> None:
         try:
             await self._cancel_tasks()
-            if self._uses_clients and lasting.calls == {self}:
+            if lasting.calls == {self}:
                 await aclose_idle_connections()
         finally:
-            if self._main is not None and self._main.done() and not self._main.cancelled():
-                self._main.exception()  # asyncio reports one that nobody asked for, although it is raised
+            main = self._main
+            if main is not None and main.done() and not main.cancelled():
+                main.exception()  # asyncio reports one that nobody asked for, although it is raised
             self._has_ended.set()
             lasting.ended(self, [task for task in self._tasks if not task.done()])
 
@@ -200,8 +217,9 @@ class _LastingLoop:
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.is_retired = False
+        self.is_blocked = False
+        self.is_over = False
         self.calls: set[_Call[Any]] = set()
-        self._is_over = False
         self.loop = asyncio.new_event_loop()
         self.loop.set_task_factory(_task)
         self._threads = DaemonThreadPool("agent")
@@ -210,7 +228,7 @@ class _LastingLoop:
         self.thread.start()
 
     def _run(self) -> None:
-        while not self._is_over:
+        while not self.is_over or self.calls:
             try:
                 self.loop.run_forever()  # it also returns where a task stops the loop
             except BaseException as problem:
@@ -229,7 +247,7 @@ class _LastingLoop:
                 call.fail(problem)
 
     def ended(self, call: _Call[Any], stuck: list["asyncio.Task[Any]"]) -> None:
-        """Forget a call; where tasks of it refused to end, no other call comes here, and the loop stops for good."""
+        """Forget a call; where tasks of it refused to end, the loop stops for good with the last call."""
         self.calls.discard(call)
         self._threads.let_hanging_go()
         for task in stuck:
@@ -238,14 +256,15 @@ class _LastingLoop:
             _stuck.extend(stuck)
             self.is_retired = True
         if self.is_retired and not self.calls:
-            self._is_over = True
+            self.is_over = True
             self.loop.stop()
 
     def close(self) -> None:
         """End the loop with the process, unless calls still need it."""
         if self.calls or self.is_retired:
             return
-        self._is_over = True
+        wait([asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop)], timeout=_CLOSING_SEC)
+        self.is_over = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(_CLOSING_SEC)
 
@@ -271,7 +290,8 @@ def _lasting_loop(depth: int) -> _LastingLoop:
     with _lock:
         while len(_loops) <= depth:
             _loops.append(_LastingLoop(len(_loops)))
-        if _loops[depth].is_retired:
+        known = _loops[depth]
+        if known.is_retired and (known.is_blocked or not known.calls):  # else two loops would share the clients
             _loops[depth] = _LastingLoop(depth)
         return _loops[depth]
 
@@ -300,6 +320,7 @@ def _forget_loops() -> None:
 def _close_loops() -> None:
     for lasting in _loops:
         lasting.close()
+    _loops.clear()
 
 
 if hasattr(os, "register_at_fork"):

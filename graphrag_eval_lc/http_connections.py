@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import functools
 import gc
+import os
 import re
 import sys
 import threading
@@ -42,14 +43,17 @@ async def aclose_idle_connections() -> None:
     """Close the idle connections of the running loop."""
     loop = asyncio.get_running_loop()
     for _, connection in _idle_connections(loop):
+        # Not wait_for, which makes a task in Python 3.11: before its first step a request may take the connection.
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(connection.aclose(), _CLOSING_SEC)
+            async with asyncio.timeout(_CLOSING_SEC):
+                await connection.aclose()
 
 
 def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
     """Close the idle connections of all loops but one: of those that are closed, and of those that may go on.
 
-    Loops that run in other threads are asked to do it, and waited for a moment.
+    Loops that run in other threads are asked to do it. One that does not come to it in a moment is blocked, perhaps by
+    code that waits for this very call, and takes no connection meanwhile.
 
     Args:
         loop: The loop whose connections stay.
@@ -62,20 +66,23 @@ def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
             busy.add(owner)
         else:
             _close_now(connection)
-    asked = []
+    asked = {}
     for owner in busy:
         closing = aclose_idle_connections()
         try:
-            asked.append(asyncio.run_coroutine_threadsafe(closing, owner))
+            asked[asyncio.run_coroutine_threadsafe(closing, owner)] = owner
         except RuntimeError:  # it was closed just now
             closing.close()
-    wait(asked, timeout=_CLOSING_SEC)
+    blocked = {asked[future] for future in wait(asked, timeout=_CLOSING_SEC).not_done} if asked else set()
+    for owner, connection in _idle_connections() if blocked else ():
+        if owner in blocked:
+            _close_now(connection)
 
 
-def close_connections_of_closed_loops() -> None:
-    """Close what loops that are closed have left."""
+def close_connections_of_resting_loops() -> None:
+    """Close the idle connections of loops that do not run: of those that are closed, and of those that may go on."""
     for owner, connection in _idle_connections():
-        if owner.is_closed():
+        if not owner.is_running():
             _close_now(connection)
 
 
@@ -138,11 +145,11 @@ def _watch(kind: Any) -> None:
             _note(pool)
 
         kind.__init__ = noted
-        _watched.add(kind)
-    kinds = (kind, *kind.__subclasses__())
-    for found in gc.get_referrers(*kinds):
-        if type(found) in kinds:
-            _note(found)
+        kinds = (kind, *kind.__subclasses__())
+        for found in gc.get_referrers(*kinds):
+            if type(found) in kinds:
+                _note(found)
+        _watched.add(kind)  # last, as others look at it without the lock
 
 
 def _note(pool: Any) -> None:
@@ -153,10 +160,27 @@ def _note(pool: Any) -> None:
 def _loop_of(connection: object) -> asyncio.AbstractEventLoop | None:
     found: Any = connection
     for _ in range(_DEEPEST):
+        read = getattr(getattr(found, "_protocol", None), "read_event", None)  # a transport of uvloop tells of no loop
+        if isinstance(owner := getattr(read, "_loop", None), asyncio.AbstractEventLoop):
+            return owner
         found = next((inner for name in _INWARD if (inner := getattr(found, name, None)) is not None), None)
         if found is None or isinstance(found, asyncio.AbstractEventLoop):
             return found
     return None
+
+
+def _forget_connections() -> None:
+    """Let a forked child open connections of its own. Those of its parent are not closed, only let go."""
+    global _lock
+    _lock = threading.Lock()
+    for pool in _pools():
+        for name in ("_connections", "_requests"):
+            with contextlib.suppress(AttributeError):
+                getattr(pool, name).clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_connections)
 
 
 def _close_now(connection: _Connection) -> None:

@@ -147,9 +147,9 @@ class RetryPolicy:
 
 _LONGEST_TEXT = 10_000
 _OTHER_LOOP = (
-    "A model's client took a connection that belongs to another event loop, and the answer to its request is lost. "
-    "Call the model nowhere else with asyncio.run while this goes on, or give it a client of its own, as "
-    "ChatOpenAI(http_async_client=...)."
+    "A client, checkpointer or lock was used that belongs to another event loop; where it is a model's client, the "
+    "answer to its request is lost. Use it nowhere else with asyncio.run while this goes on, or make one of its own "
+    "for each loop, as ChatOpenAI(http_async_client=...)."
 )
 
 

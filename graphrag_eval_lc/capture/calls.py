@@ -85,15 +85,20 @@ class AskedCalls:
         return next((asked for asked in alike if not asked.is_settled and not (is_told and asked.is_told)), None)
 
     def ask_unheard(self, message: AIMessage, scope: UUID, parent: Step | None) -> CallsOfMessage:
-        """Note the calls of a message that no callback told of, unless it is a copy of one that a callback did."""
+        """Note the calls of a message that no callback told of.
+
+        Not those of a copy of a message that a callback told of, nor those that a tool has carried out already: a
+        node may call it with a message of its own making, which is seen only when the node ends.
+        """
         copied = {call["id"]: asked for call in message.tool_calls if (asked := self._copied(call)) is not None}
         unheard = [call for call in message.tool_calls if call["id"] not in copied]
         return {**copied, **self.ask(message.id, unheard, scope, parent, is_expected=True)} if unheard else copied
 
     def _copied(self, call: ToolCall) -> AskedCall | None:
-        """Give the earliest call of a callback's message that was not met in a list."""
+        """Give the earliest call of a callback that was not met in a list."""
         for asked in self._by_id.get(call["id"], ()):
-            if asked.is_told and not asked.is_met and asked.is_like(call):
+            is_heard = asked.is_told or (asked.message_id is None and asked.step is not None)
+            if is_heard and not asked.is_met and asked.is_like(call):
                 asked.is_met = True
                 return asked
         return None

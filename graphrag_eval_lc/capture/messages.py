@@ -27,6 +27,11 @@ def _is_message(value: object) -> bool:
     return value.get("type") in _TYPES or value.get("role") in _ROLES
 
 
+def _is_pair(value: object) -> bool:
+    """Tell whether an item of a list is a message as ``("user", "Hello")``."""
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
+
+
 def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
     """Give each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
     if _is_message(value):
@@ -34,7 +39,7 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]
     elif depth == 0 or type(value) in _SCALARS:
         return
     elif isinstance(value, (list, tuple)):
-        if value and (_is_message(value[0]) or _is_message(value[-1])):
+        if value and any(_is_message(end) or _is_pair(end) for end in (value[0], value[-1])):
             yield value
         else:
             for item in value[:_MAX_BREADTH]:

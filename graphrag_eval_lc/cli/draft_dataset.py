@@ -15,7 +15,12 @@ def draft_dataset(
             help="The folder of a run, or a file of responses (JSON Lines, JSON or YAML).", metavar="RUN_DIR|RESPONSES"
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The YAML file to write.", metavar="FILE")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write: JSON where its name ends in .json, else YAML.", metavar="FILE"
+        ),
+    ],
     dataset: Annotated[
         Path | None,
         typer.Option(
@@ -49,7 +54,7 @@ def draft_dataset(
     # Imported here so that --help does not wait for pydantic.
     from graphrag_eval_lc.drafting import draft
     from graphrag_eval_lc.errors import ResponsesError
-    from graphrag_eval_lc.run_folder import write_yaml
+    from graphrag_eval_lc.run_folder import write_data
 
     drafted = draft(responses, dataset, config, keep_references=keep_references)
     for note in drafted.notes:
@@ -61,5 +66,5 @@ def draft_dataset(
             path=responses,
             mend="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
         )
-    write_yaml(output, drafted.templates, overwrite=overwrite)
+    write_data(output, drafted.templates, overwrite=overwrite)
     typer.echo(f"Wrote {count} {'question' if count == 1 else 'questions'} to {output}. Check each before you use it.")

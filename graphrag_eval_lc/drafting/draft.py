@@ -9,6 +9,7 @@ from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.dataset import DatasetSource
 from graphrag_eval_lc.drafting.questions import drafted_references
 from graphrag_eval_lc.drafting.sources import DraftSource, draft_source, has_failed
+from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.evaluation import Responses
 from graphrag_eval_lc.records import Template
 
@@ -67,7 +68,7 @@ def draft_dataset(
         ResponsesError: The responses cannot be read, are neither a mapping nor a list of responses with question ids,
             or break the format.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
-        DatasetError: The dataset cannot be read or breaks the format.
+        DatasetError: The dataset cannot be read or breaks the format; or there is none whose references could be kept.
         ConfigError: The config has a key or value that does not exist.
 
     Example:
@@ -88,6 +89,11 @@ def draft(
 ) -> Draft:
     """Draft a reference dataset; see ``draft_dataset``. What is to be known of it comes with it."""
     source = draft_source(responses, dataset, config)
+    if keep_references and source.templates is None:
+        raise DatasetError(
+            "there is no dataset whose references could be kept",
+            mend="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
+        )
     drafting = _Drafting(source, keep_references)
     if source.templates is None:
         own = {"template_id": DRAFT_TEMPLATE_ID, "draft": True, "questions": drafting.rest()}

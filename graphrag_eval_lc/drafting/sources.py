@@ -124,11 +124,23 @@ def _templates_in(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for result in results:
         questions = templates.setdefault(str(result.get("template_id")), {})
         identifier = str(result.get("question_id"))
-        questions.setdefault(identifier, {"id": identifier, "question_text": result.get("question_text")})
+        asked = {"id": identifier, "question_text": result.get("question_text")}
+        questions.setdefault(identifier, {**asked, **_references_in(result)})
     return [
         {"template_id": template_id, "questions": list(questions.values())}
         for template_id, questions in templates.items()
     ]
+
+
+def _references_in(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the references of a result, without what the scoring wrote into them."""
+    references = {key: result[key] for key in ("reference_answer", "reference_steps") if result.get(key) is not None}
+    if "reference_steps" in references:
+        references["reference_steps"] = [
+            [{key: value for key, value in step.items() if key != "matches"} for step in group]
+            for group in references["reference_steps"]
+        ]
+    return references
 
 
 def _unfinished(run: Mapping[str, Any], responses: Mapping[str, Any]) -> Iterator[str]:

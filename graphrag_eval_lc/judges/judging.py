@@ -56,7 +56,8 @@ class Judges:
         self._custom = custom
         self._functions = functions
         self._given: dict[str, dict[str, None]] = {function.name: {} for function in functions}
-        self._places = CallPool(config.judges.max_concurrency)  # a pool of its own, as functions may ask models too
+        self.max_concurrency = config.judges.max_concurrency
+        self._places = CallPool(self.max_concurrency)  # a pool of its own, as functions may ask models too
 
     @classmethod
     def from_config(

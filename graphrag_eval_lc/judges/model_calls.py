@@ -7,7 +7,7 @@ from itertools import count
 from typing import TypeVar
 
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.http_connections import close_connections_of_closed_loops
+from graphrag_eval_lc.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.judge_problems import BrokenAnswerError
 from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, retry_after_of
@@ -45,7 +45,7 @@ class ModelCalls:
         Raises:
             Exception: What the last attempt failed with; a JudgeError at once.
         """
-        close_connections_of_closed_loops()
+        close_connections_of_resting_loops()
         for attempt in count(1):
             try:
                 return await self._in_place(request)

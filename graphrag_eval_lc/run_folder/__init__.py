@@ -1,6 +1,6 @@
 """The files of one run: their names and format, and how they are written so that nothing is lost."""
 
-from graphrag_eval_lc.run_folder.atomic import write_yaml
+from graphrag_eval_lc.run_folder.atomic import write_data
 from graphrag_eval_lc.run_folder.folder import (
     AGGREGATES_FILE,
     FORMAT_VERSION,
@@ -34,6 +34,6 @@ __all__ = [
     "iter_results",
     "json_text",
     "read_run",
-    "write_yaml",
+    "write_data",
     "yaml_text",
 ]

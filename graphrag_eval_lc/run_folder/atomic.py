@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -68,12 +69,13 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def write_yaml(path: Path, value: Any, *, overwrite: bool = False) -> None:
-    """Write a YAML file as a whole.
+def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
+    """Write a file as a whole: JSON where its name ends in ``.json``, else YAML.
 
     Raises:
         RunFolderError: The file cannot be written, or exists and may not be replaced.
     """
     if path.exists() and not overwrite:
         raise RunFolderError("the file exists already", path=path, mend="Give another one, or pass --overwrite.")
-    replace_file(path, [yaml_text(value).encode("utf-8")])
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
+    replace_file(path, [text.encode("utf-8", "surrogatepass")])

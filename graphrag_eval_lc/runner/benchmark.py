@@ -9,7 +9,7 @@ from graphrag_eval_lc.dataset import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation import judges_of
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
-from graphrag_eval_lc.http_connections import close_connections_of_closed_loops
+from graphrag_eval_lc.http_connections import aclose_idle_connections, close_connections_of_resting_loops
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import aload_agent
@@ -111,12 +111,15 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[B
     Signals are left to the caller: cancel the task to stop, and run again to go on. A node that raises SystemExit ends
     the caller's loop, which ``run_benchmark`` withstands.
     """
-    return await _arun(agent, dataset, checked_options(options), StopSignal())
+    try:
+        return await _arun(agent, dataset, checked_options(options), StopSignal())
+    finally:
+        await aclose_idle_connections()  # the loop may be closed next, and the model asked in another
 
 
 async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
-    close_connections_of_closed_loops()
+    close_connections_of_resting_loops()
     templates = templates_of(dataset)
     questions = options.selection.apply(templates)
     loaded = await aload_agent(agent, has_input_fn=options.input_fn is not None)

@@ -89,6 +89,12 @@ def _capture_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iter
             yield f"capture.{key} was {_shown(before[key])} and is {_shown(after[key])}"
 
 
+def capture_warnings(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
+    changes = "; ".join(_capture_changes(earlier, now))
+    return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
+
+
 def _shown(value: Any) -> str:
     return "none" if value is None else json_text(value)
 

@@ -126,7 +126,7 @@ class RunRecord:
             self,
             run_id=str(earlier.get("run_id") or self.run_id),
             described={**kept, **self.described},
-            earlier_sessions=tuple((earlier.get("times") or {}).get("sessions") or ()),
+            earlier_sessions=self._earlier_sessions(earlier),
             earlier_questions={
                 key: digest
                 for digests in (earlier.get("earlier_questions") or {}, earlier.get("questions") or {})
@@ -134,6 +134,13 @@ class RunRecord:
                 if key not in self.questions
             },
         )
+
+    def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+        """Give the earlier sessions, with the options of their capture where those of this one are others."""
+        sessions = (earlier.get("times") or {}).get("sessions") or ()
+        if "capture" not in earlier or earlier["capture"] == self.described.get("capture"):
+            return tuple(sessions)
+        return tuple({"capture": earlier["capture"], **session} for session in sessions)
 
     def end(
         self,

@@ -17,7 +17,12 @@ from graphrag_eval_lc.runner.failed_attempts import attempts_in, cost_spent, sup
 from graphrag_eval_lc.runner.harness import Harness
 from graphrag_eval_lc.runner.missing_scorers import dropped_warning, judging_warnings
 from graphrag_eval_lc.runner.options import BenchmarkOptions
-from graphrag_eval_lc.runner.resuming import changed_questions, missing_in_session, refuse_changes
+from graphrag_eval_lc.runner.resuming import (
+    capture_warnings,
+    changed_questions,
+    missing_in_session,
+    refuse_changes,
+)
 from graphrag_eval_lc.runner.run_record import RunRecord
 from graphrag_eval_lc.runner.samples import RunPlan, Sample, planned, samples_of
 from graphrag_eval_lc.runner.scored_with import scored_with
@@ -122,6 +127,7 @@ class RunSession:
                 changed = changed_questions(earlier, self._record.as_dict())
                 if not self._options.force:
                     refuse_changes(earlier, self._record.as_dict(), self._folder.path)
+                self.warn(*capture_warnings(earlier, self._record.as_dict()))
                 self.warn(*self._scored_otherwise(earlier, self._folder))
                 self._record = self._record.resuming(earlier)
             else:  # responses without a record of what they answer would be of no use

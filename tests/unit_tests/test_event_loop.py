@@ -2,11 +2,13 @@
 
 import asyncio
 import contextvars
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -151,6 +153,56 @@ def test_process_ends_without_a_word() -> None:
     assert "unclosed" not in done.stderr
 
 
+def test_what_a_call_gave_is_not_kept() -> None:
+    class Result:
+        pass
+
+    async def give() -> Result:
+        return Result()
+
+    gc.disable()
+    try:
+        given = weakref.ref(run_sync(give))
+        run_sync(answer)  # by then the loop is done with the first
+        is_kept = given() is not None
+    finally:
+        gc.enable()
+    assert not is_kept
+
+
+def test_a_loop_that_a_stuck_task_ends_serves_all_calls_until_the_last_is_over() -> None:
+    code = """
+import asyncio, os, threading
+from graphrag_eval_lc.event_loop import run_sync
+release, loops, tasks = threading.Event(), [], []
+async def here():
+    loops.append(asyncio.get_running_loop())
+async def long():
+    await here()
+    await asyncio.to_thread(release.wait, 30)
+async def stubborn():
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+async def leave():
+    tasks.append(asyncio.create_task(stubborn()))
+    await asyncio.sleep(0)
+first = threading.Thread(target=run_sync, args=(long,))
+first.start()
+run_sync(leave)
+run_sync(here)
+release.set()
+first.join()
+run_sync(here)
+print([loop is loops[0] for loop in loops], flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("[True, True, False]\n", "")
+
+
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +221,22 @@ def test_interrupt_ends_the_waiting_and_what_was_waited_for() -> None:
         run_sync(hang)
     assert ended == ["yes"]
     assert run_sync(answer) == "outside"
+
+
+def test_first_interrupt_ends_the_waiting_inside_asyncio_run_too() -> None:
+    code = """
+import asyncio, os, signal, threading, time
+from graphrag_eval_lc.event_loop import run_sync
+async def main():
+    run_sync(lambda: asyncio.sleep(60))
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_interrupt_ends_the_waiting_for_code_that_blocks_the_loop() -> None:

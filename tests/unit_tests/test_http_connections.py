@@ -2,8 +2,12 @@
 
 import asyncio
 import importlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import openai
@@ -91,9 +95,66 @@ def test_what_the_users_own_loops_left_is_not_used(stub: OpenAIStub) -> None:
     count.check_run(run_benchmark(agent, DATASET, progress="off"))
     count.check_run(asyncio.run(arun_benchmark(agent, DATASET, progress="off")))
     count.check_run(asyncio.run(arun_benchmark(agent, DATASET, progress="off")))
+    asyncio.run(model.ainvoke("?"))
+    assert count.new() == 1
     count.check_run(run_benchmark(agent, DATASET, progress="off"))
     asyncio.run(model.ainvoke("?"))  # nor does the user's loop get what the benchmark left
     assert count.new() == 1
+
+
+def test_what_a_loop_that_rests_may_need_again_is_not_used(stub: OpenAIStub) -> None:
+    count, model = Count(stub), model_of(stub)
+    loop = asyncio.new_event_loop()
+    for _ in range(3):
+        loop.run_until_complete(model.ainvoke("?"))
+        assert count.new() == 1
+        count.check_run(run_benchmark(agent_of(model), DATASET, progress="off"))
+        loop.run_until_complete(model.ainvoke("?"))
+        assert count.new() == 1
+        count.check_run(asyncio.run(arun_benchmark(agent_of(model), DATASET, progress="off")))
+    loop.close()
+
+
+async def test_a_running_loop_may_be_blocked_by_threads_that_call(stub: OpenAIStub) -> None:
+    count, model = Count(stub), model_of(stub)
+    judge = ContextPrecision(model)
+    await asyncio.gather(*(model.ainvoke("?") for _ in range(4)))
+    assert count.new() == 4
+    with ThreadPoolExecutor(2) as threads:
+        assert [score.cost is not None for score in threads.map(lambda _: judge.score(**asked()), range(2))]
+    assert count.new() == 2 * len(CONTEXTS)
+
+
+def test_benchmarks_of_two_threads_with_one_model_do_not_touch_each_other(stub: OpenAIStub) -> None:
+    count, agent = Count(stub), agent_of(model_of(stub))
+    stub.latency_sec = 0.005
+    with ThreadPoolExecutor(3) as threads:
+        runs = list(threads.map(lambda _: run_benchmark(agent, DATASET, progress="off"), range(9)))
+    assert [dict(response).get("error") for run in runs for response in run.responses] == [None] * 9 * QUESTIONS
+    assert count.new() == 9 * QUESTIONS
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_child_opens_connections_of_its_own(stub: OpenAIStub) -> None:
+    code = f"""
+import asyncio, os
+from langchain_openai import ChatOpenAI
+from graphrag_eval_lc import run_benchmark
+model = ChatOpenAI(model="gpt-4o-mini", base_url={stub.base_url!r}, api_key="key", max_retries=0)
+dataset = [{{"template_id": "t", "questions": [{{"id": "q", "question_text": "?"}}]}}]
+async def agent(question):
+    answer = (await model.ainvoke(question)).text
+    if not hasattr(agent, "child"):
+        agent.child = os.fork()
+        if agent.child == 0:  # beside an open connection of its parent
+            os._exit(0 if run_benchmark(agent, dataset, progress="off").response("q").get("error") is None else 1)
+        os.waitpid(agent.child, 0)
+    return answer
+print(run_benchmark(agent, dataset, progress="off").response("q").get("error"))
+"""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("None\n", "")
 
 
 def test_agent_and_judge_may_share_a_client(stub: OpenAIStub) -> None:
@@ -182,7 +243,7 @@ def test_a_connection_that_was_broken_within_a_run_is_said_and_not_paid_for_agai
     agent = graph.add_edge(START, "first").add_edge("first", "then").compile()
     question: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?"}]}]
     error = dict(run_benchmark(agent, question, progress="off").response("q"))["error"]
-    assert "a connection that belongs to another event loop" in error
+    assert "belongs to another event loop" in error
     assert "http_async_client" in error
     assert arrived(stub, 2) == 2
 

@@ -245,6 +245,14 @@ def test_a_loop_that_takes_no_step_has_none_of_its_history(shape, ai, ask, chat_
     assert "capture_warnings" not in response
 
 
+def test_history_between_pairs_of_role_and_text_is_no_step(ai, ask, search, chat_model) -> None:
+    model = chat_model(script=[ai("", ("search", {"query": "b"}, "call_1")), ai("done")], by_turn=False)
+    history = [("user", "?"), *earlier_turns(with_ids=False)[1:], ("user", "and now?")]
+    response = ask(create_agent(model, [search]), {"messages": history})
+    assert [step["args"] for step in response["actual_steps"]] == [{"query": "b"}]
+    assert "capture_warnings" not in response
+
+
 def test_history_that_a_function_loads_itself_is_no_step(ai, ask, chat_model) -> None:
     model = chat_model(script=[ai("", ("lookup", {"query": "b"}, "call_1")), ai("done")], by_turn=False)
     agent = RunnableLambda(lambda text: conversation(model, [*earlier_turns(3, with_ids=False), HumanMessage(text)]))
@@ -409,6 +417,16 @@ def test_tools_that_fire_events_are_not_taken_from_messages_too(
     end = "!" if how == "other args" else ""
     assert brief(response) == [("call_1", f"{word}{end}", f"found {word}{end}") for word in "ab"]
     assert all("elapsed_sec" in step for step in response["actual_steps"])
+    assert "capture_warnings" not in response
+
+
+def test_a_call_that_a_node_makes_itself_is_one_step(ask, search) -> None:
+    def node(state: MessagesState) -> dict[str, Any]:
+        call = {"name": "search", "args": {"query": "a"}, "id": "own", "type": "tool_call"}
+        return {"messages": [AIMessage("", tool_calls=[call]), search.invoke(call), AIMessage("done")]}
+
+    response = ask(one_node(lambda messages: node({"messages": messages})["messages"]), {"messages": [HI]})
+    assert brief(response) == [("own", "a", "found a")]
     assert "capture_warnings" not in response
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from graphrag_eval_lc import draft_dataset, run_benchmark, score_responses
 from graphrag_eval_lc.drafting import draft
-from graphrag_eval_lc.errors import ConfigError, ResponsesError, RunFolderError
+from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError, RunFolderError
 
 DATASET: list[Any] = [
     {
@@ -64,6 +64,22 @@ def test_references_of_the_dataset_may_stay() -> None:
     assert [question.get("draft") for question in drafted[0]["questions"]] == [True, True]
     complete: Any = [{"template_id": "t", "questions": [drafted[0]["questions"][0] | {"draft": None}]}]
     assert draft_dataset(made[:1], complete, keep_references=True) == complete
+
+
+def test_references_stay_where_only_the_results_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "qa.json"
+    steps = [[{"name": "add", "output": "3"}]]
+    question = {"id": "q", "question_text": "?", "reference_answer": "There.", "reference_steps": steps}
+    path.write_text(json.dumps([{"template_id": "t", "questions": [question]}]))
+    folder = run_folder(tmp_path / "run", path)
+    path.unlink()
+    [drafted] = draft_dataset(folder, keep_references=True)[0]["questions"]
+    assert (drafted["reference_answer"], drafted["reference_steps"]) == ("There.", steps)
+
+
+def test_no_references_can_be_kept_without_a_dataset() -> None:
+    with pytest.raises(DatasetError, match="no dataset whose references could be kept"):
+        draft_dataset([response("a")], keep_references=True)  # type: ignore[list-item]
 
 
 def test_what_is_left_out_is_noted() -> None:

@@ -1,10 +1,11 @@
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.run_folder.atomic import replace_file, write_yaml
+from graphrag_eval_lc.run_folder.atomic import replace_file, write_data
 
 
 def test_replaced_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -35,8 +36,13 @@ def test_file_in_a_folder_that_does_not_exist_is_one_sentence(tmp_path: Path) ->
 
 def test_yaml_file_is_replaced_only_where_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "draft.yaml"
-    write_yaml(path, {"a": 1})
+    write_data(path, {"a": 1})
     with pytest.raises(RunFolderError, match="exists already"):
-        write_yaml(path, {"a": 2})
-    write_yaml(path, {"a": 2}, overwrite=True)
+        write_data(path, {"a": 2})
+    write_data(path, {"a": 2}, overwrite=True)
     assert path.read_text() == "a: 2\n"
+
+
+def test_file_whose_name_ends_in_json_is_json(tmp_path: Path) -> None:
+    write_data(tmp_path / "draft.json", [{"a": "é"}])
+    assert json.loads((tmp_path / "draft.json").read_text(encoding="utf-8")) == [{"a": "é"}]

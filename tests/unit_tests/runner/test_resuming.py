@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.runner.resuming import changed_questions, refuse_changes
+from graphrag_eval_lc.runner.resuming import capture_warnings, changed_questions, refuse_changes
 
 RUN: dict[str, Any] = {
     "agent": "agent.py:graph",
@@ -75,6 +75,14 @@ def test_run_that_does_not_tell_its_capture_had_the_defaults(before: dict[str, A
     assert "capture.keep_artifacts was true and is false" in refusal(
         {**RUN, "capture": {**CAPTURE, "keep_artifacts": False}}, {**RUN, **before}
     )
+
+
+def test_answers_that_were_recorded_otherwise_are_told_where_they_are_kept() -> None:
+    now = {**RUN, "capture": {**CAPTURE, "max_output_chars": 9}}
+    assert capture_warnings({**RUN, "capture": CAPTURE}, now) == [
+        "answers of earlier sessions are kept as they were recorded: capture.max_output_chars was none and is 9"
+    ]
+    assert capture_warnings(now, now) == []
 
 
 def test_folder_of_recorded_responses_has_no_agent() -> None:

@@ -45,6 +45,14 @@ def test_what_is_not_known_is_absent() -> None:
     assert record["config"]["steps"]["scoring"] == "last_group"
 
 
+def test_earlier_sessions_keep_the_options_of_their_capture_where_those_change() -> None:
+    earlier = begun(capture={"max_output_chars": 9})
+    now = RunRecord.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture={"max_output_chars": 5})
+    assert now.resuming(earlier).as_dict()["times"]["sessions"][0]["capture"] == earlier["capture"]
+    same = RunRecord.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture=earlier["capture"])
+    assert "capture" not in same.resuming(earlier).as_dict()["times"]["sessions"][0]
+
+
 def test_record_of_a_run_has_all_that_was_asked_for() -> None:
     record = begun(
         label="night",
