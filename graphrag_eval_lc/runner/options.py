@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, cast, get_args
@@ -232,14 +233,16 @@ def _progress(value: Any) -> ProgressMode:
 def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> CaptureKeywords:
     """Give the options of the handler: those given in Python, each of which goes before that of the config."""
     given: CaptureKeywords = {} if value is None else value
-    try:
-        GraphRAGEvalCallbackHandler(**given)  # which checks them
-    except TypeError as problem:
-        raise OptionError(
-            f"capture cannot be {value!r} ({problem})",
-            key="capture",
-            mend="Give a dict of options of GraphRAGEvalCallbackHandler.",
-        ) from problem
+    known = list(CaptureKeywords.__annotations__)
+    if not isinstance(given, Mapping):
+        what = f"capture cannot be {value!r:.80}"
+        raise OptionError(what, key="capture", mend=f"Give a dict with some of {', '.join(known)}.")
+    for key in given:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            mend = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
+            raise OptionError(f"there is no option {key!r}", key="capture", mend=mend)
+    GraphRAGEvalCallbackHandler(**given)  # which checks the values
     return {
         "step_names": section.step_names,
         "retrieval_documents": section.retrieval_documents,

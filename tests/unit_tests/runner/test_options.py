@@ -101,6 +101,11 @@ def test_value_that_an_option_cannot_have_is_told_with_its_name(name: str, value
         checked(**{name: value})
 
 
+def test_capture_option_that_does_not_exist_is_told_with_the_nearest() -> None:
+    with pytest.raises(OptionError, match=r"there is no option 'step_name'.*Did you mean step_names\?"):
+        checked(capture={"step_name": {}})
+
+
 def test_seed_without_a_sample_is_refused() -> None:
     with pytest.raises(OptionError, match="a seed selects nothing by itself"):
         checked(seed=3)
