@@ -66,4 +66,4 @@ $(VENV)/.full: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev
-	@touch $@ $(VENV)/.test $(VENV)/.demo
+	@touch $@ $(VENV)/.full $(VENV)/.test $(VENV)/.demo
