@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
+from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.graph_events import is_handoff, is_interrupt
 from graphrag_eval_lc.capture.keeping import (
     Ending,
@@ -19,7 +20,7 @@ from graphrag_eval_lc.capture.keeping import (
     kept_args,
     kept_ending,
     kept_text,
-    message_ending,
+    output_ending,
 )
 from graphrag_eval_lc.capture.messages import question_in
 from graphrag_eval_lc.capture.options import CaptureOptions
@@ -33,6 +34,7 @@ from graphrag_eval_lc.capture.outputs import (
 )
 from graphrag_eval_lc.capture.runs import Run, Runs
 from graphrag_eval_lc.capture.steps import Step
+from graphrag_eval_lc.capture.structured_output import is_model_node
 from graphrag_eval_lc.capture.usage import model_name, unanswered_tool
 
 _CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
@@ -112,6 +114,7 @@ class RunCallbacks(BaseCallbackHandler):
             if run.is_root:
                 run.record.question = question_in(inputs)
             if run.is_root or run.is_node:
+                run.is_model_node = run.is_node and is_model_node(metadata)
                 run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
             elif kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
                 run.record.message_parsed(inputs)
@@ -126,7 +129,9 @@ class RunCallbacks(BaseCallbackHandler):
             if run.is_root:
                 self._end_root(run, outputs)
             elif run.is_node:
-                run.record.node_ended(outputs, run.scope, run.outer_step, run.node_id)
+                run.record.node_ended(
+                    outputs, run.scope, run.outer_step, run.node_id, is_of_model_node=run.is_model_node
+                )
             else:
                 run.record.chain_ended(outputs, run.scope, run.outer_step)
 
@@ -198,7 +203,7 @@ class RunCallbacks(BaseCallbackHandler):
         message = None
         if type(output) is not str:
             message = tool_message_of(output, None if step is None else step.id)
-        ending = Ending("success", output_text(output)) if message is None else message_ending(message)
+        ending = output_ending(output, message)
         self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
 
     @_harmless
@@ -316,12 +321,17 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a model call with its tokens."""
+        """Settle a model call with its tokens; what its answer shows is made ready without the lock."""
+        warnings: list[str] = []
+        problems = answer_problems(response, self._options, warnings)
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
+            if warnings:
+                run.record.warn(*warnings)
             if run.model_call is not None:
+                run.model_call.problems = problems
                 run.record.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
             if run.is_root:
                 self._end_root(run, response)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.run_record import RunRecord, unfinished_text
+from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord, unfinished_text
 from graphrag_eval_lc.capture.steps import Step, actual_step, in_order
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import ModelCall, Response
@@ -81,6 +81,7 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
     warnings.update(dict.fromkeys(_step_warnings(steps, options)))
     warnings.update(dict.fromkeys(_unanswered(records, steps)))
+    warnings.update(dict.fromkeys(_answer_warnings(records)))
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
         warnings["the run is paused (interrupted): it waits to be resumed"] = None
@@ -125,13 +126,31 @@ def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable
         yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
 
 
+def _answer_warnings(records: Sequence[RunRecord]) -> Iterable[str]:
+    """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
+    unparsed = [call for record in records for call in record.unparsed]
+    if unparsed:
+        yield f"structured output of a model that did not parse: {_list(unparsed)}"
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for number, call in enumerate(_counted_calls(records), 1):
+        for problem in call.problems:
+            model = "" if call.record is None else call.record.get("model", "")
+            numbers.setdefault((model, problem), []).append(number)
+    for (model, problem), found in numbers.items():
+        which = ", ".join(map(str, found[:_MOST_LISTED])) + (
+            f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+        )
+        yield f"model call{'s' * (len(found) > 1)} {which}{f' ({model})' * bool(model)} {problem}"
+
+
+def _counted_calls(records: Iterable[RunRecord]) -> Iterable[OpenModelCall]:
+    return (
+        call for record in records for call in record.model_calls if call.record is not None and not call.is_cache_hit
+    )
+
+
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
-    return [
-        call.record.copy()
-        for record in records
-        for call in record.model_calls
-        if call.record is not None and not call.is_cache_hit
-    ]
+    return [call.record.copy() for call in _counted_calls(records) if call.record is not None]
 
 
 def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[str]:
