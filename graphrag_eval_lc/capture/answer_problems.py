@@ -111,8 +111,8 @@ def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: li
     shown = _shown(args, options, f"args of {name}", warnings)
     why = _shown(error, options, f"error of {name}", warnings)
     identifier = f" ({call['id']})" if call.get("id") else ""
-    text = f"asked for {name}{identifier} with arguments that could not be read, so that it did not run: {shown}"
-    return f"{text} ({why})" if why else text
+    text = f"asked for {name}{identifier} with arguments that could not be read, so that it did not run"
+    return f"{text}{f': {shown}' * bool(shown)}{f' ({why})' * bool(why)}"
 
 
 def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:

@@ -137,10 +137,10 @@ def _answer_warnings(records: Sequence[RunRecord]) -> Iterable[str]:
             model = "" if call.record is None else call.record.get("model", "")
             numbers.setdefault((model, problem), []).append(number)
     for (model, problem), found in numbers.items():
-        which = ", ".join(map(str, found[:_MOST_LISTED])) + (
-            f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
-        )
-        yield f"model call{'s' * (len(found) > 1)} {which}{f' ({model})' * bool(model)} {problem}"
+        named = f" ({model})" if model else ""
+        yield from (f"model call {number}{named} {problem}" for number in found[:_MOST_LISTED])
+        if len(found) > _MOST_LISTED:
+            yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
 def _counted_calls(records: Iterable[RunRecord]) -> Iterable[OpenModelCall]:

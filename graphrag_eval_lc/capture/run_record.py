@@ -58,6 +58,7 @@ class OpenModelCall:
         is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
             own code.
         problems: What is wrong with its answer.
+        message_id: The id of its message.
         record: What the response says of it; None while it runs.
     """
 
@@ -67,6 +68,7 @@ class OpenModelCall:
     is_cache_hit: bool = False
     is_from_elsewhere: bool = False
     problems: Sequence[str] = ()
+    message_id: str | None = None
     record: ModelCall | None = None
 
 
@@ -227,7 +229,10 @@ class RunRecord:
         call.is_cache_hit = is_cache_hit(result)
         call.record = self._model_record(call, result)
         message = generated_message(result)
-        if message is not None:
+        if message is not None and self._is_passed_on(call, message):
+            self.model_calls.remove(call)
+        elif message is not None:
+            call.message_id = message.id
             self._seen.add_told(message)
             self._counted.add(message, node_id, is_told=True)
             if message.id is not None:
@@ -237,6 +242,16 @@ class RunRecord:
                 asked = self._calls.ask(message.id, message.tool_calls, scope, parent, is_told=True, is_expected=True)
                 for each in asked.values():
                     each.is_expected = call.unanswered_tool not in ("", each.name)
+
+    def _is_passed_on(self, call: OpenModelCall, message: AIMessage) -> bool:
+        """Tell whether a model hands on what another one answered that it called, such as a router of models."""
+        if call.is_cache_hit or message.id not in self._told_ids:
+            return False
+        return any(
+            other.message_id == message.id and other.started is not None and other.started >= (call.started or 0)
+            for other in self.model_calls
+            if other is not call
+        )
 
     def model_failed(self, call: OpenModelCall, error: str, result: Any) -> None:
         """Note a model call that failed, with the tokens that were reported until then."""
