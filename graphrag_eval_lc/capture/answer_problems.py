@@ -37,12 +37,10 @@ def answer_problems(result: LLMResult, options: CaptureOptions, warnings: list[s
         >>> answer_problems(message_result(message), CaptureOptions(), [])
         ('was cut off at the limit of tokens (finish_reason length)',)
     """
-    if first_generation(result) is None:
-        return ()
     message = generated_message(result)
     reason = finish_reason(result)
     if message is None:
-        return _bad_ending(reason, is_empty=False)
+        return _bad_ending(reason, is_empty=False) if first_generation(result) is not None else ()
     if _is_in_order(message, reason):
         return ()
     invalid = [_invalid_call(call, options, warnings) for call in message.invalid_tool_calls]

@@ -294,11 +294,14 @@ class RunRecord:
     ) -> None:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
         readings = self._seen.read(output)
-        response = structured_response(output) if any(reading.new for reading in readings) else None
-        for reading in readings:
-            messages = [each.message for each in reading.new]
-            self._schemas.update(schema_names(messages, response, is_of_model_node=is_of_model_node))
-        self._take_in(readings, scope, parent, node_id, is_unparsed=is_of_model_node and response is None)
+        is_unparsed = False
+        if any(len(reading.new) > 1 for reading in readings):  # a schema's call stands beside its answer
+            response = structured_response(output)
+            is_unparsed = is_of_model_node and response is None
+            for reading in readings:
+                messages = [each.message for each in reading.new]
+                self._schemas.update(schema_names(messages, response, is_of_model_node=is_of_model_node))
+        self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
 
     def chain_ended(self, output: Any, scope: UUID, parent: Step | None) -> None:
         """Read tool messages that a function gives which is no node, such as a ``@task``, where calls wait for them."""

@@ -64,7 +64,9 @@ def schema_names(
         response: The ``structured_response`` beside them.
         is_of_model_node: Whether ``create_agent`` made the list in the node that asks its model.
     """
-    if is_of_model_node and messages and isinstance(messages[0], AIMessage):
+    if not any(isinstance(message, AIMessage) for message in messages):
+        return
+    if is_of_model_node and isinstance(messages[0], AIMessage):
         answered = {message.tool_call_id for message in messages[1:] if isinstance(message, ToolMessage)}
         yield from (call["name"] for call in messages[0].tool_calls if call["id"] in answered)
     for message in messages:

@@ -15,15 +15,28 @@ _OUTPUT_KEYS = ("output_tokens", "completion_tokens", "candidates_token_count")
 _TOTAL_KEYS = ("total_tokens", "total_token_count")
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
+_USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
 _REPEATED = re.compile(r"(.+?)\1+")  # chunks of a stream that each say it are joined: STOPSTOP
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
-_INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details")
+_INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
 _OUTPUT_DETAILS = ("output_token_details", "completion_tokens_details", "output_tokens_details")
-_ANTHROPIC_KEYS = ("cache_read_input_tokens", "cache_creation_input_tokens")  # of its own usage, as it sends it
-_CACHED_KEYS = ("cache_read", "cached_tokens", "priority_cache_read", "flex_cache_read")
-_CACHE_WRITE_KEYS = ("cache_creation", "cache_write_tokens", "priority_cache_creation", "flex_cache_creation")
-_CACHE_WRITE_5M, _CACHE_WRITE_1H = ("ephemeral_5m_input_tokens",), ("ephemeral_1h_input_tokens",)
+_ANTHROPIC_KEYS = {  # of its own usage, as it sends it
+    "cache_read_input_tokens": "read",
+    "cache_creation_input_tokens": "written",
+}
+_CACHE_KEYS = {
+    "cache_read": "read",
+    "cached_tokens": "read",
+    "priority_cache_read": "read",
+    "flex_cache_read": "read",
+    "cache_creation": "written",
+    "cache_write_tokens": "written",
+    "priority_cache_creation": "written",
+    "flex_cache_creation": "written",
+    "ephemeral_5m_input_tokens": "written for minutes",
+    "ephemeral_1h_input_tokens": "written for an hour",
+}
 _REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
 
 
@@ -119,20 +132,24 @@ def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
 
     LangChain's ``cache_creation`` is 0 where the tokens are told by how long they stay: for five minutes or an hour.
     """
+    found: dict[str, int] = {}
+    for place in _INPUT_DETAILS:
+        details = usage.get(place)
+        if details and isinstance(details, Mapping):
+            for key in _CACHE_KEYS.keys() & details.keys():
+                if (count := _count(details, (key,))) is not None:
+                    found[_CACHE_KEYS[key]] = count
+    for key, name in _ANTHROPIC_KEYS.items():
+        if key in usage and (count := _count(usage, (key,))) is not None:
+            found.setdefault(name, count)
     cache: ModelCall = {}
-    details = _details(usage, _INPUT_DETAILS)
-    if (cached := _count(details, _CACHED_KEYS)) is None:
-        cached = _count(usage, _ANTHROPIC_KEYS[:1])
-    if cached is not None:
-        cache["cached_input_tokens"] = cached
-    if (written := _count(details, _CACHE_WRITE_KEYS)) is None:
-        written = _count(usage, _ANTHROPIC_KEYS[1:])
-    by_time = _details(usage, ("cache_creation",)) or details
-    short, long = _count(by_time, _CACHE_WRITE_5M), _count(by_time, _CACHE_WRITE_1H)
-    if not (written is None and short is None and long is None):
-        cache["cache_write_input_tokens"] = max(written or 0, (short or 0) + (long or 0))
-    if long:
-        cache["cache_write_1h_input_tokens"] = long
+    if "read" in found:
+        cache["cached_input_tokens"] = found.pop("read")
+    if found:
+        hourly = found.get("written for an hour", 0)
+        cache["cache_write_input_tokens"] = max(found.get("written", 0), found.get("written for minutes", 0) + hourly)
+        if hourly:
+            cache["cache_write_1h_input_tokens"] = hourly
     return cache
 
 
@@ -181,16 +198,12 @@ def finish_reason(result: LLMResult) -> str | None:
         >>> finish_reason(message_result(message))
         'max_tokens'
     """
-    message = generated_message(result)
     generation = first_generation(result)
-    places = (
-        None if message is None else message.response_metadata,
-        None if generation is None else generation.generation_info,
-        result.llm_output,
-    )
-    for place in places:
+    metadata = generation.message.response_metadata if isinstance(generation, ChatGeneration) else None
+    for place in (metadata, None if generation is None else generation.generation_info, result.llm_output):
         if place and isinstance(place, Mapping) and (reason := _stated_reason(place)):
-            return _REPEATED.sub(r"\1", reason) if _REPEATED.fullmatch(reason) else reason
+            repeated = None if reason in _USUAL_REASONS else _REPEATED.fullmatch(reason)
+            return reason if repeated is None else repeated[1]
     return None
 
 
