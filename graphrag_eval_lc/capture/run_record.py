@@ -29,6 +29,7 @@ from graphrag_eval_lc.capture.seen_messages import Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, Step
 from graphrag_eval_lc.capture.structured_output import (
     is_class_name,
+    is_from_agent,
     says_unparsed,
     schema_names,
     structured_response,
@@ -297,6 +298,7 @@ class RunRecord:
         is_unparsed = False
         if any(len(reading.new) > 1 for reading in readings):  # a schema's call stands beside its answer
             response = structured_response(output)
+            is_of_model_node = is_of_model_node and is_from_agent(output)
             is_unparsed = is_of_model_node and response is None
             for reading in readings:
                 messages = [each.message for each in reading.new]

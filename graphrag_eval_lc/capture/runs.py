@@ -25,7 +25,7 @@ class Run:
         model_call: The model call that it is itself.
         is_root: Whether its parent is unknown.
         is_node: Whether it is a node of a graph.
-        is_model_node: Whether it is the node of ``create_agent`` that asks the model.
+        is_model_node: Whether it is named as the node of ``create_agent`` that asks the model.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.

@@ -18,12 +18,17 @@ _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
 def is_model_node(metadata: Mapping[str, Any] | None) -> bool:
-    """Tell whether a run is the node of ``create_agent`` that asks the model: no tool ever runs in it."""
-    return (
-        metadata is not None
-        and metadata.get("ls_integration") == "langchain_create_agent"
-        and metadata.get("langgraph_node") == "model"
-    )
+    """Tell whether a run is a node of the name that ``create_agent`` gives to the one that asks its model."""
+    return metadata is not None and metadata.get("langgraph_node") == "model"
+
+
+def is_from_agent(output: Any) -> bool:
+    """Tell whether a node of that name gave its output as ``create_agent`` does: no tool ever runs in that node.
+
+    It gives a list of Commands, which hardly anybody writes. The agent's own metadata do not say so with every
+    version of langgraph.
+    """
+    return isinstance(output, list) and bool(output) and is_command(output[0])
 
 
 def is_class_name(name: str) -> bool:

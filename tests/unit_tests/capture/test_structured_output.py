@@ -102,6 +102,18 @@ def test_steps_of_an_agent_out_of_sight_stand_beside_output_of_its_own_wording(a
     assert names(ask(RunnableLambda(out_of_sight))) == ["search"]
 
 
+def test_steps_of_a_node_of_ones_own_that_is_named_as_the_agents_are_kept(ai, ask, chat_model) -> None:
+    model = chat_model(script=[ai("", SEARCH)])
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        answer = model.invoke(state["messages"])
+        return {"messages": [answer, ToolMessage("found", tool_call_id="s1")]}
+
+    assert names(ask(StateGraph(MessagesState).add_node("model", node).add_edge(START, "model").compile())) == [
+        "search"
+    ]
+
+
 def test_steps_of_a_node_that_sets_a_structured_response_itself_are_kept(ai, ask, chat_model) -> None:
     class State(MessagesState):
         structured_response: Any
