@@ -23,7 +23,7 @@ KEY = "right-key-7fd2c1"
 PROJECT = """
 import asyncio, os
 from contextlib import asynccontextmanager
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_store
 from langgraph.graph import START, MessagesState, StateGraph
@@ -66,6 +66,22 @@ async def of_both(config, runtime: ServerRuntime):
 @asynccontextmanager
 async def opening(config: RunnableConfig):
     yield saying(lambda: "opened")
+
+
+def search(state):
+    call = {"name": "search", "args": {"query": "oslo"}, "id": "call_1", "type": "tool_call"}
+    usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    asked = AIMessage("Let me see.", tool_calls=[call], usage_metadata=usage)
+    return {"messages": [asked, ToolMessage("found oslo", tool_call_id="call_1", name="search")]}
+
+
+async def end_badly(state):
+    if "slowly" in state["messages"][0].content:
+        await asyncio.sleep(60)
+    raise ValueError("no such thing")
+
+
+failing = StateGraph(MessagesState).add_sequence([search, end_badly]).add_edge(START, "search")
 """
 GRAPHS = ("compiled", "uncompiled", "storing", "of_config", "of_runtime", "of_both", "opening")
 CONFIG: dict[str, Any] = {
@@ -74,6 +90,7 @@ CONFIG: dict[str, Any] = {
     "graphs": {
         **{name: f"./agents.py:{name}" for name in GRAPHS},
         "compiled": {"path": "./agents.py:compiled", "description": "Says what it is."},
+        "failing": "./agents.py:failing",
     },
 }
 AUTH = f"""
@@ -247,6 +264,22 @@ def test_right_key_is_never_written_down(guarded: Server, tmp_path: Path, option
     for path in written:
         assert KEY.encode() not in path.read_bytes(), path
     assert KEY not in ended.stdout + ended.stderr
+
+
+# --- what failed -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "complaint"), [("please", "no such thing"), ("slowly", "no answer within 4 s")])
+def test_question_that_fails_keeps_what_was_done_before(url: str, text: str, complaint: str) -> None:
+    run = run_benchmark(f"{url}/failing", dataset(1, text), timeout=4, progress="off")
+    (response,) = run.responses
+    assert response["status"] == "error"
+    assert complaint in response["error"]
+    assert "actual_answer" not in response
+    (step,) = response["actual_steps"]
+    assert (step["name"], step["args"], step["output"]) == ("search", {"query": "oslo"}, "found oslo")
+    assert (response["total_tokens"], len(response["llm_calls"])) == (12, 1)
+    assert 0 < response["elapsed_sec"] < 10
 
 
 # --- a server that goes away -----------------------------------------------------------------------------------------

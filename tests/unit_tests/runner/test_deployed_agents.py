@@ -16,6 +16,7 @@ from graphrag_eval_lc.runner import deployed_agents
 from graphrag_eval_lc.runner.agents import Agent, aload_agent
 from graphrag_eval_lc.runner.deployed_agents import Address, api_key, read_address
 
+DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x"}]}]
 KEY = "right-key-7fd2"
 FAST, TWIN, OTHER_TWIN = (f"cf99dc38-aee3-4b84-ae93-b8ed0713f23{n}" for n in "abc")
 
@@ -47,6 +48,7 @@ class Stub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.always: tuple[int, dict[str, str], bytes] | None = None
         self.key: str | None = None
+        self.state: dict[str, Any] | None = None
         self.keys_seen: set[str | None] = set()
 
     @property
@@ -81,6 +83,13 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(404, {"detail": "Graph not found"})
             keys = [key for key in ("graph_id", "name", "metadata") if key in wanted]
             return self.answer(200, [each for each in ASSISTANTS if all(each[key] == wanted[key] for key in keys)])
+        if parts[0] == "threads" and parts[2:] == ["runs", "stream"]:
+            failure = json.dumps({"error": "ValueError", "message": "no such thing"})
+            return self.answer(
+                200, f"event: error\ndata: {failure}\n\n".encode(), {"content-type": "text/event-stream"}
+            )
+        if parts[0] == "threads":
+            return self.answer(404 if server.state is None else 200, server.state or {"detail": "Not found"})
         known = next((each for each in ASSISTANTS if each["assistant_id"] == parts[1]), None)
         if known is None:
             return self.answer(404, {"detail": "Not found"})
@@ -317,8 +326,41 @@ async def test_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest
     assert "does not answer within 0.1 s" in told
 
 
+STATE = {
+    "values": {
+        "messages": [
+            {"type": "human", "content": "x"},
+            {
+                "type": "ai",
+                "content": "A draft.",
+                "tool_calls": [{"name": "search", "args": {"query": "oslo"}, "id": "call_1"}],
+                "usage_metadata": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12},
+            },
+            {"type": "tool", "content": "found oslo", "tool_call_id": "call_1", "name": "search"},
+        ]
+    },
+    "next": ["tools"],
+    "tasks": [],
+    "metadata": {},
+    "created_at": "2026-01-01T00:00:00Z",
+    "checkpoint": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c"},
+    "parent_checkpoint": None,
+}
+
+
+@pytest.mark.parametrize("state", [None, STATE])
+def test_question_that_fails_keeps_what_the_state_of_its_thread_tells(stub: Stub, state: Any) -> None:
+    stub.state = state
+    (response,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off").responses
+    assert response["status"] == "error"
+    assert "no such thing" in response["error"]
+    assert "actual_answer" not in response
+    steps = [(step["name"], step["output"]) for step in response["actual_steps"]]
+    assert steps == ([] if state is None else [("search", "found oslo")])
+    assert response.get("total_tokens") == (None if state is None else 12)
+
+
 def test_no_question_is_asked_and_no_folder_is_made(stub: Stub, tmp_path: Any) -> None:
-    dataset: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x"}]}]
     with pytest.raises(AgentError, match="has no assistant agnt"):
-        run_benchmark(f"{stub.url}/agnt", dataset, output_dir=tmp_path / "run", progress="off")
+        run_benchmark(f"{stub.url}/agnt", DATASET, output_dir=tmp_path / "run", progress="off")
     assert not (tmp_path / "run").exists()
