@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +217,95 @@ def test_assistant_that_does_not_exist_is_told(url: str, named: str, complaint: 
 def test_server_does_not_speak_https(url: str) -> None:
     with pytest.raises(AgentError, match="does not speak HTTPS"):
         answers(f"{url}/compiled".replace("http:", "https:"))
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """Write a certificate for 127.0.0.1 that is its own root, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    certificate = builder.add_extension(address, critical=False).sign(key, hashes.SHA256())
+    encoding = serialization.Encoding.PEM
+    form, lock = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(encoding))
+    (folder / "key.pem").write_bytes(key.private_bytes(encoding, form, lock))
+    return folder / "certificate.pem", folder / "key.pem"
+
+
+def test_server_that_speaks_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cryptography", reason="langgraph-api brings it")
+    certificate, key = self_signed(tmp_path)
+    with serving(write_project(tmp_path), certificate=certificate, key=key) as server:
+        with pytest.raises(AgentError, match=r"the certificate of https://127\.0\.0\.1:\d+ is not trusted"):
+            answers(f"{server.url}/compiled")
+        with pytest.raises(AgentError, match=r"gives no HTTP answer .* Write https:// where it speaks HTTPS\."):
+            answers(f"{server.url}/compiled".replace("https:", "http:"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert answers(f"{server.url}/compiled") == ["COMPILED"] * 2
+
+
+# --- what a factory opens --------------------------------------------------------------------------------------------
+
+MCP_SERVER = """
+import os
+from mcp.server.fastmcp import FastMCP
+
+server = FastMCP("test")
+
+
+@server.tool()
+def process_of(name: str) -> str:
+    return f"{name} {os.getpid()}"
+
+
+server.run()
+"""
+MCP_AGENT = """
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from langchain_mcp_adapters.client import MultiServerMCPClient
+from langchain_mcp_adapters.tools import load_mcp_tools
+from langgraph.graph import START, MessagesState, StateGraph
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+
+
+@asynccontextmanager
+async def agent(config: RunnableConfig):
+    script = str(Path(__file__).with_name("mcp_server.py"))
+    client = MultiServerMCPClient({"test": {"transport": "stdio", "command": sys.executable, "args": [script]}})
+    async with client.session("test") as session:
+        (tool,) = await load_mcp_tools(session)
+
+        async def ask(state):
+            (block,) = await tool.ainvoke({"name": "process"})
+            return {"messages": [AIMessage(block["text"])]}
+
+        yield StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+"""
+
+
+def test_session_of_an_mcp_server_is_open_as_long_as_the_run(tmp_path: Path) -> None:
+    pytest.importorskip("langchain_mcp_adapters", reason="needs langchain-mcp-adapters, as `make test-full` has it")
+    (tmp_path / "mcp_server.py").write_text(MCP_SERVER, encoding="utf-8")
+    (tmp_path / "agents.py").write_text(MCP_AGENT, encoding="utf-8")
+    (tmp_path / "langgraph.json").write_text('{"graphs": {"agent": "./agents.py:agent"}}', encoding="utf-8")
+    processes = set()
+    for _ in range(2):
+        run = run_benchmark(f"{tmp_path}/langgraph.json:agent", dataset(4), progress="off")
+        assert [response["status"] for response in run.responses] == ["success"] * 4
+        (process,) = {response["actual_answer"] for response in run.responses}
+        processes.add(process)
+        assert not any("closing" in warning or "closed" in warning for warning in run.warnings)
+    assert len(processes) == 2
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": f"q{n}", "questi
 GRAPHS = """
 import asyncio, os
 from contextlib import asynccontextmanager, contextmanager
+from typing import TypedDict
 from langchain_core.messages import AIMessage
 from langgraph.config import get_store
 from langgraph.graph import START, MessagesState, StateGraph
@@ -84,6 +85,11 @@ async def generator():
 def of_three(a, b, c): ...
 
 
+class Keyed(TypedDict):
+    question: str
+
+
+keyed = StateGraph(Keyed).add_node("node", lambda state: state).add_edge(START, "node")
 number = 3
 """
 
@@ -275,6 +281,7 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
         ('{"graphs": {"g": "./absent.py:g"}}', "key graphs.g: there is no file absent.py. Files start from the folder"),
         ('{"graphs": {"g": "absent_of_the_test:g"}}', "key graphs.g: there is no module absent_of_the_test. Files"),
         ('{"graphs": {"g": "./graphs.py:number"}}', "./graphs.py:number gives int, which langgraph does not take"),
+        ('{"graphs": {"g": "./graphs.py:keyed"}}', "langgraph.json:g takes question, but no messages. Pass input_fn"),
         ('{"graphs": {"g": "./graphs.py:fails"}}', "./graphs.py:fails failed with ConnectionError: no store"),
         ('{"graphs": {"g": "./graphs.py:generator"}}', "Decorate it with contextlib.asynccontextmanager."),
         ('{"graphs": {"g": "./graphs.py:of_three"}}', "./graphs.py:of_three takes a, b, c"),
