@@ -176,7 +176,15 @@ class _Loading:
         key = api_key(self.key_variable)
         found = await aconnect(address, key, self.resources, wants_schema=not self.has_input_fn)
         takes = "messages" if self.has_input_fn else _taken(found.input_schema, found.spec)
-        return Agent(found.graph, takes, found.spec, spec=found.spec, source=found.source, resources=self.resources)
+        return Agent(
+            found.graph,
+            takes,
+            found.spec,
+            spec=found.spec,
+            source=found.source,
+            warnings=found.warnings,
+            resources=self.resources,
+        )
 
 
 def _is_factory(candidate: Any, name: str) -> bool:

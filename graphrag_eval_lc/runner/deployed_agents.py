@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any, NoReturn
 from urllib.parse import quote, unquote, urlsplit
 from uuid import UUID
@@ -67,12 +68,14 @@ class DeployedAgent:
         spec: Its address, as it is written down.
         source: Which graph it is, and which version of the assistant.
         input_schema: The JSON Schema of its input; empty where the server does not tell.
+        warnings: What is to be known of it.
     """
 
     graph: RemoteGraph
     spec: str
     source: str
     input_schema: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
 
 
 def is_address(spec: str) -> bool:
@@ -181,6 +184,9 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         str(address),
         f"graph {graph_id}, assistant {identifier}" + ("" if version is None else f", version {version}"),
         schema,
+        (f"{key} goes to {address.server} unencrypted; write https:// where it speaks HTTPS",)
+        if key.value is not None and _is_open(address.server)
+        else (),
     )
 
 
@@ -287,6 +293,17 @@ class _Server:
         what = f"the server {server} has no assistant {wanted}" if wanted else f"{server} names no assistant"
         mend = f"It has {listed(known)}; write {Address(server, known[0])}." if known else "It has none."
         return AgentError(what, mend=mend)
+
+
+def _is_open(server: str) -> bool:
+    """Tell whether others can read what goes to a server: it is not encrypted, and leaves this machine."""
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    try:
+        is_here = ip_address(host).is_loopback
+    except ValueError:
+        is_here = host == "localhost" or host.endswith(".localhost")
+    return parts.scheme == "http" and not is_here
 
 
 def _is_uuid(text: str) -> bool:

@@ -3,7 +3,8 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncContextDecorator, AsyncExitStack, ContextDecorator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, cast, get_args, get_origin, get_type_hints
 
 from langchain_core.runnables import Runnable
@@ -75,8 +76,9 @@ async def opened(made: Any, stack: AsyncExitStack) -> Any:
 
 
 def is_context_manager(made: Any) -> bool:
-    """Tell whether something is to be entered, sync or async; classes and Runnables are not."""
-    if isinstance(made, Runnable) or inspect.isclass(made):
+    """Tell whether something is to be entered, sync or async; what can be asked itself is not, nor is a class."""
+    is_decorator = isinstance(made, ContextDecorator | AsyncContextDecorator)  # callable, as contextlib's are
+    if isinstance(made, Runnable) or (callable(made) and not is_decorator):
         return False
     return any(hasattr(made, enter) and hasattr(made, leave) for enter, leave in _ENTERED)
 
@@ -94,7 +96,8 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
         hints = get_type_hints(function)
     except Exception:  # names that only a type checker imports
         hints = {}
-    return {name: hints.get(name, parameter.annotation) for name, parameter in parameters.items()}
+    given = function.keywords if isinstance(function, partial) else {}
+    return {name: hints.get(name, parameter.annotation) for name, parameter in parameters.items() if name not in given}
 
 
 def _names(annotation: Any, names: frozenset[str]) -> bool:

@@ -204,6 +204,21 @@ def test_key_that_cannot_be_had_is_told_without_what_may_be_it(
     assert "5ecret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("server", "is_open"),
+    [
+        ("http://graphs.example", True),
+        ("http://10.0.0.3:2024", True),
+        ("https://graphs.example", False),
+        ("http://127.0.0.1:2024", False),
+        ("http://[::1]:2024", False),
+        ("http://localhost:2024", False),
+    ],
+)
+def test_key_that_others_can_read_on_its_way_is_warned_of(server: str, is_open: bool) -> None:
+    assert deployed_agents._is_open(server) == is_open
+
+
 async def test_key_is_for_addresses_only() -> None:
     complaint = "key agent_key_env: there is no server to give the key to"
     assert (await error_of("agent.py:agent", key_variable="KEY")).startswith(complaint)

@@ -1,6 +1,7 @@
 """Graph factories get what LangGraph's server gives them, and what they open is entered."""
 
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import pytest
@@ -71,6 +72,12 @@ def test_config_of_the_caller_stays_as_it_is() -> None:
     assert config == {"configurable": {"model": "m"}}
 
 
+def test_what_is_given_already_is_not_given_again() -> None:
+    function = partial(of_config, config={"tags": ["mine"]})
+    assert not takes_server_arguments(function)
+    assert server_arguments(function, "f", {}) == {}
+
+
 def test_factory_of_nothing_gets_nothing() -> None:
     assert server_arguments(of_nothing, "f", {}) == {}
 
@@ -117,15 +124,23 @@ async def test_what_is_no_context_manager_is_given_as_it_is() -> None:
         assert await opened(4, stack) == 4
 
 
-def test_classes_and_runnables_are_not_entered() -> None:
+def test_what_can_be_asked_itself_is_not_entered() -> None:
+    """It may be open already, and whoever opened it closes it."""
+
     class Manager:
         def __enter__(self) -> None: ...
         def __exit__(self, *problem: object) -> None: ...
+
+    class Asked(Manager):
+        def __call__(self, question: str) -> None: ...
 
     class Entered(RunnableLambda[Any, Any]):
         def __enter__(self) -> None: ...
         def __exit__(self, *problem: object) -> None: ...
 
     assert is_context_manager(Manager())
+    assert is_context_manager(sync_manager([]))
+    assert is_context_manager(async_manager([]))
     assert not is_context_manager(Manager)
+    assert not is_context_manager(Asked())
     assert not is_context_manager(Entered(str))
