@@ -27,11 +27,16 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             default: the output is what the model read.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning. JSON
             that was cut cannot be read any more: such a step scores 0 where rows, documents or JSON are compared.
-        redact: A function applied to each step's args (a dict), output (a string) and artifact and to all errors
-            (strings), before they are kept; what it gives is kept. It gets a copy, and must not be slow nor wait for
-            other threads, as it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a
-            warning. The question, the answer and the names stay as they are.
+        redact: A function applied to each step's args (a dict), output (a string) and artifact, to all errors
+            (strings) and to the texts (strings) and args of kept messages, before they are kept; what it gives is
+            kept. It gets a copy, and must not be slow nor wait for other threads, as it runs in the agent's thread.
+            Where it raises, ``[redaction failed]`` is kept, with a warning. The question, the answer and the names
+            stay as they are.
         keep_artifacts: Whether steps have the ``artifact`` that a tool gives beside its text.
+        keep_messages: Whether the response has what each model call was given and gave: ``messages`` and
+            ``tool_definitions``, in which each stands once, and in each of ``llm_calls`` where in them its own are.
+            ``redact`` is applied to the texts and arguments, ``max_output_chars`` cuts the texts; images and other
+            binary contents give way to their length. Off by default.
 
     Raises:
         CaptureError: An option has a value that it cannot have.
@@ -59,8 +64,13 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         max_output_chars: int | None = None,
         redact: Callable[[Any], Any] | None = None,
         keep_artifacts: bool = True,
+        keep_messages: bool = False,
     ) -> None:
-        super().__init__(checked_options(step_names, retrieval_documents, max_output_chars, redact, keep_artifacts))
+        super().__init__(
+            checked_options(
+                step_names, retrieval_documents, max_output_chars, redact, keep_artifacts, keep_messages=keep_messages
+            )
+        )
 
     def responses(self) -> list[Response]:
         """Give the responses of all root runs, in the order in which they started.
@@ -118,8 +128,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         self.on_chain_start(None, inputs, run_id=run_id, metadata=metadata)
         with self._lock:
             run = self._runs.get(run_id)
-            if run is not None and elapsed_sec is not None:
-                run.record.start_earlier(elapsed_sec)
+            if run is not None:
+                run.record.is_traced = False
+                if elapsed_sec is not None:
+                    run.record.start_earlier(elapsed_sec)
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:

@@ -73,8 +73,16 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "max_cost": (["--max-cost", "0.5"], 0.5),
     "evaluators": (["--evaluator", "agent.py:a", "--evaluator", "agent.py:b"], ["agent.py:a", "agent.py:b"]),
     "capture": (
-        ["--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0", "--no-artifacts"],
-        {"retrieval_documents": ["a", "b", "c"], "max_output_chars": 0, "keep_artifacts": False},
+        [
+            *("--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0"),
+            *("--no-artifacts", "--keep-messages"),
+        ],
+        {
+            "retrieval_documents": ["a", "b", "c"],
+            "max_output_chars": 0,
+            "keep_artifacts": False,
+            "keep_messages": True,
+        },
     ),
     "judge_cache": (["--no-cache"], False),
     "grace": (["--grace", "1"], 1.0),
@@ -256,6 +264,7 @@ def test_capture_stands_in_the_config_and_the_command_line_goes_before_it(retrie
         "max_output_chars": 1000,
         "redact": "retriever.py:clean",
         "keep_artifacts": True,
+        "keep_messages": False,
     }
 
 
