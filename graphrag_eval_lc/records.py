@@ -69,8 +69,8 @@ class ModelCall(TypedDict):
     are nested, ``agent`` the agent's name, and ``parent_id`` the id of the step inside which it ran.
 
     ``input_messages``, ``output_message`` and ``tools`` are there with ``keep_messages``: what it was given, as ranges
-    ``[start, stop)`` of the response's ``messages``; where its own message stands there; and the tools that it was
-    given, as ranges of ``tool_definitions``.
+    ``[start, stop)`` of the response's ``llm_messages``; where its own message stands there; and the tools that it was
+    given, as ranges of ``llm_tools``.
     """
 
     model: NotRequired[str]
@@ -129,8 +129,8 @@ class Response(TypedDict):
 
     ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace;
     where several runs make the response, such as a paused one and the one that resumed it, it is that of the first, and
-    ``run_ids`` has all. ``tags`` and ``metadata`` are those of its config, with secrets masked. ``messages`` and
-    ``tool_definitions`` are what the model calls were given and gave, each once, where that was kept.
+    ``run_ids`` has all. ``tags`` and ``metadata`` are those of its config, with secrets masked. ``llm_messages`` and
+    ``llm_tools`` are what the model calls were given and gave, each once, where that was kept.
     """
 
     question_id: NotRequired[str]
@@ -150,8 +150,8 @@ class Response(TypedDict):
     metadata: NotRequired[dict[str, Any]]
     agent_cost: NotRequired[float]
     llm_calls: NotRequired[list[ModelCall]]
-    messages: NotRequired[list[KeptMessage]]
-    tool_definitions: NotRequired[list[dict[str, Any]]]
+    llm_messages: NotRequired[list[KeptMessage]]
+    llm_tools: NotRequired[list[dict[str, Any]]]
     capture_warnings: NotRequired[list[str]]
 
 
@@ -365,7 +365,7 @@ class ResponseModel(_Checked):
     """The metadata of the run's config, an object; secrets are masked."""
     llm_calls: Any = None
     """The calls of models, a list of objects: model, tokens, started_at, first_token_sec, node, agent and others."""
-    messages: Any = None
+    llm_messages: Any = None
     """What the model calls were given and gave, each message once: a list of objects with role and content."""
-    tool_definitions: Any = None
+    llm_tools: Any = None
     """The definitions of the tools that models were given, each once."""

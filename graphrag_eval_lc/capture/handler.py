@@ -1,6 +1,6 @@
 """The callback handler that users register, and what they ask it for."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self, cast
 from uuid import uuid4
 
@@ -33,8 +33,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             Where it raises, ``[redaction failed]`` is kept, with a warning. The question, the answer and the names
             stay as they are.
         keep_artifacts: Whether steps have the ``artifact`` that a tool gives beside its text.
-        keep_messages: Whether the response has what each model call was given and gave: ``messages`` and
-            ``tool_definitions``, in which each stands once, and in each of ``llm_calls`` where in them its own are.
+        keep_messages: Whether the response has what each model call was given and gave: ``llm_messages`` and
+            ``llm_tools``, in which each stands once, and in each of ``llm_calls`` where in them its own are.
             ``redact`` is applied to the texts and arguments, ``max_output_chars`` cuts the texts; images and other
             binary contents give way to their length. Off by default.
 
@@ -104,7 +104,14 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return bool(self._runs.records)
 
     def add_run(
-        self, inputs: Any, output: Any, *, question_id: str | None = None, elapsed_sec: float | None = None
+        self,
+        inputs: Any,
+        output: Any,
+        *,
+        question_id: str | None = None,
+        elapsed_sec: float | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Record a run that called no handler, such as ``RemoteGraph.invoke``, from the messages that it gave.
 
@@ -114,7 +121,9 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             inputs: What the run was given; messages of it that come back are no part of the run.
             output: What it gave.
             question_id: The id of its question.
-            elapsed_sec: How long it took.
+            elapsed_sec: How long it took, up to now.
+            tags: The tags of its config.
+            metadata: The metadata of its config.
 
         Example:
             >>> from langchain_core.messages import AIMessage
@@ -124,8 +133,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             'so'
         """
         run_id = uuid4()
-        metadata = {} if question_id is None else {"question_id": question_id}
-        self.on_chain_start(None, inputs, run_id=run_id, metadata=metadata)
+        own = {} if question_id is None else {"question_id": question_id}
+        self.on_chain_start(None, inputs, run_id=run_id, tags=list(tags), metadata={**(metadata or {}), **own})
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:

@@ -140,9 +140,9 @@ def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
 
 
 def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
-    cut = sum("full_length" in message for message in response.get("messages", ()))
+    cut = sum("full_length" in message for message in response.get("llm_messages", ()))
     if cut:
-        yield f"{cut} of {len(response['messages'])} messages were cut to {options.max_output_chars} characters"
+        yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
 
 
 def _add_trace(response: Response, records: Sequence[RunRecord]) -> None:
@@ -177,9 +177,9 @@ def _add_model_calls(response: Response, records: Sequence[RunRecord]) -> None:
             calls.append(placed)
     response["llm_calls"] = calls
     if kept:
-        response["messages"] = cast("list[KeptMessage]", messages.entries())
+        response["llm_messages"] = cast("list[KeptMessage]", messages.entries())
         if definitions := tools.entries():
-            response["tool_definitions"] = definitions
+            response["llm_tools"] = definitions
 
 
 def _add_place(placed: ModelCall, call: OpenModelCall) -> None:

@@ -24,7 +24,7 @@ def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
         (the places of what none had) and ``gave``; and how many calls are ``left_out``. None where no messages are
         kept.
     """
-    messages, calls = result.get("messages"), result.get("llm_calls")
+    messages, calls = result.get("llm_messages"), result.get("llm_calls")
     if not isinstance(messages, list) or not isinstance(calls, list):
         return None
     kept = [call for call in calls if isinstance(call, Mapping)]
@@ -42,7 +42,7 @@ def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
                 "before": _ranges(place for place in given if place in seen),
                 "new": list(dict.fromkeys(place for place in given if place not in seen)),
                 **({"gave": gave[0]} if gave else {}),
-                **_tools(call, result.get("tool_definitions")),
+                **_tools(call, result.get("llm_tools")),
             }
         )
         seen.update(given, gave)

@@ -8,7 +8,7 @@ from graphrag_eval_lc.run_folder import Key
 _TOKEN_KEYS = ("input_tokens", "output_tokens", "total_tokens")
 _KEPT = (
     "error", "started_at", "elapsed_sec", "run_id", "run_ids", *_TOKEN_KEYS, "agent_cost", "actual_steps", "llm_calls",
-    "messages", "tool_definitions",
+    "llm_messages", "llm_tools",
 )  # fmt: skip
 
 

@@ -426,7 +426,7 @@ def test_model_calls_open_to_what_is_new_with_them(
     new = second.locator(".message:visible")
     expect(new.filter(has_text="answers call")).to_contain_text(result["actual_steps"][0]["output"][:40])
     assert new.filter(has_text=result["question_text"]).count() == 0
-    second.get_by_role("button", name="that calls before were given or gave").click()
+    second.get_by_role("button", name="known from earlier calls").click()
     assert new.filter(has_text=result["question_text"]).count() == 1
 
 

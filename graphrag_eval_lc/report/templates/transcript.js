@@ -26,7 +26,7 @@ function callBody(call, messages) {
   const parts = [];
   const before = call.before.flatMap(([start, stop]) => Array.from({ length: stop - start }, (_, index) => start + index));
   if (before.length) {
-    const label = `${counted(before.length, "message")} that calls before were given or gave`;
+    const label = `${counted(before.length, "message")} known from earlier calls`;
     const { button, body } = disclosure(label, () => messageList(before, messages), { classes: "small" });
     parts.push(button, body);
   }

@@ -49,7 +49,7 @@ def expanded(of: Any) -> list[int]:
 
 def given_and_gave(response: Any) -> list[tuple[list[Any], Any]]:
     """Give the messages that each model call was given, and its own."""
-    messages = response["messages"]
+    messages = response["llm_messages"]
     return [
         ([messages[place] for place in expanded(call["input_messages"])], messages[call["output_message"]])
         for call in response["llm_calls"]
@@ -70,7 +70,7 @@ def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
 
 def test_off_by_default(make_agent, ai, ask) -> None:
     response = ask(make_agent([ai("done")], []))
-    assert not {"messages", "tool_definitions"} & response.keys()
+    assert not {"llm_messages", "llm_tools"} & response.keys()
     assert not {"input_messages", "output_message", "tools"} & response["llm_calls"][0].keys()
 
 
@@ -93,7 +93,7 @@ async def test_each_call_has_what_it_was_given_and_gave(way, make_agent, ai, sea
     }
     found = {"role": "tool", "content": "found a", "name": "search", "tool_call_id": "call_1"}
     answer = {"role": "assistant", "content": "The answer."}
-    assert response["messages"] == [question, calls, found, answer]
+    assert response["llm_messages"] == [question, calls, found, answer]
     assert [call["input_messages"] for call in response["llm_calls"]] == [[[0, 1]], [[0, 3]]]
     assert given_and_gave(response) == [([question], calls), ([question, calls, found], answer)]
     assert json.loads(json.dumps(response, allow_nan=False)) == response
@@ -110,7 +110,7 @@ def test_a_growing_loop_costs_its_messages_and_not_their_square(chat_model, ai, 
         keeper = GraphRAGEvalCallbackHandler(keep_messages=True)
         looping(chat_model, ai, search, turns).invoke(HI, {"callbacks": [keeper], "recursion_limit": 200})
         response = keeper.response()
-        assert len(response["messages"]) == 2 + 2 * turns + 1
+        assert len(response["llm_messages"]) == 2 + 2 * turns + 1
         assert all(len(call["input_messages"]) == 1 for call in response["llm_calls"])
         assert len(given_and_gave(response)[-1][0]) == 2 + 2 * turns
         sizes.append(len(json.dumps(response)))
@@ -156,7 +156,7 @@ def test_a_resumed_run_has_each_message_once(make_agent, ai, keeper) -> None:
     agent.invoke(HI, config)
     agent.invoke(Command(resume="yes"), config)
     response = keeper.response("q1")
-    assert [message["content"] for message in response["messages"]] == ["hi", "", "yes", "done"]
+    assert [message["content"] for message in response["llm_messages"]] == ["hi", "", "yes", "done"]
     assert [[m["content"] for m in each] for each, _ in given_and_gave(response)] == [["hi"], ["hi", "", "yes"]]
 
 
@@ -183,7 +183,7 @@ def test_a_call_that_failed_has_no_message_of_its_own(make_agent, keeper) -> Non
     (call,) = response["llm_calls"]
     assert call["input_messages"] == [[0, 1]]
     assert "output_message" not in call
-    assert response["messages"] == [{"role": "user", "content": "hi"}]
+    assert response["llm_messages"] == [{"role": "user", "content": "hi"}]
 
 
 def test_a_call_that_only_a_message_tells_of_has_what_it_gave(keeper) -> None:
@@ -192,7 +192,7 @@ def test_a_call_that_only_a_message_tells_of_has_what_it_gave(keeper) -> None:
     response = keeper.response()
     (call,) = response["llm_calls"]
     assert "input_messages" not in call
-    assert response["messages"][call["output_message"]] == {"role": "assistant", "content": "so"}
+    assert response["llm_messages"][call["output_message"]] == {"role": "assistant", "content": "so"}
 
 
 def test_a_plain_language_model_has_its_prompt_and_text(keeper) -> None:
@@ -207,7 +207,7 @@ def test_an_answer_of_the_cache_is_no_call_but_a_message_like_others(chat_model,
     RunnableLambda(lambda text: [model.invoke(text), model.invoke(text)]).invoke("hi", {"callbacks": [keeper]})
     response = keeper.response()
     assert len(response["llm_calls"]) == 1
-    assert len(response["messages"]) == 2
+    assert len(response["llm_messages"]) == 2
 
 
 def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> None:
@@ -223,7 +223,7 @@ def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> 
         graph.add_edge(START, name)
     graph.compile().invoke(HI, {"callbacks": [keeper]})
     response = keeper.response()
-    assert len(response["messages"]) == 13
+    assert len(response["llm_messages"]) == 13
     for call, (asked, gave) in zip(response["llm_calls"], given_and_gave(response), strict=True):
         assert [message["content"] for message in asked] == [call["node"], "hi"]
         assert gave["content"] == f"answer {call['node']}"
@@ -241,10 +241,10 @@ def test_tools_are_kept_once_as_the_model_was_given_them(keeper, search) -> None
         agent.invoke(HI, {"callbacks": [keeper]})
         sent = [request.body["tools"] for request in stub.chat_requests]
     response = keeper.response()
-    assert [definition["function"]["name"] for definition in response["tool_definitions"]] == ["search", "add"]
-    assert sent == [response["tool_definitions"]] * 2
+    assert [definition["function"]["name"] for definition in response["llm_tools"]] == ["search", "add"]
+    assert sent == [response["llm_tools"]] * 2
     assert [call["tools"] for call in response["llm_calls"]] == [[[0, 2]]] * 2
-    assert response["messages"][-1]["invalid_tool_calls"][0]["args"] == "no JSON"
+    assert response["llm_messages"][-1]["invalid_tool_calls"][0]["args"] == "no JSON"
 
 
 # --- options ---
@@ -274,15 +274,15 @@ def test_all_of_it_is_redacted(chat_model, ai) -> None:
     agent = create_agent(chat_model(script=script), [read], system_prompt=f"The key is {SECRET}.")
     agent.invoke({"messages": [HumanMessage(f"How is {SECRET}?")]}, {"callbacks": [keeper]})
     response = keeper.response()
-    assert SECRET not in json.dumps([response["messages"], response["actual_steps"], response["llm_calls"]])
-    assert [message["content"] for message in response["messages"]] == [
+    assert SECRET not in json.dumps([response["llm_messages"], response["actual_steps"], response["llm_calls"]])
+    assert [message["content"] for message in response["llm_messages"]] == [
         "The key is ***.",
         "How is ***?",
         [{"type": "text", "text": "I read ***"}],
         "balance of ***",
         "*** is rich.",
     ]
-    assert response["messages"][2]["tool_calls"][0]["args"] == {"account": "***"}
+    assert response["llm_messages"][2]["tool_calls"][0]["args"] == {"account": "***"}
     assert redacted.count(f"The key is {SECRET}.") == 1  # each message once
 
 
@@ -293,7 +293,7 @@ def test_what_redact_raises_at_is_left_out_with_a_warning(make_agent, ai) -> Non
     keeper = GraphRAGEvalCallbackHandler(keep_messages=True, redact=redact)
     make_agent([ai("done")], []).invoke(HI, {"callbacks": [keeper]})
     response = keeper.response()
-    assert {message["content"] for message in response["messages"]} == {"[redaction failed]"}
+    assert {message["content"] for message in response["llm_messages"]} == {"[redaction failed]"}
     assert (
         "redact raised ValueError on the content of a message (user), which is left out"
         in (response["capture_warnings"])
@@ -308,7 +308,7 @@ def test_redact_may_ask_the_handler(make_agent, ai) -> None:
 
     keeper = GraphRAGEvalCallbackHandler(keep_messages=True, redact=redact)
     make_agent([ai("done")], []).invoke(HI, {"callbacks": [keeper]})
-    assert [message["content"] for message in keeper.response()["messages"]] == ["hi", "done"]
+    assert [message["content"] for message in keeper.response()["llm_messages"]] == ["hi", "done"]
 
 
 def threading_answer(function: Callable[[], int]) -> int:
@@ -325,7 +325,7 @@ def test_long_texts_are_cut_and_say_so(make_agent, ai) -> None:
         {"messages": [("user", "what?")]}, {"callbacks": [keeper]}
     )
     response = keeper.response()
-    assert response["messages"] == [
+    assert response["llm_messages"] == [
         {"role": "user", "content": "what", "full_length": 5},
         {
             "role": "assistant",

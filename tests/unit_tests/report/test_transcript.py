@@ -33,7 +33,7 @@ CALLS: list[dict[str, Any]] = [
     {"input_messages": [[0, 4]], "output_message": 4, "node": "model"},
 ]
 TOOLS = [{"type": "function", "function": {"name": "search"}}, {"name": "add", "input_schema": {}}]
-RESULT = {"messages": MESSAGES, "llm_calls": CALLS, "tool_definitions": TOOLS}
+RESULT = {"llm_messages": MESSAGES, "llm_calls": CALLS, "llm_tools": TOOLS}
 
 
 def found(**changes: Any) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def test_messages_are_shown_as_text() -> None:
     "result",
     [
         {},
-        {"messages": MESSAGES},
+        {"llm_messages": MESSAGES},
         {"llm_calls": CALLS},
-        {"messages": "a question's own key", "llm_calls": CALLS},
-        {"messages": MESSAGES, "llm_calls": [{"model": "m"}]},
+        {"llm_messages": "a question's own key", "llm_calls": CALLS},
+        {"llm_messages": MESSAGES, "llm_calls": [{"model": "m"}]},
     ],
 )
 def test_nothing_is_shown_where_nothing_was_kept(result: dict[str, Any]) -> None:
@@ -100,7 +100,7 @@ def test_what_is_not_as_it_should_be_is_passed_over() -> None:
         {"input_messages": 3, "output_message": True, "model": 7, "error": ""},
         "no call",
     ]
-    shown = found(llm_calls=calls, messages=[*MESSAGES, None, 3, {"tool_calls": [3, {}], "content": {"a": 1}}])
+    shown = found(llm_calls=calls, llm_messages=[*MESSAGES, None, 3, {"tool_calls": [3, {}], "content": {"a": 1}}])
     assert shown["calls"][0]["new"] == list(range(8))
     assert "gave" not in shown["calls"][0]
     assert [message["role"] for message in shown["messages"][-3:]] == ["message"] * 3
@@ -109,7 +109,7 @@ def test_what_is_not_as_it_should_be_is_passed_over() -> None:
 def test_a_long_transcript_is_bounded() -> None:
     messages = [{"role": "user", "content": "x" * 50_000} for _ in range(5_000)]
     calls = [{"input_messages": [[0, place]], "output_message": place} for place in range(5_000)]
-    shown = found(messages=messages, llm_calls=calls)
+    shown = found(llm_messages=messages, llm_calls=calls)
     assert (len(shown["calls"]), shown["left_out"]) == (200, 4_800)
     assert sum(len(str(message)) for message in shown["messages"] if message) < 250_000
     assert shown["messages"][150]["note"].startswith("left out, as the transcript is long")
@@ -121,5 +121,5 @@ def test_a_growing_loop_makes_no_square_of_it() -> None:
     for turns in (50, 100):
         messages = [{"role": "user", "content": "word"} for _ in range(2 * turns)]
         calls = [{"input_messages": [[0, 2 * turn + 1]], "output_message": 2 * turn + 1} for turn in range(turns)]
-        sizes.append(len(str(found(messages=messages, llm_calls=calls))))
+        sizes.append(len(str(found(llm_messages=messages, llm_calls=calls))))
     assert sizes[1] < 2.1 * sizes[0]
