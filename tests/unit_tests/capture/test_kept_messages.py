@@ -1,3 +1,4 @@
+import asyncio
 import json
 import sys
 from collections.abc import Callable
@@ -227,6 +228,26 @@ def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> 
     for call, (asked, gave) in zip(response["llm_calls"], given_and_gave(response), strict=True):
         assert [message["content"] for message in asked] == [call["node"], "hi"]
         assert gave["content"] == f"answer {call['node']}"
+
+
+@pytest.mark.parametrize("way", ["threads", "gather"])
+async def test_runs_at_once_keep_their_messages_apart(way: str, chat_model, ai, search, keeper) -> None:
+    class Echo(chat_model):
+        def _next(self, messages):
+            word = messages[0].content
+            return ai("", ("search", {"query": word}, "call_1")) if len(messages) == 1 else ai(f"{word}!")
+
+    agent = create_agent(Echo(script=[]), [search])
+    words = [f"w{number:03}" for number in range(40)]
+    inputs: list[Any] = [{"messages": [("user", word)]} for word in words]
+    configs: list[Any] = [{"callbacks": [keeper], "metadata": {"question_id": word}} for word in words]
+    if way == "threads":
+        agent.batch(inputs, configs)
+    else:
+        await asyncio.gather(*(agent.ainvoke(*pair) for pair in zip(inputs, configs, strict=True)))
+    for word in words:
+        messages = keeper.response(word)["llm_messages"]
+        assert [message["content"] for message in messages] == [word, "", f"found {word}", f"{word}!"]
 
 
 def test_tools_are_kept_once_as_the_model_was_given_them(keeper, search) -> None:

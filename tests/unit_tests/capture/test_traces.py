@@ -272,3 +272,69 @@ def test_a_run_that_was_forgotten_meanwhile_takes_no_tokens(slow_model, handler:
     handler.clear()
     list(stream)
     assert handler.responses() == []
+
+
+# --- agents of other packages ---
+
+
+@pytest.mark.full
+def test_agents_of_a_supervisor_are_told_apart(chat_model, ai, search, handler) -> None:
+    pytest.importorskip("langgraph_supervisor")
+    from langgraph.prebuilt import create_react_agent
+    from langgraph_supervisor import create_supervisor
+
+    inner = chat_model(script=[ai("", ("search", {"query": "y"}, "s1")), ai("It is y.")], by_turn=False)
+    boss = chat_model(script=[ai("", ("transfer_to_researcher", {}, "t1")), ai("Found.")], by_turn=False)
+    researcher = create_react_agent(inner, [search], name="researcher")
+    create_supervisor([researcher], model=boss).compile(name="company").invoke(HI, {"callbacks": [handler]})
+    told = [place for place in places(handler.response()) if place[1] is not None]
+    assert told == [
+        ("supervisor", "agent", ["supervisor", "agent"], None),
+        ("researcher", "agent", ["researcher", "agent"], None),
+        ("researcher", "agent", ["researcher", "agent"], None),
+        ("supervisor", "agent", ["supervisor", "agent"], None),
+    ]
+
+
+@pytest.mark.full
+def test_agents_of_a_swarm_are_told_apart(chat_model, ai, search, handler) -> None:
+    pytest.importorskip("langgraph_swarm")
+    from langgraph_swarm import create_handoff_tool, create_swarm
+
+    first = create_agent(
+        chat_model(script=[ai("", ("transfer_to_bob", {}, "t1"))], by_turn=False),
+        [create_handoff_tool(agent_name="bob")],
+        name="alice",
+    )
+    second = create_agent(chat_model(script=[ai("I am Bob.")], by_turn=False), [search], name="bob")
+    swarm = create_swarm([first, second], default_active_agent="alice").compile()
+    swarm.invoke(HI, {"callbacks": [handler]})
+    assert places(handler.response()) == [
+        ("alice", "model", ["alice", "model"], None),
+        ("bob", "model", ["bob", "model"], None),
+    ]
+
+
+@pytest.mark.full
+def test_subagents_of_deepagents_are_told_apart(chat_model, ai) -> None:
+    deepagents = pytest.importorskip("deepagents")
+    task = ("task", {"description": "Find y.", "subagent_type": "finder"}, "task_1")
+    boss = chat_model(script=[ai("", task), ai("Found.")], by_turn=False)
+    finder = {
+        "name": "finder",
+        "description": "Finds.",
+        "system_prompt": "Find.",
+        "tools": [],
+        "model": chat_model(script=[ai("It is y.")], by_turn=False),
+    }
+    agent = deepagents.create_deep_agent(model=boss, subagents=[finder], name="boss")
+    handler = GraphRAGEvalCallbackHandler(keep_messages=True)
+    agent.invoke(HI, {"callbacks": [handler]})
+    response = handler.response()
+    assert [(call["agent"], call.get("parent_id")) for call in response["llm_calls"]] == [
+        ("boss", None),
+        ("finder", "task_1"),
+        ("boss", None),
+    ]
+    stop = response["llm_calls"][1]["input_messages"][-1][1]
+    assert response["llm_messages"][stop - 1]["content"] == "Find y."
