@@ -58,9 +58,9 @@ class KeptTable:
         met = self._by_object.get(id(item))
         if met is None:
             return None
-        _, place, content, calls = met
+        known, place, content, calls = met
         is_same = getattr(item, "content", None) is content and getattr(item, "tool_calls", None) is calls
-        return place if is_same else None
+        return place if known is item and is_same else None
 
     def place_of(self, digest: bytes) -> int | None:
         """Give the place of what has this digest."""

@@ -131,12 +131,12 @@ def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable
 
 
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
-    return [
-        call.record.copy()
-        for record in records
-        for call in record.model_calls
-        if call.record is not None and not call.is_cache_hit
-    ]
+    return [known.copy() for record in records for _, known in _counted_calls(record)]
+
+
+def _counted_calls(record: RunRecord) -> Iterable[tuple[OpenModelCall, ModelCall]]:
+    """Give the model calls of a run that count, each with what is known of it."""
+    return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
 
 
 def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
@@ -162,10 +162,8 @@ def _add_model_calls(response: Response, records: Sequence[RunRecord]) -> None:
     tools = JoinedTable(each.tools for each in kept)
     calls: list[ModelCall] = []
     for place, record in enumerate(records):
-        for call in record.model_calls:
-            if call.record is None or call.is_cache_hit:
-                continue
-            placed = call.record.copy()
+        for call, known in _counted_calls(record):
+            placed = known.copy()
             _add_place(placed, call)
             if record.kept is not None:
                 if call.input_messages is not None:
