@@ -144,7 +144,8 @@ def run(
         typer.Option(
             "--max-output-chars",
             min=0,
-            help="Cut longer outputs and errors of steps, with a warning; JSON that is cut can no longer be compared.",
+            help="Cut longer outputs and errors of steps and longer messages, with a warning; JSON that is cut can no "
+            "longer be compared.",
             metavar="N",
             rich_help_panel=CAPTURE,
         ),
@@ -152,6 +153,14 @@ def run(
     no_artifacts: Annotated[
         bool,
         typer.Option("--no-artifacts", help="Do not keep what tools give beside their text.", rich_help_panel=CAPTURE),
+    ] = False,
+    keep_messages: Annotated[
+        bool,
+        typer.Option(
+            "--keep-messages",
+            help="Keep what each model call was given and gave, each message once; the report shows it.",
+            rich_help_panel=CAPTURE,
+        ),
     ] = False,
     max_failures: Annotated[
         str | None,
@@ -261,7 +270,7 @@ def run(
         "answer_fn": answer_fn,
         "agent_config": _agent_config(agent_config, recursion_limit),
         "agent_key_env": agent_key_env,
-        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts),
+        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages),
         "max_failures": max_failures,
         "max_tokens": max_tokens,
         "max_time": max_time,
@@ -292,7 +301,9 @@ def run(
         )
 
 
-def _capture(retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool) -> dict[str, Any]:
+def _capture(
+    retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool, keep_messages: bool
+) -> dict[str, Any]:
     """Give the handler's options that are given here; for all others the config's section counts."""
     options: dict[str, Any] = {}
     if retrieval_documents is not None:
@@ -306,6 +317,8 @@ def _capture(retrieval_documents: list[str] | None, max_output_chars: int | None
         options["max_output_chars"] = max_output_chars
     if no_artifacts:
         options["keep_artifacts"] = False
+    if keep_messages:
+        options["keep_messages"] = True
     return options
 
 

@@ -14,6 +14,7 @@ from langchain_core.runnables.config import run_in_executor
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.answers import answer_of, plain_answer
 from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.capture.steps import utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
@@ -103,19 +104,27 @@ class AgentCall:
         given: Any = None
         output: Any = None
         error: BaseException | None = None
-        config: RunnableConfig | None = None
+        was_asked = False
+        config = self._config(question, attempt_id, handler)
         try:
             given = self._input(question)
         except (Exception, SystemExit) as problem:
             error = problem
         else:
-            config = self._config(question, attempt_id, handler)
+            was_asked = True
             output, error = await self._output(given, config, abandoned, in_thread)
         elapsed_sec = time.perf_counter() - started
-        if error is not None and config is not None and not handler.has_runs:
+        if error is not None and was_asked and not handler.has_runs:
             output = await self._left_behind(config, error)
         if not handler.has_runs and (error is None or output is not None):
-            handler.add_run(given, output, question_id=str(question["id"]), elapsed_sec=elapsed_sec)
+            handler.add_run(
+                given,
+                output,
+                question_id=str(question["id"]),
+                elapsed_sec=elapsed_sec,
+                tags=config.get("tags") or (),
+                metadata=config.get("metadata"),
+            )
             response = self._unheard_response(handler, question, output)
             if error is not None:
                 response.pop("actual_answer", None)  # what stands last in the state is a draft
@@ -212,6 +221,7 @@ class AgentCall:
             response = Response(question_id=identifier, question_text=question["question_text"], status="success")
             response["actual_steps"] = []
             response["elapsed_sec"] = elapsed_sec
+            response["started_at"] = utc_timestamp(time.time() - elapsed_sec)
             if error is None:
                 response["actual_answer"] = answer_of(output)
                 response["capture_warnings"] = [_NO_EVENTS]

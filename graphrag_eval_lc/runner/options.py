@@ -252,6 +252,7 @@ def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> Captur
         "max_output_chars": section.max_output_chars,
         "redact": None if "redact" in given or section.redact is None else _redact(section.redact, source),
         "keep_artifacts": section.keep_artifacts,
+        "keep_messages": section.keep_messages,
         **given,
     }
 

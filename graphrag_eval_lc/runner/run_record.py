@@ -245,6 +245,7 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
         "max_output_chars": options.get("max_output_chars"),
         "redact": None if redact is None else spec_of(redact),
         "keep_artifacts": options.get("keep_artifacts", True),
+        "keep_messages": options.get("keep_messages", False),
     }
 
 

@@ -105,8 +105,16 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "max_cost": (["--max-cost", "0.5"], 0.5),
     "evaluators": (["--evaluator", "agent.py:a", "--evaluator", "agent.py:b"], ["agent.py:a", "agent.py:b"]),
     "capture": (
-        ["--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0", "--no-artifacts"],
-        {"retrieval_documents": ["a", "b", "c"], "max_output_chars": 0, "keep_artifacts": False},
+        [
+            *("--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0"),
+            *("--no-artifacts", "--keep-messages"),
+        ],
+        {
+            "retrieval_documents": ["a", "b", "c"],
+            "max_output_chars": 0,
+            "keep_artifacts": False,
+            "keep_messages": True,
+        },
     ),
     "judge_cache": (["--no-cache"], False),
     "grace": (["--grace", "1"], 1.0),
@@ -288,6 +296,7 @@ def test_capture_stands_in_the_config_and_the_command_line_goes_before_it(retrie
         "max_output_chars": 1000,
         "redact": "retriever.py:clean",
         "keep_artifacts": True,
+        "keep_messages": False,
     }
 
 
@@ -399,3 +408,29 @@ def test_command_that_goes_on_is_printed_without_secrets(
     assert "To go on:\n  graphrag-eval-lc run" in error
     assert "--agent-config" in error
     assert "qwertz" not in error
+
+
+def test_messages_are_kept_on_demand_and_scored_again_with_their_responses(
+    retrieving: None, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RETRIEVE, "--keep-messages") == 0
+    assert record()["capture"]["keep_messages"] is True
+    kept = result()
+    assert [message["role"] for message in kept["llm_messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [call["input_messages"] for call in kept["llm_calls"]] == [[[0, 1]], [[0, 3]]]
+    assert exit_code("score", "run", "--config", "config.yaml") == 0
+    keys = ("llm_messages", "llm_calls", "run_id", "started_at", "tags", "metadata")
+    assert {key: result()[key] for key in keys} == {key: kept[key] for key in keys}
+    capsys.readouterr()
+    assert exit_code(*RETRIEVE) == 2
+    assert "capture.keep_messages was true and is false" in capsys.readouterr().err
+    assert exit_code("validate", "qa.yaml", "--responses", "run/responses.jsonl") == 0
+
+
+def test_config_keeps_messages_too(retrieving: None, exit_code: Command) -> None:
+    Path("config.yaml").write_text(
+        "capture: {keep_messages: true, redact: 'retriever.py:clean', max_output_chars: 10}\n"
+    )
+    assert exit_code(*RETRIEVE) == 0
+    assert [message["content"] for message in result()["llm_messages"]] == ["Where is O", "", "O. is in N", "In NO1."]
+    assert "2 of 4 messages were cut to 10 characters" in result()["capture_warnings"]
