@@ -10,7 +10,7 @@ from graphrag_eval_lc.capture.keeping import kept_text
 from graphrag_eval_lc.capture.messages import answer_text
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import text_of
-from graphrag_eval_lc.capture.usage import finish_reason, first_generation, generated_message
+from graphrag_eval_lc.capture.usage import first_generation, generated_message
 
 _MOST_SHOWN = 200
 _IN_ORDER = frozenset({"stop", "tool_calls", "end_turn", "tool_use", "STOP", "completed", "stop_sequence"})
@@ -23,22 +23,24 @@ _MALFORMED = frozenset({"malformed_function_call", "malformed_tool_use", "malfor
 _THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "refusal"})
 
 
-def answer_problems(result: LLMResult, options: CaptureOptions, warnings: list[str]) -> tuple[str, ...]:
+def answer_problems(
+    result: LLMResult, reason: str | None, options: CaptureOptions, warnings: list[str]
+) -> tuple[str, ...]:
     """Give what is wrong with the answer of a model call, each as the end of a sentence about the call.
 
     Args:
         result: What the model gave.
+        reason: Why its answer ended, as ``finish_reason`` gives it.
         options: The handler's options; ``redact`` is applied to what is shown of the answer before it is shortened.
         warnings: Takes what is to be warned of beside that.
 
     Example:
         >>> from graphrag_eval_lc.capture.usage import message_result
-        >>> message = AIMessage("The lines are", response_metadata={"finish_reason": "length"})
-        >>> answer_problems(message_result(message), CaptureOptions(), [])
+        >>> message = AIMessage("The lines are")
+        >>> answer_problems(message_result(message), "length", CaptureOptions(), [])
         ('was cut off at the limit of tokens (finish_reason length)',)
     """
     message = generated_message(result)
-    reason = finish_reason(result)
     if message is None:
         return _bad_ending(reason, is_empty=False) if first_generation(result) is not None else ()
     if _is_in_order(message, reason):

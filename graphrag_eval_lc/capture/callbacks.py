@@ -39,6 +39,7 @@ from graphrag_eval_lc.capture.runs import Run, Runs
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.capture.structured_output import is_model_node
 from graphrag_eval_lc.capture.usage import (
+    finish_reason,
     first_generation,
     has_content,
     model_name,
@@ -366,7 +367,8 @@ class RunCallbacks(BaseCallbackHandler):
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a model call with its tokens; what its answer shows is made ready without the lock."""
         warnings: list[str] = []
-        problems = answer_problems(response, self._options, warnings)
+        reason = finish_reason(response)
+        problems = answer_problems(response, reason, self._options, warnings)
         output = self._kept_output(run_id, response) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
@@ -375,7 +377,7 @@ class RunCallbacks(BaseCallbackHandler):
             if warnings:
                 run.record.warn(*warnings)
             if run.model_call is not None:
-                run.model_call.problems = problems
+                run.model_call.finish_reason, run.model_call.problems = reason, problems
                 run.record.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
                 run.record.keep_output(run.model_call, output)
             if run.is_root:

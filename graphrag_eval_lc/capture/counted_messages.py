@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from langchain_core.messages import AIMessage
@@ -16,11 +16,16 @@ def has_run_id(message: AIMessage) -> bool:
     return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
-class _Counted(NamedTuple):
-    message: AIMessage
-    message_id: str | None  # as it was then: langgraph gives messages an id later
-    node_id: UUID
-    is_told: bool
+class _Counted:
+    """A message as it was when its call was counted: langgraph gives messages an id later."""
+
+    __slots__ = ("is_told", "message", "message_id", "node_id")
+
+    def __init__(self, message: AIMessage, node_id: UUID, *, is_told: bool) -> None:
+        self.message = message
+        self.message_id = message.id
+        self.node_id = node_id
+        self.is_told = is_told
 
 
 class CountedMessages:
@@ -47,7 +52,7 @@ class CountedMessages:
             node_id: The node of a graph in which the model was called, or the message first met.
             is_told: Whether a model's callback told of it.
         """
-        counted = _Counted(message, message.id, node_id, is_told)
+        counted = _Counted(message, node_id, is_told=is_told)
         self._all.append(counted)
         if self._by_tokens is not None:
             self._by_tokens.setdefault(_tokens(message), []).append(counted)

@@ -59,7 +59,8 @@ class OpenModelCall:
         is_cache_hit: Whether LangChain's cache answered.
         is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
             own code.
-        problems: What is wrong with its answer.
+        finish_reason: Why its answer ended.
+        problems: What is wrong with it.
         message_id: The id of its message.
         record: What the response says of it; None while it runs.
         started_at: The time at its start, in seconds since 1970.
@@ -78,6 +79,7 @@ class OpenModelCall:
     unanswered_tool: str | None = None
     is_cache_hit: bool = False
     is_from_elsewhere: bool = False
+    finish_reason: str | None = None
     problems: Sequence[str] = ()
     message_id: str | None = None
     record: ModelCall | None = None
@@ -294,8 +296,8 @@ class RunRecord:
         model = result_model_name(result) or call.model
         record: ModelCall = {"model": model} if model else {}
         record.update(model_usage(result))
-        if (reason := finish_reason(result)) is not None:
-            record["finish_reason"] = reason
+        if call.finish_reason is not None:
+            record["finish_reason"] = call.finish_reason
         if call.started is not None:
             record["elapsed_sec"] = perf_counter() - call.started
         return record
@@ -326,7 +328,7 @@ class RunRecord:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
         readings = self._seen.read(output)
         is_unparsed = False
-        if any(len(reading.new) > 1 for reading in readings):  # a schema's call stands beside its answer
+        if readings and max([len(reading.new) for reading in readings]) > 1:  # a schema's call stands beside its answer
             response = structured_response(output)
             is_of_model_node = is_of_model_node and is_from_agent(output)
             is_unparsed = is_of_model_node and response is None
@@ -382,12 +384,12 @@ class RunRecord:
     def _add_unheard_call(self, message: AIMessage, parent: Step | None) -> None:
         """Note the model call of which nothing tells but its message."""
         result = message_result(message)
-        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result))
+        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result), finish_reason=finish_reason(result))
         call.record = self._model_record(call, result)
         call.is_from_elsewhere = message.id is not None
         call.parent = parent
         warnings: list[str] = []
-        call.problems = answer_problems(result, self._options, warnings)
+        call.problems = answer_problems(result, call.finish_reason, self._options, warnings)
         if self.kept is not None:
             call.output_message = self.kept.place(message, warnings)
         self.warn(*warnings)

@@ -7,7 +7,7 @@ from langchain_core.outputs import Generation, LLMResult
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.usage import message_result
+from graphrag_eval_lc.capture.usage import finish_reason, message_result
 
 CALL = {"name": "search", "args": {"query": "a"}, "id": "c1"}
 INVALID = {
@@ -20,7 +20,8 @@ INVALID = {
 
 def problems(content: Any = "", options: CaptureOptions | None = None, **message: Any) -> tuple[str, ...]:
     warnings: list[str] = []
-    found = answer_problems(message_result(AIMessage(content, **message)), options or CaptureOptions(), warnings)
+    result = message_result(AIMessage(content, **message))
+    found = answer_problems(result, finish_reason(result), options or CaptureOptions(), warnings)
     return (*found, *warnings)
 
 
@@ -137,8 +138,9 @@ def test_a_redact_that_raises_is_told_and_shows_nothing() -> None:
 
 def test_a_plain_language_model_tells_how_it_ended_too() -> None:
     cut = LLMResult(generations=[[Generation(text="Os", generation_info={"finish_reason": "length"})]])
-    assert answer_problems(cut, CaptureOptions(), []) == ("was cut off at the limit of tokens (finish_reason length)",)
-    assert answer_problems(LLMResult(generations=[]), CaptureOptions(), []) == ()
+    (problem,) = answer_problems(cut, finish_reason(cut), CaptureOptions(), [])
+    assert problem == "was cut off at the limit of tokens (finish_reason length)"
+    assert answer_problems(LLMResult(generations=[]), None, CaptureOptions(), []) == ()
 
 
 # --- in a response ---
