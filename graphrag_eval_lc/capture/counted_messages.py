@@ -16,16 +16,8 @@ def has_run_id(message: AIMessage) -> bool:
     return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
-class _Counted:
-    """A message as it was when its call was counted: langgraph gives messages an id later."""
-
-    __slots__ = ("is_told", "message", "message_id", "node_id")
-
-    def __init__(self, message: AIMessage, node_id: UUID, *, is_told: bool) -> None:
-        self.message = message
-        self.message_id = message.id
-        self.node_id = node_id
-        self.is_told = is_told
+# A message, its id as it was then (langgraph gives messages one later), its node, and whether a callback told of it.
+_Counted = tuple[AIMessage, str | None, UUID, bool]
 
 
 class CountedMessages:
@@ -52,7 +44,7 @@ class CountedMessages:
             node_id: The node of a graph in which the model was called, or the message first met.
             is_told: Whether a model's callback told of it.
         """
-        counted = _Counted(message, node_id, is_told=is_told)
+        counted = (message, message.id, node_id, is_told)
         self._all.append(counted)
         if self._by_tokens is not None:
             self._by_tokens.setdefault(_tokens(message), []).append(counted)
@@ -67,7 +59,7 @@ class CountedMessages:
         if self._by_tokens is None:
             self._by_tokens = {}
             for counted in self._all:
-                self._by_tokens.setdefault(_tokens(counted.message), []).append(counted)
+                self._by_tokens.setdefault(_tokens(counted[0]), []).append(counted)
         return (*self._by_tokens.get(_tokens(message), ()), *self._by_tokens.get(None, ()))
 
 
@@ -78,26 +70,22 @@ def _tokens(message: AIMessage) -> Any:
 
 def _is_copy(message: AIMessage, counted: _Counted, node_id: UUID) -> bool:
     """Tell whether a message is another form of one that was counted."""
-    other = counted.message
-    if message is other or (message.id is not None and message.id == counted.message_id):
+    other, other_id, other_node_id, is_told = counted
+    if message is other or (message.id is not None and message.id == other_id):
         return True
     answers = _answer_id(message), _answer_id(other)
     is_same_answer = None not in answers and answers[0] == answers[1]
     if None not in answers and not is_same_answer:
         return False
-    if not counted.is_told and message.id is None and counted.message_id is None:
+    if not is_told and message.id is None and other_id is None:
         return False  # a node's own code made both, one for each answer
-    if message.id is not None and counted.message_id is not None and has_run_id(message) and _is_run_id(counted):
+    if has_run_id(message) and other_id is not None and _RUN_ID.match(other_id):
         return False
     has_same_tokens = message.usage_metadata is not None and message.usage_metadata == other.usage_metadata
-    if has_same_tokens and (is_same_answer or (counted.is_told and counted.node_id == node_id)):
+    if has_same_tokens and (is_same_answer or (is_told and other_node_id == node_id)):
         return True  # whatever was made of its text
     is_alike = message.content == other.content and message.tool_calls == other.tool_calls
     return is_alike and (has_same_tokens or message.usage_metadata is None or other.usage_metadata is None)
-
-
-def _is_run_id(counted: _Counted) -> bool:
-    return counted.message_id is not None and _RUN_ID.match(counted.message_id) is not None
 
 
 def _answer_id(message: AIMessage) -> Any:

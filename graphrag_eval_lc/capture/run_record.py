@@ -257,7 +257,7 @@ class RunRecord:
         call.is_cache_hit = is_cache_hit(result)
         call.record = self._model_record(call, result)
         message = generated_message(result)
-        if message is not None and self._is_passed_on(call, message):
+        if message is not None and message.id in self._told_ids and self._is_passed_on(call, message):
             self.model_calls.remove(call)
         elif message is not None:
             call.message_id = message.id
@@ -273,9 +273,7 @@ class RunRecord:
 
     def _is_passed_on(self, call: OpenModelCall, message: AIMessage) -> bool:
         """Tell whether a model hands on what another one answered that it called, such as a router of models."""
-        if call.is_cache_hit or message.id not in self._told_ids:
-            return False
-        return any(
+        return not call.is_cache_hit and any(
             other.message_id == message.id and other.started is not None and other.started >= (call.started or 0)
             for other in self.model_calls
             if other is not call

@@ -143,12 +143,15 @@ def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
     for place in _INPUT_DETAILS:
         details = usage.get(place)
         if details and isinstance(details, Mapping):
-            for key in _CACHE_KEYS.keys() & details.keys():
-                if (count := _count(details, (key,))) is not None:
+            for key in details:
+                if key in _CACHE_KEYS and (count := _count(details, (key,))) is not None:
                     found[_CACHE_KEYS[key]] = count
+            break
     for key, name in _ANTHROPIC_KEYS.items():
         if key in usage and (count := _count(usage, (key,))) is not None:
             found.setdefault(name, count)
+    if not found:
+        return {}
     cache: ModelCall = {}
     if "read" in found:
         cache["cached_input_tokens"] = found.pop("read")
