@@ -270,10 +270,10 @@ class SeenMessages:
         if (end := self._end_of_question(unread, self._is_question)) is not None:
             return end
         start = self._end_of_earlier(unread)
-        for place in range(start, len(unread)):
-            if self._holds_question(unread[place]):
-                return place + 1
-        return start
+        asking = next((item for item in unread[start:] if self._holds_question(item)), None)
+        if asking is None:
+            return start
+        return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
         """Give the place behind the last message with which an earlier run ended; 0 where there is none."""
