@@ -358,8 +358,8 @@ class RunRecord:
             return
         ending = message_ending(message)
         if call.is_settled:
-            if call.step is not None and call.step.is_from_message and call.step.text_hash != hash(ending.text):
-                self._settle(call.step, kept_ending(ending, self._options, call.name))  # it is answered once more
+            if call.step is not None and call.step.is_from_message:  # of several that answer a call the last counts
+                self._settle(call.step, kept_ending(ending, self._options, call.name))
             return
         step = self._step_without_call(message, hash(ending.text), parent)
         if step is not None:
