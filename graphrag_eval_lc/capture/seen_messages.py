@@ -115,13 +115,14 @@ class SeenMessages:
         """
         given = self._old if given is None else given
         for messages in message_lists(state):
+            if is_start and (length := _length_of_copy(messages, given)):
+                self.add_old(messages[:-length])
+                continue
             unread, before = self._unread(messages)
             if before is not None or any(self._find(item) is _Met.TOLD for item in unread):
                 continue
             end = _end_of_copy(unread, given)
-            if end is not None and is_start:
-                end -= _length_of_copy(unread[:end], given)
-            elif end is None and not is_graph:
+            if end is None and not is_graph:
                 end = self._end_of_earlier(unread) or None
             self.add_old(unread[:end])
 

@@ -20,6 +20,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.seen_messages import SeenMessages
 
 Turn = Callable[[str], Any]  # asks a question on a thread
 
@@ -316,3 +317,22 @@ def test_a_question_asked_again_by_a_critic_hides_no_step() -> None:
     asking, result = AIMessage("", tool_calls=[call]), ToolMessage("found a", tool_call_id="call_1")
     messages = [HumanMessage("Task: why so?"), asking, result, HumanMessage('No answer to "why so?"'), AIMessage("so")]
     assert run(RunnableLambda(lambda text: {"messages": messages}), "why so?") == [(["found a"], "so", 0)]
+
+
+@pytest.mark.parametrize("shape", [as_root, in_a_function, in_a_node])
+def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+    find = SeenMessages._find
+
+    def counting_find(self: SeenMessages, item: Any) -> Any:
+        nonlocal looked_at
+        looked_at += 1
+        return find(self, item)
+
+    monkeypatch.setattr(SeenMessages, "_find", counting_find)
+    agent, costs = shape([["a"]] * 8), []
+    for _ in range(8):
+        looked_at = 0
+        ask(shape, agent, "why so?", GraphRAGEvalCallbackHandler(), "q1")
+        costs.append(looked_at)
+    assert costs[1] == costs[-1] < 40
