@@ -145,6 +145,8 @@ class RunCallbacks(BaseCallbackHandler):
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
+            if run.is_node and is_handoff(error):
+                run.record.node_gave(error.args, run.scope)
             run.record.is_paused = run.record.is_paused or is_interrupt(error)
             if run.is_root:
                 run.record.close(kept)

@@ -172,8 +172,7 @@ def answer_in(
     if isinstance(output, str):
         return output
     structured = _field(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
-    text = None if structured is not None else _last_outputs(output, is_old)
-    text = text or _last_text(output, is_old)
+    text = _last_text(output, is_old, has_tools=structured is None)
     if text:
         return text
     if structured is not None:
@@ -195,34 +194,37 @@ def answer_fields(output: Any) -> Iterator[str]:
         yield from (key for key in (_STRUCTURED_KEY, *_ANSWER_KEYS) if _field(output, key) is not None)
 
 
-def _last_outputs(output: Any, is_old: Callable[[Any], bool]) -> str | None:
-    """Give what tools gave where lists of messages end with it."""
-    for messages in message_lists(output):
-        texts: list[str] = []
-        for item in reversed(messages):
-            message = as_message(item)
-            if not isinstance(message, ToolMessage) or is_old(item):
-                break
-            if message.status != "error" and not is_handoff_message(message):
-                texts.append(message_text(message))
-        if texts:
-            return "\n".join(reversed(texts))
-    return None
-
-
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
     """Tell whether langgraph-supervisor wrote a message about who goes on: no model and no tool did."""
     return any(key in message.response_metadata for key in _HANDOFF_KEYS)
 
 
-def _last_text(output: Any, is_old: Callable[[Any], bool]) -> str | None:
+def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
     for messages in message_lists(output):
+        text = _given_by_tools(messages, is_old) if has_tools else None
+        if text is not None:
+            return text
         for item in reversed(messages):
             if is_old(item):
                 break
             message = as_message(item)
             if isinstance(message, AIMessage) and not message.tool_calls:
                 return answer_text(message)
+    return None
+
+
+def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> str | None:
+    """Give what tools gave where messages end with what a model asked them for."""
+    texts: list[str] = []
+    for item in reversed(messages):
+        message = as_message(item)
+        if not isinstance(message, ToolMessage):
+            is_asking = isinstance(message, AIMessage) and bool(message.tool_calls)
+            return "\n".join(reversed(texts)) if texts and is_asking else None
+        if is_old(item):
+            return None
+        if message.status != "error" and not is_handoff_message(message):
+            texts.append(message_text(message))
     return None
 
 

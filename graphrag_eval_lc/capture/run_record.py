@@ -279,11 +279,16 @@ class RunRecord:
 
     def node_ended(self, output: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
-        if self.goes_on and scope == self.root_id != node_id:
-            self._given_fields.update(answer_fields(output))
+        if node_id != self.root_id:
+            self.node_gave(output, scope)
         readings = self._seen.read(output)
         is_structured = any(reading.new for reading in readings) and has_structured_response(output)
         self._take_in(readings, scope, parent, node_id, needs_step=not is_structured)
+
+    def node_gave(self, output: Any, scope: UUID) -> None:
+        """Note which fields for answers a node of the root sets; the thread may have them from before."""
+        if self.goes_on and scope == self.root_id:
+            self._given_fields.update(answer_fields(output))
 
     def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
         """Note what a graph finds that goes on with a thread of its own, inside of this run.

@@ -271,7 +271,8 @@ class SeenMessages:
         if (end := self._end_of_question(unread, self._is_question)) is not None:
             return end
         start = self._end_of_earlier(unread)
-        asking = next((item for item in unread[start:] if self._holds_question(item)), None)
+        rest = unread[start:] or unread  # a state that is nothing but an earlier one was kept for this question
+        asking = next((item for item in rest if self._holds_question(item)), None)
         if asking is None:
             return start
         return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn

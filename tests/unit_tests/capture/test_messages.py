@@ -67,6 +67,8 @@ def test_unanswered_calls_are_those_of_the_last_message() -> None:
         ({"messages": [ASKING, GIVEN], "structured_response": {"a": 1}}, '{"a": 1}'),
         ({"messages": [ASKING, ToolMessage("failed", tool_call_id="call_1", status="error")]}, None),
         ({"messages": [ASKING, HANDOFF]}, None),
+        ({"log": [GIVEN], "messages": [ANSWER]}, "done"),
+        ({"messages": [ANSWER], "log": [ASKING, GIVEN]}, "done"),
         ({"messages": [("user", "?"), ("ai", "pair")]}, "pair"),
         ({"count": 1}, None),
         (None, None),

@@ -336,3 +336,27 @@ def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch:
         ask(shape, agent, "why so?", GraphRAGEvalCallbackHandler(), "q1")
         costs.append(looked_at)
     assert costs[1] == costs[-1] < 40
+
+
+def test_a_field_that_comes_with_a_handoff_is_an_answer_of_this_run() -> None:
+    def hand_over(state: Any) -> Any:
+        return Command(graph=Command.PARENT, goto="after", update={"answer": next(answers)})
+
+    class State(TypedDict):
+        question: str
+        answer: str
+
+    answers = iter(["first", "second"])
+    inner = StateGraph(State).add_node("hand_over", hand_over).add_edge(START, "hand_over").compile()
+    graph = StateGraph(State).add_node("inner", inner, destinations=("after",)).add_node("after", lambda state: {})
+    chat = graph.add_edge(START, "inner").compile(checkpointer=InMemorySaver())
+    found = run(chat, {"question": "hi"}, {"question": "hi"})
+    assert [answer for _, answer, _ in found] == ["first", "second"]
+
+
+def test_a_state_that_was_kept_for_a_question_answers_it_again() -> None:
+    """A cache gives the same messages, with the same ids."""
+    call = {"name": "search", "args": {"query": "a"}, "id": "call_1"}
+    asking, result = AIMessage("", tool_calls=[call], id="m1"), ToolMessage("found a", tool_call_id="call_1", id="m2")
+    kept = {"messages": [HumanMessage("Please: why so?", id="m0"), asking, result, AIMessage("so", id="m3")]}
+    assert run(RunnableLambda(lambda text: kept), "why so?", "why so?") == [(["found a"], "so", 0)] * 2
