@@ -404,8 +404,10 @@ class RunRecord:
         self.close()
 
     def _find_answer(self, output: Any) -> None:
-        is_given = self._given_fields.__contains__ if self.goes_on and self.is_graph else bool
-        answer = answer_in(output, self._seen.is_old, is_given=is_given)
+        may_be_older = self.goes_on and self.is_graph
+        answer = answer_in(
+            output, self._seen.is_old, is_given=lambda field: not may_be_older or field in self._given_fields
+        )
         if self.is_paused:
             self.draft = answer
         else:
