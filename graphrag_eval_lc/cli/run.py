@@ -53,7 +53,8 @@ def run(
             "--agent",
             "-a",
             help="package.module:attribute or path/to/file.py:attribute: a compiled graph or another Runnable, a "
-            "function of a question, or a function without arguments that returns one of these.",
+            "function of a question, or a function that returns one of these; langgraph.json:graph, or graph where a "
+            "langgraph.json is here; or http://127.0.0.1:2024/assistant on a LangGraph server.",
             metavar="SPEC",
         ),
     ],
@@ -115,6 +116,16 @@ def run(
             "--agent-config",
             help='More of the config that the agent is invoked with, such as \'{"configurable": {"user": "eval"}}\'.',
             metavar="JSON",
+            rich_help_panel=ASKING,
+        ),
+    ] = None,
+    agent_key_env: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-key-env",
+            help="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. The key "
+            "is never written down.",
+            metavar="NAME",
             rich_help_panel=ASKING,
         ),
     ] = None,
@@ -218,6 +229,10 @@ def run(
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 32 --repeats 3`
 
+    `graphrag-eval-lc run qa.yaml -a langgraph.json:agent -o runs/third`
+
+    `graphrag-eval-lc run qa.yaml -a https://graphs.example/agent -o runs/deployed --agent-key-env MY_KEY`
+
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
@@ -245,6 +260,7 @@ def run(
         "input_fn": input_fn,
         "answer_fn": answer_fn,
         "agent_config": _agent_config(agent_config, recursion_limit),
+        "agent_key_env": agent_key_env,
         "capture": _capture(retrieval_documents, max_output_chars, no_artifacts),
         "max_failures": max_failures,
         "max_tokens": max_tokens,

@@ -23,6 +23,7 @@ from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agents import Agent
 
 _CANCELLING_SEC = 2.0
+_STATE_SEC = 5.0
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
 _ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
@@ -104,6 +105,7 @@ class AgentCall:
         given: Any = None
         output: Any = None
         error: BaseException | None = None
+        config: RunnableConfig | None = None
         try:
             given = self._input(question)
         except (Exception, SystemExit) as problem:
@@ -112,9 +114,13 @@ class AgentCall:
             config = self._config(question, attempt_id, handler)
             output, error = await self._output(given, config, abandoned, in_thread)
         elapsed_sec = time.perf_counter() - started
-        if error is None and not handler.has_runs:
+        if error is not None and config is not None and not handler.has_runs:
+            output = await self._left_behind(config, error)
+        if not handler.has_runs and (error is None or output is not None):
             handler.add_run(given, output, question_id=str(question["id"]), elapsed_sec=elapsed_sec)
             response = self._unheard_response(handler, question, output)
+            if error is not None:
+                response.pop("actual_answer", None)  # what stands last in the state is a draft
         else:
             response = self._response(handler, question, output, error, elapsed_sec)
         if error is None and self.answer_fn is not None:
@@ -177,6 +183,21 @@ class AgentCall:
         if not task.done():
             self._given_up.add(task)
             task.add_done_callback(self._given_up.discard)
+
+    async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
+        """Give the state in which a failed graph left the attempt's own thread; None where there is none.
+
+        A deployed graph tells of no run, so that what it did up to the error stands nowhere else.
+        """
+        read_state = getattr(self.agent.runnable, "aget_state", None)
+        if read_state is None or isinstance(error, RunInterruptedError):
+            return None
+        try:
+            async with asyncio.timeout(_STATE_SEC):
+                state = await read_state(config)
+        except Exception:  # the server is gone, or has no such thread; the agent's own error is told
+            return None
+        return getattr(state, "values", None) or None
 
     def _response(
         self,

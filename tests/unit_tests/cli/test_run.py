@@ -47,6 +47,37 @@ def test_dataset_without_questions_is_a_finding(
     assert "Not one question was answered; the dataset has none." in capsys.readouterr().err
 
 
+def test_graph_of_a_langgraph_json_is_asked(files: Path, exit_code: Command) -> None:
+    Path("langgraph.json").write_text('{"graphs": {"g": "./agent.py:graph"}}')
+    for spec in ("g", "langgraph.json:g"):  # the second goes on with the first
+        assert exit_code(*RUN, spec) == 0
+    assert answers() == dict.fromkeys(("q1", "q2", "q3"), "In NO1.")
+    assert (record()["agent"], record()["agent_source"]) == ("langgraph.json:g", "./agent.py:graph")
+
+
+@pytest.mark.parametrize(
+    ("agent", "complaint"),
+    [
+        (["langgraph.json:agnt"], "langgraph.json: there is no graph agnt. It has agent; write langgraph.json:agent."),
+        (["http://user:pa55word@127.0.0.1/agent"], "has a user or password in it, which would be written down"),
+        (["http://127.0.0.1:1/agent"], "there is no server at http://127.0.0.1:1 ("),
+        (["agent.py:graph", "--agent-key-env", "KEY"], "there is no server to give the key to"),
+        (["http://127.0.0.1:1/agent", "--agent-key-env", "lsv2_pt_5ecret"], "that agent_key_env names is not set"),
+    ],
+)
+def test_agent_that_is_not_where_it_is_said_to_be_is_told(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], agent: list[str], complaint: str
+) -> None:
+    Path("langgraph.json").write_text('{"graphs": {"agent": "./agent.py:graph"}}')
+    assert exit_code(*RUN, *agent, "--log-file", "log.jsonl") == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert len(error.splitlines()) == 1
+    assert "pa55word" not in error
+    assert "5ecret" not in error
+    assert not Path("run").exists()
+
+
 # --- options ---------------------------------------------------------------------------------------------------------
 
 OPTIONS: dict[str, tuple[list[str], Any]] = {
@@ -67,6 +98,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
         ["--agent-config", '{"tags": ["a"]}', "--recursion-limit", "9"],
         {"tags": ["a"], "recursion_limit": 9},
     ),
+    "agent_key_env": (["--agent-key-env", "MY_KEY"], "MY_KEY"),
     "max_failures": (["--max-failures", "5%"], "5%"),
     "max_tokens": (["--max-tokens", "1000"], 1000),
     "max_time": (["--max-time", "60"], 60.0),
