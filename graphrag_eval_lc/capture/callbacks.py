@@ -123,10 +123,14 @@ class RunCallbacks(BaseCallbackHandler):
             run.name = kwargs.get("name")
             if run.is_root:
                 run.record.question = question_in(inputs)
+            if run.opens is not None:
+                run.record.graph_goes_on(inputs, run.opens.inputs, is_start=True)
             if run.is_root or run.is_node:
                 run.is_model_node = run.is_node and is_model_node(metadata)
                 run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
-            elif kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
+                return
+            run.inputs = inputs
+            if kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
                 run.record.message_parsed(inputs)
 
     @_harmless
@@ -143,6 +147,8 @@ class RunCallbacks(BaseCallbackHandler):
                     outputs, run.scope, run.outer_step, run.node_id, is_of_model_node=run.is_model_node
                 )
             else:
+                if run.is_graph:
+                    self._end_graph(run, outputs)
                 run.record.chain_ended(outputs, run.scope, run.outer_step)
 
     @_harmless
@@ -154,6 +160,8 @@ class RunCallbacks(BaseCallbackHandler):
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
+            if run.is_node and is_handoff(error):
+                run.record.node_gave(error.args, run.scope)
             run.record.is_paused = run.record.is_paused or is_interrupt(error)
             if run.is_root:
                 run.record.close(kept)
@@ -169,7 +177,23 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             run = self._runs.get(getattr(event, "run_id", None))
             if run is not None and not run.record.has_ended:
-                run.record.is_paused = True
+                run.is_interrupted = run.record.is_paused = True
+
+    @_harmless
+    def on_resume(self, event: Any) -> None:
+        """Note that langgraph goes on with a thread, perhaps one on which nothing is left to do."""
+        with self._lock:
+            run = self._runs.get(getattr(event, "run_id", None))
+            if run is not None and not run.record.has_ended and not run.is_graph:
+                run.note_graph()
+
+    @staticmethod
+    def _end_graph(run: Run, output: Any) -> None:
+        """End a graph inside a root run; where none is around it, it alone tells whether the run waits."""
+        if run.goes_on:
+            run.record.graph_goes_on(output, run.inputs)
+        if not run.record.is_graph and run.scope == run.record.root_id:
+            run.record.is_paused = run.is_interrupted
 
     @staticmethod
     def _end_root(run: Run, output: Any) -> None:
@@ -212,7 +236,7 @@ class RunCallbacks(BaseCallbackHandler):
         step = self._open_step(run_id)
         message = None
         if type(output) is not str:
-            message = tool_message_of(output, None if step is None else step.id)
+            message = tool_message_of(output, None if step is None else step.asked_id)
         ending = output_ending(output, message)
         self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
 

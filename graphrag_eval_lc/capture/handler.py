@@ -118,7 +118,9 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         They give its steps, answer and tokens; what they do not tell is not known, times above all.
 
         Args:
-            inputs: What the run was given; messages of it that come back are no part of the run.
+            inputs: What the run was given; messages of it that come back are no part of the run, nor is what stands
+                before them. With None or a ``Command``, which go on with a thread, it is what follows the end of an
+                earlier run of this handler.
             output: What it gave.
             question_id: The id of its question.
             elapsed_sec: How long it took, up to now.

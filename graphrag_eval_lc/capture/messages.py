@@ -8,7 +8,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, json_text
+from graphrag_eval_lc.capture.outputs import is_command, json_text, message_text
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
@@ -17,6 +17,8 @@ _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "devel
 _CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
 _COSTS = ("usage_metadata", "response_metadata")
 _ANSWER_KEYS = ("answer", "output")
+_STRUCTURED_KEY = "structured_response"
+_HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
@@ -66,12 +68,12 @@ def _field_names(value: Any) -> Iterator[str]:
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Give a message that may be a dict, as those in the state of a remote graph; None for anything else."""
+    """Give a message that may be a dict, as in the state of a remote graph, or a pair; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
-    if not _is_message(value):
+    if not _is_message(value) and not _is_pair(value):
         return None
-    message_class = _CLASSES.get(value.get("type"))
+    message_class = _CLASSES.get(value.get("type")) if isinstance(value, Mapping) else None
     try:
         if message_class is not None:  # convert_to_messages loses what such a dict says of tokens
             return message_class(**{key: item for key, item in value.items() if key != "type"})
@@ -79,7 +81,8 @@ def as_message(value: Any) -> BaseMessage | None:
         pass  # its keys are not those of LangChain's own messages
     try:
         message = convert_to_messages([value])[0]
-        if isinstance(message, AIMessage) and (told := {key: value[key] for key in _COSTS if value.get(key)}):
+        told = {key: value[key] for key in _COSTS if value.get(key)} if isinstance(value, dict) else {}
+        if told and isinstance(message, AIMessage):
             return AIMessage(**{**message.model_dump(exclude={"type"}), **told})
     except Exception:
         return None
@@ -144,34 +147,80 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
     return ("user", item) if isinstance(item, str) else (None, None)
 
 
-def answer_in(output: Any, is_old: Callable[[Any], bool] = lambda message: False) -> str | None:
+def answer_in(
+    output: Any,
+    is_old: Callable[[Any], bool] = lambda message: False,
+    *,
+    is_given: Callable[[str], bool] = lambda field: True,
+) -> str | None:
     """Give the answer in a root run's output: the last model message of this run that asks for no tool.
 
-    ``is_old`` tells which messages stood before the run; what stands before one of these does too. A plain string is
-    the answer itself. Without such a message it is ``structured_response`` as JSON, or the string under ``answer`` or
-    ``output``; None where there is none of these.
+    A plain string is the answer itself. Where the messages end with what tools gave, as after a tool with
+    ``return_direct``, that is the answer, but for their errors; several are joined by line breaks. Without such
+    messages it is ``structured_response`` as JSON, or the string under ``answer`` or ``output``; None where there is
+    none of these.
+
+    Args:
+        output: The output.
+        is_old: Tells which messages stood before the run; what stands before one of these does too.
+        is_given: Tells whether this run has set a field; the state of a thread may have it from before.
     """
     if isinstance(output, str):
         return output
-    text = _last_text(output, is_old)
+    structured = _field(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
+    text = _last_text(output, is_old, has_tools=structured is None)
     if text:
         return text
-    structured = _field(output, "structured_response")
     if structured is not None:
         return structured if isinstance(structured, str) else json_text(structured)
     if text is not None:
         return text
-    return next((value for key in _ANSWER_KEYS if isinstance(value := _field(output, key), str)), None)
+    fields = (_field(output, key) for key in _ANSWER_KEYS if is_given(key))
+    return next((value for value in fields if isinstance(value, str)), None)
 
 
-def _last_text(output: Any, is_old: Callable[[Any], bool]) -> str | None:
+def answer_fields(output: Any) -> Iterator[str]:
+    """Give the names of the fields for answers that a node sets."""
+    if isinstance(output, (list, tuple)):
+        for item in output[:_MAX_BREADTH]:
+            yield from answer_fields(item)
+    elif is_command(output):
+        yield from answer_fields(output.update)
+    else:
+        yield from (key for key in (_STRUCTURED_KEY, *_ANSWER_KEYS) if _field(output, key) is not None)
+
+
+def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
+    """Tell whether langgraph-supervisor wrote a message about who goes on: no model and no tool did."""
+    return any(key in message.response_metadata for key in _HANDOFF_KEYS)
+
+
+def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
     for messages in message_lists(output):
+        text = _given_by_tools(messages, is_old) if has_tools else None
+        if text is not None:
+            return text
         for item in reversed(messages):
             if is_old(item):
                 break
             message = as_message(item)
             if isinstance(message, AIMessage) and not message.tool_calls:
                 return answer_text(message)
+    return None
+
+
+def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> str | None:
+    """Give what tools gave where messages end with what a model asked them for."""
+    texts: list[str] = []
+    for item in reversed(messages):
+        message = as_message(item)
+        if not isinstance(message, ToolMessage):
+            is_asking = isinstance(message, AIMessage) and bool(message.tool_calls)
+            return "\n".join(reversed(texts)) if texts and is_asking else None
+        if is_old(item):
+            return None
+        if message.status != "error" and not is_handoff_message(message):
+            texts.append(message_text(message))
     return None
 
 

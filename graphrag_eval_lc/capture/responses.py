@@ -17,6 +17,7 @@ _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...
     "total_tokens",
 )
 _MOST_LISTED = 5
+PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
@@ -74,7 +75,7 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     response["status"] = "success" if error is None else "error"
     if error is not None:
         response["error"] = error
-    answer = next((record.answer for record in reversed(records) if record.answer is not None), None)
+    answer = _answer(records)
     if answer is not None:
         response["actual_answer"] = answer
     unfinished = unfinished_text(error)
@@ -86,7 +87,7 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     warnings.update(dict.fromkeys(_answer_warnings(records)))
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
-        warnings["the run is paused (interrupted): it waits to be resumed"] = None
+        warnings[PAUSED] = None
     response["elapsed_sec"] = sum(record.elapsed_sec for record in records)
     response["started_at"] = utc_timestamp(records[0].started_at)
     _add_trace(response, records)
@@ -95,6 +96,17 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
+
+
+def _answer(records: Sequence[RunRecord]) -> str | None:
+    """Give the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
+    last = records[-1]
+    if last.is_paused:
+        return None
+    drafts = [record.draft for record in records if record.is_paused]
+    if last.answer is None and last.standing is not None and last.standing in drafts:
+        return last.standing
+    return next((record.answer for record in reversed(records) if record.answer is not None), None)
 
 
 def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:

@@ -16,17 +16,19 @@ from graphrag_eval_lc.capture.counted_messages import CountedMessages
 from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, Noted, Ranges, places
 from graphrag_eval_lc.capture.messages import (
+    answer_fields,
     answer_in,
     answer_text,
+    is_handoff_message,
     is_interrupted,
     message_lists,
     tool_calls_in,
     unanswered_calls,
 )
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import json_value
+from graphrag_eval_lc.capture.outputs import is_command, json_value
 from graphrag_eval_lc.capture.provider_tools import provider_calls
-from graphrag_eval_lc.capture.seen_messages import Reading, SeenMessages
+from graphrag_eval_lc.capture.seen_messages import NewMessage, Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, Step
 from graphrag_eval_lc.capture.structured_output import (
     is_class_name,
@@ -102,10 +104,23 @@ class RunRecord:
         question_id: The metadata ``question_id`` of the root.
         options: What is kept of its steps.
         told_ids: The ids of all messages that models' callbacks told the handler of, in any of its runs.
+        ends: The ids of the messages with which any of its runs ended.
+
+    Attributes:
+        answer: The answer; none while the run waits for somebody.
+        draft: What would be the answer of a run that waits.
+        standing: What would be the answer of a run that goes on with a thread, wherever it stood before.
+        goes_on: Whether it goes on with a thread that was there before.
+        is_graph: Whether it is a graph, whose nodes tell of what they give.
     """
 
     def __init__(
-        self, root_id: UUID, question_id: str | None, options: CaptureOptions, told_ids: set[str] | None = None
+        self,
+        root_id: UUID,
+        question_id: str | None,
+        options: CaptureOptions,
+        told_ids: set[str] | None = None,
+        ends: set[str] | None = None,
     ) -> None:
         self._options = options
         self._told_ids: set[str] = set() if told_ids is None else told_ids
@@ -116,6 +131,10 @@ class RunRecord:
         self.warnings: dict[str, None] = {}
         self.question: str | None = None
         self.answer: str | None = None
+        self.draft: str | None = None
+        self.standing: str | None = None
+        self.goes_on = False
+        self.is_graph = False
         self.error: str | None = None
         self.unanswered: list[tuple[str, str | None]] = []
         self.unparsed: list[tuple[str, str | None]] = []
@@ -130,9 +149,10 @@ class RunRecord:
         self._started = perf_counter()
         self._elapsed_sec: float | None = None
         self._calls = AskedCalls()
-        self._seen = SeenMessages()
+        self._seen = SeenMessages(ends)
         self._counted = CountedMessages()
         self._schemas: set[str] = set()
+        self._given_fields: set[str] = set()
 
     @property
     def elapsed_sec(self) -> float:
@@ -306,9 +326,8 @@ class RunRecord:
         What only a nested graph is given is not taken for older than the run: a node may have made it just now.
         """
         if node_id == self.root_id:
-            passed_over = list(message_lists(inputs))
-            for messages in passed_over:
-                self._seen.add_old(messages)
+            self.goes_on = inputs is None or is_command(inputs)
+            passed_over = self._seen.add_input(inputs, self.question)
         else:
             readings = self._seen.read(inputs, unknown="old" if scope == self.root_id else "elsewhere")
             passed_over = [reading.passed_over for reading in readings]
@@ -324,6 +343,8 @@ class RunRecord:
         self, output: Any, scope: UUID, parent: Step | None, node_id: UUID, *, is_of_model_node: bool = False
     ) -> None:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
+        if node_id != self.root_id:
+            self.node_gave(output, scope)
         readings = self._seen.read(output)
         is_unparsed = False
         if readings and max([len(reading.new) for reading in readings]) > 1:  # a schema's call stands beside its answer
@@ -334,6 +355,21 @@ class RunRecord:
                 messages = [each.message for each in reading.new]
                 self._schemas.update(schema_names(messages, response, is_of_model_node=is_of_model_node))
         self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
+
+    def node_gave(self, output: Any, scope: UUID) -> None:
+        """Note which fields for answers a node of the root sets; the thread may have them from before."""
+        if self.goes_on and scope == self.root_id:
+            self._given_fields.update(answer_fields(output))
+
+    def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
+        """Note what a graph finds that goes on with a thread of its own, inside of this run.
+
+        Args:
+            state: What its first node is given, or its output.
+            inputs: What the graph was given.
+            is_start: Whether it starts.
+        """
+        self._seen.add_history(state, list(message_lists(inputs)), is_start=is_start)
 
     def chain_ended(self, output: Any, scope: UUID, parent: Step | None) -> None:
         """Read tool messages that a function gives which is no node, such as a ``@task``, where calls wait for them."""
@@ -360,7 +396,7 @@ class RunRecord:
             calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
             for message_id in reading.removed:
                 self._calls.withdraw(message_id)
-            for message, is_told in reading.new:
+            for message, is_told in _without_superseded(reading.new):
                 if isinstance(message, AIMessage):
                     asking = message
                     calls = self._calls.meet(message) if is_told else self._unheard(message, scope, parent, node_id)
@@ -372,12 +408,15 @@ class RunRecord:
 
     def _unheard(self, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID) -> CallsOfMessage:
         """Note a model's message that no callback told of, or not as this one, and give its calls."""
+        if is_handoff_message(message):
+            return {}
+        is_models = is_generated(message)
         if message.id not in self._told_ids and not self._counted.has(message, node_id):
             self._add_provider_steps(message, parent)
-            if is_generated(message):
+            if is_models:
                 self._counted.add(message, node_id, is_told=False)
                 self._add_unheard_call(message, parent)
-        return self._calls.ask_unheard(message, scope, parent)
+        return self._calls.ask_unheard(message, scope, parent, is_generated=is_models)
 
     def _add_unheard_call(self, message: AIMessage, parent: Step | None) -> None:
         """Note the model call of which nothing tells but its message."""
@@ -406,14 +445,18 @@ class RunRecord:
         self, call: AskedCall | None, message: ToolMessage, parent: Step | None, *, is_unparsed: bool = False
     ) -> None:
         """Settle a call with the tool message that answers it; that of a schema is no step."""
-        if call is None or call.is_settled:
+        if call is None:
             return
         if call.name in self._schemas:
-            self._calls.settle(call)
-            if is_unparsed or says_unparsed(message):
+            if not call.is_settled and (is_unparsed or says_unparsed(message)):
                 self.unparsed.append((call.name, call.call_id))
+            self._calls.settle(call)
             return
         ending = message_ending(message)
+        if call.is_settled:
+            if call.step is not None and call.step.is_from_message:  # of several that answer a call the last counts
+                self._settle(call.step, kept_ending(ending, self._options, call.name))
+            return
         step = self._step_without_call(message, hash(ending.text), parent)
         if step is not None:
             self._link(step, call)
@@ -442,9 +485,24 @@ class RunRecord:
                 self.answer = output.generations[0][0].text
         else:
             self.is_paused = self.is_paused or is_interrupted(output)
+            if self.goes_on:
+                self._seen.add_history(output, None, is_graph=self.is_graph)
             self.node_ended(output, self.root_id, None, self.root_id)
-            self.answer = answer_in(output, self._seen.is_old)
+            self._find_answer(output)
+            self._seen.add_end(output)
         self.close()
+
+    def _find_answer(self, output: Any) -> None:
+        may_be_older = self.goes_on and self.is_graph
+        answer = answer_in(
+            output, self._seen.is_old, is_given=lambda field: not may_be_older or field in self._given_fields
+        )
+        if self.is_paused:
+            self.draft = answer
+        else:
+            self.answer = answer
+        if answer is None and self.goes_on:
+            self.standing = answer_in(output)
 
     def close(self, error: str | None = None) -> None:
         """End the record; steps and model calls that are still open are errors from now on.
@@ -494,6 +552,22 @@ class RunRecord:
         It is named as a class is, and no other model and no state was shown it.
         """
         return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
+
+
+def _without_superseded(messages: Sequence[NewMessage]) -> list[NewMessage]:
+    """Leave out the tool messages after which another one answers the same call of the same model's message."""
+    kept: list[NewMessage] = []
+    answered: set[str] = set()
+    for each in reversed(messages):
+        if isinstance(each.message, AIMessage):
+            answered.clear()
+        elif each.message.tool_call_id in answered:
+            continue
+        else:
+            answered.add(each.message.tool_call_id)
+        kept.append(each)
+    kept.reverse()
+    return kept
 
 
 def unfinished_text(error: str | None) -> str:

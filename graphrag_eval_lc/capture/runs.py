@@ -6,13 +6,14 @@ from uuid import UUID
 
 from graphrag_eval_lc.capture.keeping import Retrieval
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import text_of
+from graphrag_eval_lc.capture.outputs import is_command, text_of
 from graphrag_eval_lc.capture.root_config import kept_metadata, kept_tags
 from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
 from graphrag_eval_lc.capture.steps import Step
 
 _NODE_TAG = "graph:step:"
 _UNNAMED_GRAPH = "LangGraph"
+_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 
 
 class Run:
@@ -32,10 +33,19 @@ class Run:
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
+        inputs: What it is given, unless it is a root or a node.
+        is_graph: Whether it is a graph.
+        goes_on: Whether it is a graph that goes on with a thread.
+        is_interrupted: Whether it is a graph that waits for somebody.
+        opens: The graph inside the root run whose first node it is, where that goes on with a thread.
     """
 
     __slots__ = (
+        "goes_on",
+        "inputs",
+        "is_graph",
         "is_inside_step",
+        "is_interrupted",
         "is_model_node",
         "is_node",
         "is_retriever",
@@ -43,6 +53,7 @@ class Run:
         "model_call",
         "name",
         "node_id",
+        "opens",
         "outer_step",
         "record",
         "retrieval",
@@ -66,6 +77,19 @@ class Run:
         self.is_inside_step = False
         self.is_retriever = False
         self.retrieval: Retrieval | None = None
+        self.inputs: Any = None
+        self.is_graph = False
+        self.goes_on = False
+        self.is_interrupted = False
+        self.opens: Run | None = None
+
+    def note_graph(self, step: str | None = None) -> None:
+        """Note that this is a graph: ``step`` is the tag of its first node; without it the graph is resumed."""
+        self.is_graph = True
+        self.goes_on = step not in _FIRST_STEPS or self.inputs is None or is_command(self.inputs)
+        if self.is_root:
+            self.record.is_graph = True
+            self.record.goes_on = self.record.goes_on or step not in _FIRST_STEPS
 
 
 class Runs:
@@ -76,6 +100,7 @@ class Runs:
         self.records: list[RunRecord] = []
         self._runs: dict[UUID, Run] = {}
         self._told_ids: set[str] = set()
+        self._ends: set[str] = set()
 
     def started(
         self,
@@ -97,9 +122,13 @@ class Runs:
             run = self._root(run_id, metadata, tags or root_tags)
         else:
             run = Run(parent.record, parent.scope, parent.node_id, parent.step or parent.outer_step, is_root=False)
-            run.is_node = bool(tags) and any(tag.startswith(_NODE_TAG) for tag in tags or ())
+            step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
+            run.is_node = step is not None
             if run.is_node:
                 run.scope, run.node_id = parent_run_id, run_id
+                if not parent.is_graph:
+                    parent.note_graph(step)
+                    run.opens = parent if parent.goes_on and not parent.is_root else None
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
                 run.is_retriever = parent.is_retriever
@@ -108,7 +137,8 @@ class Runs:
 
     def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
         question_id = None if metadata is None else metadata.get("question_id")
-        record = RunRecord(run_id, None if question_id is None else text_of(question_id), self._options, self._told_ids)
+        question_id = None if question_id is None else text_of(question_id)
+        record = RunRecord(run_id, question_id, self._options, self._told_ids, self._ends)
         record.tags, record.metadata = kept_tags(tags), kept_metadata(metadata)
         self.records.append(record)
         return Run(record, run_id, run_id, None, is_root=True)
@@ -140,4 +170,4 @@ class Runs:
             record.close()
         self._runs = {run_id: run for run_id, run in self._runs.items() if run.record.is_forgotten}
         self.records = []
-        self._told_ids = set()
+        self._told_ids, self._ends = set(), set()

@@ -13,7 +13,9 @@ from langchain_core.runnables.config import run_in_executor
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.answers import answer_of, plain_answer
+from graphrag_eval_lc.capture.messages import is_interrupted
 from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.capture.responses import PAUSED
 from graphrag_eval_lc.capture.steps import utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
@@ -223,11 +225,12 @@ class AgentCall:
             response["elapsed_sec"] = elapsed_sec
             response["started_at"] = utc_timestamp(time.time() - elapsed_sec)
             if error is None:
-                response["actual_answer"] = answer_of(output)
                 response["capture_warnings"] = [_NO_EVENTS]
+                if not _waits(response, output):
+                    response["actual_answer"] = answer_of(output)
         else:
             response["question_text"] = question["question_text"]
-        if error is None and response.get("actual_answer") is None:
+        if error is None and response.get("actual_answer") is None and not _waits(response, output):
             answer = self._answer(output)
             if answer is not None:
                 response["actual_answer"] = answer
@@ -242,7 +245,8 @@ class AgentCall:
         response["question_text"] = question["question_text"]
         has_messages = bool(response["actual_steps"] or response["llm_calls"])
         warnings = [_ONLY_MESSAGES if has_messages else _NO_EVENTS, *response.get("capture_warnings", ())]
-        if response.get("actual_answer") is None and not (isinstance(output, Mapping) and "messages" in output):
+        has_none = _waits(response, output) or (isinstance(output, Mapping) and "messages" in output)
+        if response.get("actual_answer") is None and not has_none:
             response["actual_answer"] = answer_of(output)
         response["capture_warnings"] = warnings
         return response
@@ -256,6 +260,11 @@ class AgentCall:
             if "messages" in output:
                 return None
         return answer_of(output) if self.agent.is_function else plain_answer(output)
+
+
+def _waits(response: Response, output: Any) -> bool:
+    """Tell whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
+    return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:

@@ -10,6 +10,8 @@ from graphrag_eval_lc.capture.messages import answer_in, message_lists, unanswer
 CALL = {"name": "search", "args": {}, "id": "call_1", "type": "tool_call"}
 ASKING = AIMessage("", tool_calls=[CALL], id="m1")
 ANSWER = AIMessage("done", id="m2")
+GIVEN = ToolMessage("given", tool_call_id="call_1")
+HANDOFF = ToolMessage("gone", tool_call_id="call_1", response_metadata={"__handoff_destination": "a"})
 
 
 class State(BaseModel):
@@ -60,6 +62,14 @@ def test_unanswered_calls_are_those_of_the_last_message() -> None:
         ({"messages": [AIMessage("")]}, ""),
         ({"answer": "x", "context": ["y"]}, "x"),
         ({"output": "x"}, "x"),
+        ({"messages": [ASKING, GIVEN]}, "given"),
+        ({"messages": [ANSWER, ASKING, GIVEN, GIVEN]}, "given\ngiven"),
+        ({"messages": [ASKING, GIVEN], "structured_response": {"a": 1}}, '{"a": 1}'),
+        ({"messages": [ASKING, ToolMessage("failed", tool_call_id="call_1", status="error")]}, None),
+        ({"messages": [ASKING, HANDOFF]}, None),
+        ({"log": [GIVEN], "messages": [ANSWER]}, "done"),
+        ({"messages": [ANSWER], "log": [ASKING, GIVEN]}, "done"),
+        ({"messages": [("user", "?"), ("ai", "pair")]}, "pair"),
         ({"count": 1}, None),
         (None, None),
     ],

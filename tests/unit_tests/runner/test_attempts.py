@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
 
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.runner.agents import aload_agent
@@ -216,6 +217,24 @@ async def test_a_deployed_graph_that_waits_for_somebody_has_no_answer() -> None:
     assert (kept["actual_steps"], "actual_answer" in kept) == ([], False)
     assert kept["capture_warnings"][-1] == "the run is paused (interrupted): it waits to be resumed"
     assert not any("never answered" in warning for warning in kept["capture_warnings"])
+
+
+@pytest.mark.parametrize("as_function", [True, False])
+@pytest.mark.parametrize("takes", [lambda state: state, lambda state: state["messages"][-1].content])
+async def test_a_draft_that_waits_is_no_answer(takes: Any, as_function: bool) -> None:
+    def wait(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(interrupt("sure?"))]}
+
+    builder = StateGraph(MessagesState).add_node("draft", lambda state: {"messages": [AIMessage("a draft")]})
+    builder.add_node("wait", wait).add_edge(START, "draft").add_edge("draft", "wait")
+    graph = builder.compile(checkpointer=InMemorySaver())
+
+    def agent(question: Any) -> Any:
+        return takes(graph.invoke({"messages": [("user", "Where?")]}, {"configurable": {"thread_id": "1"}}))
+
+    kept = await response(agent if as_function else RunnableLambda(agent))
+    assert "actual_answer" not in kept
+    assert "the run is paused (interrupted): it waits to be resumed" in kept["capture_warnings"]
 
 
 # --- input -----------------------------------------------------------------------------------------------------------
