@@ -29,6 +29,7 @@ class Run:
         name: The name of a chain, a graph or a node.
         is_root: Whether its parent is unknown.
         is_node: Whether it is a node of a graph.
+        is_model_node: Whether it is named as the node of ``create_agent`` that asks the model.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
@@ -45,6 +46,7 @@ class Run:
         "is_graph",
         "is_inside_step",
         "is_interrupted",
+        "is_model_node",
         "is_node",
         "is_retriever",
         "is_root",
@@ -71,6 +73,7 @@ class Run:
         self.model_call: OpenModelCall | None = None
         self.is_root = is_root
         self.is_node = False
+        self.is_model_node = False
         self.is_inside_step = False
         self.is_retriever = False
         self.retrieval: Retrieval | None = None
