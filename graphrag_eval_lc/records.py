@@ -81,7 +81,8 @@ class Response(TypedDict):
     """What an agent did and said for one question.
 
     ``error`` is there when the agent failed; the steps, tokens and time up to that point stay. ``question_text`` is
-    what the agent was asked, for responses that were captured without a dataset.
+    what the agent was asked, for responses that were captured without a dataset. ``elapsed_sec`` is wall time;
+    ``stalled_sec`` are those of its seconds for which others blocked the event loop, where there were any.
     """
 
     question_id: NotRequired[str]
@@ -94,6 +95,7 @@ class Response(TypedDict):
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
+    stalled_sec: NotRequired[float]
     agent_cost: NotRequired[float]
     llm_calls: NotRequired[list[ModelCall]]
     capture_warnings: NotRequired[list[str]]
@@ -142,6 +144,7 @@ class Result(TypedDict):
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
+    stalled_sec: NotRequired[float]
 
 
 class StepsSummary(TypedDict, total=False):
@@ -296,4 +299,6 @@ class ResponseModel(_Checked):
     total_tokens: Annotated[int, Field(ge=0)] | None = None
     """All tokens."""
     elapsed_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Seconds from question to answer."""
+    """Seconds from question to answer, by the clock on the wall."""
+    stalled_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Those of elapsed_sec for which other questions blocked the event loop."""
