@@ -28,8 +28,8 @@ SHORTEST_STALL_SEC = 0.1
 """A loop that is late by less is not taken to stand still: it is at work."""
 
 UNBLOCK_HINT = (
-    "nothing else could go on meanwhile. Use async I/O there, await asyncio.to_thread(...), or a plain def in place of "
-    "the async def (in LangGraph a node with invoke), which runs in a thread."
+    "nothing else can go on meanwhile. Use async I/O there, await asyncio.to_thread(...), or write it as a plain def, "
+    "which runs in a thread."
 )
 """What to do about code that blocks a loop."""
 
@@ -37,7 +37,7 @@ _TOLD_IN_PIECES_SEC = 2.0  # short stalls that add up to this are told, too
 _BEAT_SEC = 0.05
 _LOOK_SEC = 0.05
 _LATE_LOOK_SEC = 0.2  # a later one says nothing of the time before it: the process was suspended, or had no time
-_AT_WORK = 0.25  # with this share of the time or more, what runs is at work, and no thread that waits for its turn
+_AT_WORK = 0.25  # what gets this share of a time of the processor, or more, is what took the time
 _JOIN_SEC = 1.0
 
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd_bundle", "_pydevd_sys_monitoring")
@@ -79,9 +79,10 @@ class Stall:
 class StallWatch:
     """Watches the running event loop while its context lasts.
 
-    Stalls of less than 0.1 s do not count. What blocks the loop for 0.5 s is told, once for each span, and elsewhere
-    once for each place in the code. Loading modules, a debugger, a collection of garbage, a suspended process and
-    threads that leave the loop's no time are told of nobody, although the time that they take counts.
+    Stalls of less than 0.1 s do not count. What blocks the loop for 0.5 s at once, or in pieces for 2 s, is told, once
+    for each span. Outside of any span only the user's own code is told, once for each place. Loading modules, a
+    debugger, a collection of garbage and a suspended process are told of nobody, although the time that they take
+    counts. Threads that leave the loop's no time do not make it stand still.
 
     Args:
         on_stall: Told of what blocks the loop, in a thread of the watch, while it does. What it raises is raised where
@@ -141,7 +142,7 @@ class StallWatch:
             stall = Stall(None, stall.seconds, stall.where, stall.is_own_code)
             span = None
         if span is None:
-            if stall.where in self._places:
+            if stall.where in self._places or not stall.is_own_code:
                 return
             self._places.add(stall.where)
         try:
@@ -316,7 +317,8 @@ class _LoopMonitor:
         if late < SHORTEST_STALL_SEC:
             return 0.0
         unseen = max(0.0, late - sum(self._seen.values()))
-        return late - min(unseen, _work_of_other_threads() - self._others_worked)
+        taken = _work_of_other_threads() - self._others_worked
+        return late - (unseen if taken >= _AT_WORK * unseen else taken)
 
     def _parts(self, stall: float) -> Iterator[tuple[Span, float]]:
         """Share a stall out among those who were seen at it, and who they are a part of."""

@@ -78,8 +78,7 @@ class RunStalls:
     def _stalled(self, stall: Stall) -> None:
         doing = None if stall.span is None else stall.span.subject
         if stall.span is None or not isinstance(doing, _Doing):
-            if stall.is_own_code:  # what the run itself does outside of the questions is nothing that a user can mend
-                self._told(stall, None, "code that belongs to no question", is_warned=True)
+            self._told(stall, None, "code that belongs to no question", is_warned=True)
             return
         with self._lock:
             spans = self._blocking.setdefault(doing.text, [])
