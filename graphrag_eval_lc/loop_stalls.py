@@ -33,7 +33,7 @@ UNBLOCK_HINT = (
 )
 """What to do about code that blocks a loop."""
 
-_TOLD_IN_PIECES_SEC = 2.0  # short stalls that add up to this are told, too
+_TOLD_IN_PIECES_SEC = 1.0  # of stalls of 0.1 s and more, each without its beginning
 _BEAT_SEC = 0.05
 _LOOK_SEC = 0.05
 _LATE_LOOK_SEC = 0.2  # a later one says nothing of the time before it: the process was suspended, or had no time
@@ -79,7 +79,7 @@ class Stall:
 class StallWatch:
     """Watches the running event loop while its context lasts.
 
-    Stalls of less than 0.1 s do not count. What blocks the loop for 0.5 s at once, or in pieces for 2 s, is told, once
+    Stalls of less than 0.1 s do not count. What blocks the loop for 0.5 s at once, or again and again, is told, once
     for each span. Outside of any span only the user's own code is told, once for each place. Loading modules, a
     debugger, a collection of garbage and a suspended process are told of nobody, although the time that they take
     counts. Threads that leave the loop's no time do not make it stand still.
@@ -157,31 +157,37 @@ class Span:
     Attributes:
         watch: Who is told of its stalls.
         subject: What it is.
+        outer: The span around it in the same loop.
         where: Where it blocked the loop, once that is told.
+        own: Seconds for which it blocked the loop, those apart that it blocks it now.
+        evidence: Seconds of these that are worth telling.
+        monitor: Who measures the loop; None: nobody does.
     """
 
     def __init__(
         self, monitor: "_LoopMonitor | None", watch: StallWatch | None, subject: Any, outer: "Span | None"
     ) -> None:
+        self.monitor: _LoopMonitor | None = monitor
         self.watch = watch
         self.subject = subject
-        self.outer = outer
+        is_of_this_loop = outer is not None and outer.monitor is monitor
+        self.outer: Span | None = outer if is_of_this_loop else None
         self.where: str | None = None
-        self.own = 0.0  # of stalls that are over
-        self._monitor = monitor
+        self.own = 0.0
+        self.evidence = 0.0
         self._began = 0.0 if monitor is None else monitor.reading(self)[0]
 
     @property
     def blocked_sec(self) -> float:
         """Seconds for which it blocked the loop itself."""
-        return self.own if self._monitor is None else self._monitor.reading(self)[1]
+        return self.own if self.monitor is None else self.monitor.reading(self)[1]
 
     @property
     def stalled_sec(self) -> float:
         """Seconds since it began for which the loop stood still, and not by its own fault."""
-        if self._monitor is None:
+        if self.monitor is None:
             return 0.0
-        total, own = self._monitor.reading(self)
+        total, own = self.monitor.reading(self)
         return max(0.0, total - self._began - own)
 
     def told(self) -> "Span":
@@ -354,24 +360,27 @@ class _LoopMonitor:
             self._note(due, None, passed)
             return
         # A look that comes late was held up as the loop was. It still tells of code that kept all else from running.
-        proven = min(passed, _LOOK_SEC + worked)
+        proven = min(passed, 2 * _LOOK_SEC + worked)
         is_known = passed < _LATE_LOOK_SEC or worked >= _AT_WORK * passed
         self._note(due, code.span, passed if is_known else proven)
         if self._identity is not code.identity:
             self._identity, self._since, self._evidence = code.identity, now - proven, 0.0
-        self._evidence += proven
+        evidence = min(passed, worked) if self._clock.is_runnable() else proven
+        self._evidence += evidence
+        span = None if code.span is None else code.span.told()
+        if span is not None and self._evidence >= SHORTEST_STALL_SEC:
+            span.evidence += evidence
         if self._evidence >= TOLD_SEC:
-            self._tell(code, now - self._since)
-        elif code.span is not None and code.span.told().own >= _TOLD_IN_PIECES_SEC:
-            self._tell(code, code.span.told().own)
+            self._tell(code, span, now - self._since)
+        elif span is not None and span.evidence >= _TOLD_IN_PIECES_SEC:
+            self._tell(code, span, span.own)
 
     def _note(self, due: float, span: Span | None, seconds: float) -> None:
         with self._lock:
             if self._due == due:  # else that stall is over
                 self._seen[span] = self._seen.get(span, 0.0) + seconds
 
-    def _tell(self, code: _Code, seconds: float) -> None:
-        span = None if code.span is None else code.span.told()
+    def _tell(self, code: _Code, span: Span | None, seconds: float) -> None:
         if span is not None and span.where is not None:
             return
         where, is_own_code = code.place()
@@ -400,8 +409,9 @@ class _LoopMonitor:
         if not frames or (handle is None and task is None):
             return None
         contexts = [getattr(task, "get_context", lambda: None)(), getattr(handle, "_context", None)]
-        spans = [context.get(_current) for context in contexts if context is not None]
-        return _Code(handle or task, next((span for span in spans if span is not None), None), frames)
+        spans = (context.get(_current) for context in contexts if context is not None)
+        own = next((span for span in spans if span is not None and span.monitor is self), None)
+        return _Code(handle or task, own, frames)
 
 
 class _ThreadClock:
@@ -411,6 +421,7 @@ class _ThreadClock:
         self._thread_id = threading.get_ident()
         clock_id_of = getattr(time, "pthread_getcpuclockid", None)  # not on all systems
         self._clock_id: int | None = None if clock_id_of is None else clock_id_of(self._thread_id)
+        self._status = Path(f"/proc/self/task/{threading.get_native_id()}/stat")  # Linux
         self._collecting_since: float | None = None
         self._collected = 0.0
         self._last = self._now()
@@ -426,6 +437,13 @@ class _ThreadClock:
         now = self._now()
         passed, self._last = now - self._last, now
         return max(0.0, passed)
+
+    def is_runnable(self) -> bool:
+        """Tell whether the thread is at work, or would be if it had a processor; False where that is not known."""
+        try:
+            return self._status.read_bytes().rpartition(b")")[2].split()[:1] == [b"R"]
+        except OSError:
+            return False
 
     def _now(self) -> float:
         if self._clock_id is None:

@@ -102,12 +102,12 @@ async def test_what_begins_in_the_moment_of_a_stall_is_stalled_for_the_rest_of_i
 async def test_tasks_and_callbacks_that_come_of_a_span_belong_to_it() -> None:
     with StallWatch(told := Told()) as watch:
         with watch.span("task"):
-            await asyncio.create_task(block(0.6))
+            await asyncio.create_task(block(0.8))
         with watch.span("callback"):
-            asyncio.get_running_loop().call_later(0.01, lambda: time.sleep(0.6))
+            asyncio.get_running_loop().call_later(0.01, lambda: time.sleep(0.8))
         await asyncio.sleep(0.1)
         with watch.span("builtin"):
-            asyncio.get_running_loop().call_soon(time.sleep, 0.6)
+            asyncio.get_running_loop().call_soon(time.sleep, 0.8)
         await asyncio.sleep(0.1)
     assert told.subjects == ["task", "callback", "builtin"]
 
@@ -116,12 +116,12 @@ async def test_tasks_and_callbacks_that_come_of_a_span_belong_to_it() -> None:
 async def test_a_span_is_told_once_and_other_code_once_for_each_place() -> None:
     with StallWatch(told := Told()) as watch:
         with watch.span("a"):
-            await block(0.6)
+            await block(0.8)
             await asyncio.sleep(0.06)
-            await block(0.6)
+            await block(0.8)
         for _ in range(2):
             await asyncio.sleep(0.06)
-            await block(0.6)
+            await block(0.8)
     assert told.subjects == ["a", None]
 
 
@@ -194,7 +194,7 @@ async def test_loading_a_module_is_told_of_nobody(tmp_path: Any, monkeypatch: py
 async def test_two_watches_of_a_loop_share_its_thread_and_know_their_own_spans_only() -> None:
     with StallWatch(first := Told()) as one, StallWatch(second := Told()) as other:
         assert len(watching_threads()) == 1
-        waiting, _ = await asyncio.gather(spanned(other, "b"), spanned(one, "a", 0.6))
+        waiting, _ = await asyncio.gather(spanned(other, "b"), spanned(one, "a", 0.8))
     assert (first.subjects, second.subjects) == (["a"], [None])
     assert waiting.stalled_sec > 0.4
     assert watching_threads() == []
@@ -218,7 +218,7 @@ async def test_what_is_told_may_fail_and_is_raised_at_the_end() -> None:
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"), StallWatch(fails) as watch:
-        await spanned(watch, "a", 0.6)
+        await spanned(watch, "a", 0.8)
 
 
 async def test_a_timeout_is_longer_by_the_stalls_of_others() -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +84,12 @@ def test_response_of_who_blocks_says_so_and_its_timeout_counts_its_own_time(stal
     response = stalled_run[0].response("q2")
     assert response["error"] == "QuestionTimeoutError: no answer within 0.5 s, the run's timeout"
     (warning,) = response["capture_warnings"]
-    assert warning.startswith("it blocked the event loop for 0.9 s in node (")
+    assert re.match(r"it blocked the event loop for 0\.[789] s in node \(", warning)
 
 
 @pytest.mark.full
 def test_who_blocks_within_its_timeout_is_answered() -> None:
-    run = run_of(agent_blocking("q2", seconds=0.6), timeout=2)
+    run = run_of(agent_blocking("q2", seconds=0.8), timeout=2)
     assert (errors(run), len(run.response("q2")["capture_warnings"])) == ([], 1)
 
 
@@ -100,10 +102,10 @@ def test_questions_that_begin_in_the_moment_of_a_stall_are_stalled_too() -> None
 
 @pytest.mark.full
 def test_several_stalls_add_up() -> None:
-    run = run_of(agent_blocking("q0", "q1", "q2", seconds=0.6, work=0.05), timeout=0.8)
+    run = run_of(agent_blocking("q0", "q1", "q2", seconds=0.8, work=0.05), timeout=2)
     assert errors(run) == []
-    assert run.response("q3")["stalled_sec"] == pytest.approx(1.8, abs=0.2)
-    assert run.response("q0")["stalled_sec"] == pytest.approx(1.2, abs=0.3)
+    assert run.response("q3")["stalled_sec"] == pytest.approx(2.4, abs=0.3)
+    assert run.response("q0")["stalled_sec"] == pytest.approx(1.6, abs=0.3)
     assert run.aggregates["totals"]["stalled_sec"] == pytest.approx(
         sum(response["stalled_sec"] for response in run.responses)
     )
@@ -119,9 +121,9 @@ def test_what_hangs_still_ends_at_its_timeout_and_the_stalls() -> None:
 
 @pytest.mark.full
 def test_three_are_told_at_once_and_the_others_in_one_sentence() -> None:
-    run = run_of(agent_blocking(*(f"q{n}" for n in range(5)), seconds=0.6), questions=5, timeout=5)
+    run = run_of(agent_blocking(*(f"q{n}" for n in range(5)), seconds=0.8), questions=5, timeout=5)
     assert [warning[:11] for warning in run.warnings] == ["question q0", "question q1", "question q2", "the event l"]
-    assert "blocked for 2." in run.warnings[-1] or "blocked for 3." in run.warnings[-1]
+    assert "blocked for 3." in run.warnings[-1] or "blocked for 4." in run.warnings[-1]
     assert "by question q0, question q1, question q2, question q3, question q4:" in run.warnings[-1]
     assert all(response["capture_warnings"] for response in run.responses)
 
@@ -183,7 +185,7 @@ async def test_code_of_the_caller_that_blocks_its_own_loop_is_told_without_a_que
 
 async def blocking_evaluator(question: Any, response: Any) -> float:
     if question["id"] == "q1":
-        time.sleep(0.6)  # noqa: ASYNC251
+        time.sleep(0.8)  # noqa: ASYNC251
     return 1.0
 
 
@@ -205,3 +207,33 @@ def test_a_budget_of_time_takes_no_stall_for_the_length_of_a_question() -> None:
     run = run_of(agent_blocking("q0", seconds=0.7, work=0.05), questions=8, max_concurrency=4, timeout=2, max_time=1.6)
     assert run.stopped is None
     assert errors(run) == []
+
+
+@pytest.mark.full
+def test_a_run_of_another_thread_that_finds_the_loop_blocked_goes_on_in_a_loop_of_its_own() -> None:
+    with ThreadPoolExecutor(2) as threads:
+        blocking = threads.submit(run_of, agent_blocking("q1", seconds=4), timeout=1)
+        time.sleep(1)
+        began = time.monotonic()
+        other = threads.submit(run_of, agent_blocking(seconds=0)).result()
+        assert time.monotonic() - began < 3
+        assert (errors(other), other.warnings) == ([], [])
+        assert not any("stalled_sec" in response for response in other.responses)
+        assert (errors(blocking.result()), len(blocking.result().warnings)) == (["q1"], 1)
+
+
+@pytest.mark.full
+def test_a_run_inside_of_a_question_blocks_the_loop_of_that_question_and_not_its_own() -> None:
+    def inner() -> Any:
+        return run_of(agent_blocking("q0", seconds=0.8), questions=2, timeout=2)
+
+    inner_runs: list[Any] = []
+
+    async def node(state: MessagesState) -> Any:
+        if state["messages"][-1].content == "q1":
+            inner_runs.append(inner())
+        return ANSWER
+
+    run = run_of(graph_of(node), timeout=5)
+    assert [text[:11] for text in run.warnings] == ["question q1"]
+    assert [text[:11] for text in inner_runs[0].warnings] == ["question q0"]
