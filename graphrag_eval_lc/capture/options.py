@@ -15,6 +15,7 @@ class CaptureKeywords(TypedDict, total=False):
     max_output_chars: int | None
     redact: Callable[[Any], Any] | None
     keep_artifacts: bool
+    keep_messages: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class CaptureOptions:
     max_output_chars: int | None = None
     redact: Callable[[Any], Any] | None = None
     keep_artifacts: bool = True
+    keep_messages: bool = False
 
     def step_name(self, tool_name: str) -> str:
         """Give the name that the steps of a tool have."""
@@ -44,6 +46,7 @@ def checked_options(
     max_output_chars: int | None,
     redact: Callable[[Any], Any] | None,
     keep_artifacts: bool,
+    keep_messages: bool = False,
 ) -> CaptureOptions:
     """Give the options, which later changes of the values passed in leave as they are.
 
@@ -55,7 +58,8 @@ def checked_options(
         retrieval_documents=_tools(retrieval_documents),
         max_output_chars=_length(max_output_chars),
         redact=_function(redact),
-        keep_artifacts=_switch(keep_artifacts),
+        keep_artifacts=_switch("keep_artifacts", keep_artifacts),
+        keep_messages=_switch("keep_messages", keep_messages),
     )
 
 
@@ -87,10 +91,10 @@ def _function(value: object) -> Callable[[Any], Any] | None:
     raise _wrong("redact", value, "Give a function that takes a value and gives what is kept in its place.")
 
 
-def _switch(value: object) -> bool:
+def _switch(option: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
-    raise _wrong("keep_artifacts", value, "Give True or False.")
+    raise _wrong(option, value, "Give True or False.")
 
 
 def _is_name(value: object) -> bool:

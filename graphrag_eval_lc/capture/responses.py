@@ -1,13 +1,15 @@
 """From the records of the runs for one question to the response."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
+from graphrag_eval_lc.capture.kept_messages import JoinedTable
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.run_record import RunRecord, unfinished_text
-from graphrag_eval_lc.capture.steps import Step, actual_step, in_order
+from graphrag_eval_lc.capture.root_config import shown_config
+from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord, unfinished_text
+from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.records import ModelCall, Response
+from graphrag_eval_lc.records import KeptMessage, ModelCall, Response
 
 _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
     "input_tokens",
@@ -85,7 +87,10 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     if last.is_paused and last.has_ended:
         warnings["the run is paused (interrupted): it waits to be resumed"] = None
     response["elapsed_sec"] = sum(record.elapsed_sec for record in records)
-    response["llm_calls"] = _model_calls(records)
+    response["started_at"] = utc_timestamp(records[0].started_at)
+    _add_trace(response, records)
+    _add_model_calls(response, records)
+    warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
@@ -126,12 +131,69 @@ def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable
 
 
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
-    return [
-        call.record.copy()
-        for record in records
-        for call in record.model_calls
-        if call.record is not None and not call.is_cache_hit
-    ]
+    return [known.copy() for record in records for _, known in _counted_calls(record)]
+
+
+def _counted_calls(record: RunRecord) -> Iterable[tuple[OpenModelCall, ModelCall]]:
+    """Give the model calls of a run that count, each with what is known of it."""
+    return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
+
+
+def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
+    cut = sum("full_length" in message for message in response.get("llm_messages", ()))
+    if cut:
+        yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
+
+
+def _add_trace(response: Response, records: Sequence[RunRecord]) -> None:
+    """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
+    run_ids = [str(record.root_id) for record in records if record.is_traced]
+    if run_ids:
+        response["run_id"] = run_ids[0]
+    if len(run_ids) > 1:
+        response["run_ids"] = run_ids
+    response["tags"], response["metadata"] = shown_config(records[0].tags, records[0].metadata)
+
+
+def _add_model_calls(response: Response, records: Sequence[RunRecord]) -> None:
+    """Put in the model calls with where and when they ran, and what they were given and gave."""
+    kept = [record.kept for record in records if record.kept is not None]
+    messages = JoinedTable(each.messages for each in kept)
+    tools = JoinedTable(each.tools for each in kept)
+    calls: list[ModelCall] = []
+    for place, record in enumerate(records):
+        for call, known in _counted_calls(record):
+            placed = known.copy()
+            _add_place(placed, call)
+            if record.kept is not None:
+                if call.input_messages is not None:
+                    placed["input_messages"] = messages.ranges(place, call.input_messages)
+                if call.output_message is not None:
+                    placed["output_message"] = messages.place(place, call.output_message)
+                if call.tools:
+                    placed["tools"] = tools.ranges(place, call.tools)
+            calls.append(placed)
+    response["llm_calls"] = calls
+    if kept:
+        response["llm_messages"] = cast("list[KeptMessage]", messages.entries())
+        if definitions := tools.entries():
+            response["llm_tools"] = definitions
+
+
+def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
+    if call.started_at is not None:
+        placed["started_at"] = utc_timestamp(call.started_at)
+    if call.first_token is not None and call.started is not None:
+        placed["first_token_sec"] = call.first_token - call.started
+    if call.node is not None:
+        placed["node"] = call.node
+    nodes = [part.rpartition(":")[0] or part for part in (call.namespace or "").split("|") if not part.isdigit()]
+    if len(nodes) > 1:
+        placed["node_path"] = nodes
+    if call.agent is not None:
+        placed["agent"] = call.agent
+    if call.parent is not None:
+        placed["parent_id"] = call.parent.id
 
 
 def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[str]:

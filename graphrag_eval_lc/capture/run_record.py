@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.calls import AskedCalls, CallsOfMessage
 from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
+from graphrag_eval_lc.capture.kept_messages import KeptMessages, Noted, Ranges, places
 from graphrag_eval_lc.capture.messages import (
     answer_in,
     answer_text,
@@ -50,6 +51,15 @@ class OpenModelCall:
         is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
             own code.
         record: What the response says of it; None while it runs.
+        started_at: The time at its start, in seconds since 1970.
+        first_token: The ``perf_counter`` when the first token came, where it was streamed.
+        parent: The step inside which it runs.
+        node: The node of a graph in which it runs, as langgraph names it.
+        namespace: Where that graph stands, as langgraph's ``checkpoint_ns`` says it.
+        agent: The name of the agent.
+        input_messages: Where the messages that it was given stand among those that are kept.
+        output_message: Where its own stands.
+        tools: Where the definitions of tools stand that it was given.
     """
 
     model: str | None
@@ -58,6 +68,15 @@ class OpenModelCall:
     is_cache_hit: bool = False
     is_from_elsewhere: bool = False
     record: ModelCall | None = None
+    started_at: float | None = None
+    first_token: float | None = None
+    parent: Step | None = None
+    node: str | None = None
+    namespace: str | None = None
+    agent: str | None = None
+    input_messages: Ranges | None = None
+    output_message: int | None = None
+    tools: Ranges | None = None
 
 
 class RunRecord:
@@ -87,6 +106,11 @@ class RunRecord:
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
+        self.is_traced = True  # whether LangChain knows the root by its id
+        self.started_at = time()
+        self.tags: list[str] = []
+        self.metadata: dict[str, Any] = {}
+        self.kept = KeptMessages(options) if options.keep_messages else None
         self._started = perf_counter()
         self._elapsed_sec: float | None = None
         self._calls = AskedCalls()
@@ -100,6 +124,7 @@ class RunRecord:
     def start_earlier(self, seconds: float) -> None:
         """Move the start back: the run had begun before it was known."""
         self._started -= seconds
+        self.started_at -= seconds
 
     def warn(self, *warnings: str) -> None:
         """Note what is to be warned of, each text once."""
@@ -203,7 +228,7 @@ class RunRecord:
                 self._answer(asked, message, parent)
         elif not self.model_calls:
             self._seen.add_prompt(prompt)
-        call = OpenModelCall(model, perf_counter(), unanswered_tool)
+        call = OpenModelCall(model, perf_counter(), unanswered_tool, started_at=time(), parent=parent)
         self.model_calls.append(call)
         return call
 
@@ -228,6 +253,11 @@ class RunRecord:
         """Note a model call that failed, with the tokens that were reported until then."""
         call.record = self._model_record(call, result if isinstance(result, LLMResult) else LLMResult(generations=[]))
         call.record["error"] = error
+
+    def keep_output(self, call: OpenModelCall, output: Iterable[int | Noted]) -> None:
+        """Keep what a model call gave, where that is wanted."""
+        if self.kept is not None:
+            call.output_message = next(iter(places(self.kept.messages, output)), None)
 
     @staticmethod
     def _model_record(call: OpenModelCall, result: LLMResult) -> ModelCall:
@@ -305,6 +335,11 @@ class RunRecord:
                 call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result))
                 call.record = self._model_record(call, result)
                 call.is_from_elsewhere = message.id is not None
+                call.parent = parent
+                if self.kept is not None:
+                    warnings: list[str] = []
+                    call.output_message = self.kept.place(message, warnings)
+                    self.warn(*warnings)
                 self.model_calls.append(call)
         return self._calls.ask_unheard(message, scope, parent)
 
@@ -383,6 +418,8 @@ class RunRecord:
             self.unanswered = self._unanswered()
         self._calls.clear()  # no message is kept longer than its run
         self._seen.clear()
+        if self.kept is not None:
+            self.kept.close()
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
         """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""

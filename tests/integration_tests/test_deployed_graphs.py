@@ -1,13 +1,5 @@
 """Benchmarks of graphs behind a real ``langgraph dev`` server on this machine, which nothing leaves."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +11,11 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_sync_client
+from langgraph_server import serving
 
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler, run_benchmark
 
 pytestmark = pytest.mark.full
-
-_LONGEST_START_SEC = 90.0
 
 PROJECT = '''
 from langchain.agents import create_agent
@@ -83,43 +74,11 @@ CONFIG = '{"dependencies": ["."], "graphs": {"agent": "./agent.py:agent", "pausi
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the address of a server that has the graphs of ``PROJECT``."""
-    for module in ("langgraph_cli", "langgraph_api"):
-        pytest.importorskip(module, reason="needs langgraph-cli[inmem], as `make test-full` installs it")
     folder = tmp_path_factory.mktemp("deployed")
     (folder / "agent.py").write_text(PROJECT, encoding="utf-8")
     (folder / "langgraph.json").write_text(CONFIG, encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LANGSMITH_", "LANGCHAIN_"))}
-    alone = {"LANGSMITH_TRACING": "false", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
-    log = folder / "server.log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command, cwd=folder, env=kept | alone, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        wait_for_start(f"http://127.0.0.1:{port}", server, log)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
-
-
-def wait_for_start(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + _LONGEST_START_SEC
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/ok", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
+    with serving(folder) as server:
+        yield server.url
 
 
 def dataset(count: int) -> list[Any]:

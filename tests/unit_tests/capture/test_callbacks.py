@@ -41,7 +41,7 @@ def test_one_tool_call_is_one_step(make_agent, ai, ask, search) -> None:
     (step,) = response["actual_steps"]
     assert list(response) == [
         "question_id", "question_text", "status", "actual_answer", "actual_steps", "input_tokens", "output_tokens",
-        "total_tokens", "elapsed_sec", "llm_calls",
+        "total_tokens", "elapsed_sec", "started_at", "run_id", "tags", "metadata", "llm_calls",
     ]  # fmt: skip
     assert {key: step[key] for key in ("name", "args", "id", "status", "output")} == {
         "name": "search", "args": {"query": "a"}, "id": "call_1", "status": "success", "output": "found a",

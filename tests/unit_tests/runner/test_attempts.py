@@ -18,6 +18,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
+from graphrag_eval_lc.runner.failed_attempts import failed_attempt
 
 QUESTION: Any = {"id": "q1", "question_text": "Where?", "language": "en"}
 
@@ -114,6 +115,29 @@ async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> N
     kept = await response(Silent())
     assert (kept["status"], kept["actual_answer"], kept["actual_steps"]) == ("success", "yes", [])
     assert "told of no run" in kept["capture_warnings"][0]
+    assert kept["started_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("is_deployed", [True, False])
+async def test_tags_and_metadata_of_the_config_are_those_of_the_response(is_deployed: bool) -> None:
+    agent = Deployed() if is_deployed else graph_of(lambda state: {"messages": [AIMessage("yes")]})
+    config = {"tags": ["night"], "metadata": {"stage": "test", "api_key": "abc"}}
+    kept = await response(agent, agent_config=config)
+    own = {"stage": "test", "api_key": "***", "attempt_id": "run/1/q1/1/1"}
+    assert (kept["tags"], {key: kept["metadata"].get(key) for key in own}) == (["night"], own)
+    assert ("run_id" in kept, "question_id" in kept["metadata"]) == (not is_deployed, False)
+
+
+async def test_a_failed_attempt_keeps_what_its_models_were_given() -> None:
+    async def node(state: MessagesState) -> Any:
+        model = GenericFakeChatModel(messages=iter([AIMessage("half of it")]))
+        await model.ainvoke(state["messages"])
+        raise RuntimeError("away")
+
+    failed = failed_attempt(await response(graph_of(node), capture={"keep_messages": True}))
+    assert [message["content"] for message in failed["llm_messages"]] == ["Where?", "half of it"]
+    assert (failed["llm_calls"][0]["input_messages"], failed["llm_calls"][0]["output_message"]) == ([[0, 1]], 1)
+    assert {"run_id", "started_at"} <= failed.keys()
 
 
 def deployed_state(question: str) -> dict[str, Any]:
