@@ -14,6 +14,7 @@ from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.judges.judged_keys import CORRECTNESS_KEYS, metric_keys
+from graphrag_eval_lc.loop_stalls import Stall, StallWatch
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
 from graphrag_eval_lc.matching.unknown_tools import UnknownTool, UnknownTools, reference_names
@@ -28,7 +29,7 @@ _Asked = tuple[Question, Response | None]
 
 NO_RESPONSE = "there is no response to this question"
 
-_MEASURED = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec")
+_MEASURED = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "stalled_sec")
 # What an earlier evaluation found is no measurement of this one.
 _NOT_HANDED_THROUGH = frozenset(
     {
@@ -89,7 +90,8 @@ def run_evaluation(
     for tool in unknown:
         warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
     if judges is not None:
-        run_sync(lambda: _ajudge(judges, asked, results))
+        for stall in run_sync(lambda: _ajudge(judges, asked, results)):
+            warnings.warn(stall, GraphRAGEvalWarning, stacklevel=2)
     return results
 
 
@@ -109,7 +111,8 @@ async def arun_evaluation(
     for tool in unknown:
         warnings.warn(str(tool), GraphRAGEvalWarning, stacklevel=2)
     if judges is not None:
-        await _ajudge(judges, asked, results)
+        for stall in await _ajudge(judges, asked, results):
+            warnings.warn(stall, GraphRAGEvalWarning, stacklevel=2)
     return results
 
 
@@ -140,18 +143,26 @@ def _scored(
     return judges, asked, results, unknown.found()
 
 
-async def _ajudge(judges: "Judges", asked: Sequence[_Asked], results: Sequence[Result]) -> None:
-    """Add what the judges say to the results."""
+async def _ajudge(judges: "Judges", asked: Sequence[_Asked], results: Sequence[Result]) -> Sequence[str]:
+    """Add what the judges say to the results; give what is to be said of judges that blocked the event loop."""
     places = asyncio.Semaphore(judges.max_concurrency)
+    told: dict[str, str] = {}  # by the place in the code, as one evaluator may block it for each question
+
+    def stalled(stall: Stall) -> None:
+        what = "code that belongs to no question" if stall.span is None else f"judging {stall.span.subject}"
+        told.setdefault(stall.where, stall.text(what))
 
     async def judge(result: Result, question: Question, response: Response | None) -> None:
         async with places:
-            await judges.ajudge(cast("dict[str, Any]", result), question, response or {})
+            with watch.span(f"question {question['id']}"):
+                await judges.ajudge(cast("dict[str, Any]", result), question, response or {})
 
-    try:
-        await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
-    finally:
-        await judges.aclose()
+    with StallWatch(stalled) as watch:
+        try:
+            await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
+        finally:
+            await judges.aclose()
+    return list(told.values())
 
 
 def _priced(response: Response | None, pricing: Pricing) -> Response | None:

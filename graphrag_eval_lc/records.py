@@ -131,7 +131,8 @@ class Response(TypedDict):
     """What an agent did and said for one question.
 
     ``error`` is there when the agent failed; the steps, tokens and time up to that point stay. ``question_text`` is
-    what the agent was asked, for responses that were captured without a dataset.
+    what the agent was asked, for responses that were captured without a dataset. ``elapsed_sec`` is wall time;
+    ``stalled_sec`` are those of its seconds for which others blocked the event loop, where there were any.
 
     ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace;
     where several runs make the response, such as a paused one and the one that resumed it, it is that of the first, and
@@ -150,6 +151,7 @@ class Response(TypedDict):
     total_tokens: NotRequired[int]
     started_at: NotRequired[str]
     elapsed_sec: NotRequired[float]
+    stalled_sec: NotRequired[float]
     run_id: NotRequired[str]
     run_ids: NotRequired[list[str]]
     tags: NotRequired[list[str]]
@@ -204,6 +206,7 @@ class Result(TypedDict):
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
+    stalled_sec: NotRequired[float]
 
 
 class StepsSummary(TypedDict, total=False):
@@ -358,7 +361,9 @@ class ResponseModel(_Checked):
     total_tokens: Annotated[int, Field(ge=0)] | None = None
     """All tokens."""
     elapsed_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Seconds from question to answer."""
+    """Seconds from question to answer, by the clock on the wall."""
+    stalled_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Those of elapsed_sec for which other questions blocked the event loop."""
     started_at: Any = None
     """When the run began, as an ISO 8601 text in UTC."""
     run_id: Any = None

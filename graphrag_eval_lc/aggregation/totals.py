@@ -34,6 +34,7 @@ class Totals:
         self._spent = {metric: Numbers() for metric in _METRICS}
         self._measured = dict.fromkeys(_METRICS, 0)
         self._unmeasured = dict.fromkeys(_METRICS, 0)
+        self._stalled_sec = Numbers()  # absent where nothing stalled, which is not unmeasured
 
     def add(self, sample: Sample) -> None:
         """Take up what a result spent."""
@@ -42,6 +43,9 @@ class Totals:
         self._number_of_failed_attempts += len(attempts)
         for metric in _AGENT_METRICS:
             self._add(metric, [sample, *attempts])
+        for record in (sample, *attempts):
+            if stalled := number(record.get("stalled_sec")):
+                self._stalled_sec.append(stalled)
         self._add_judges(sample)
 
     def summary(self) -> dict[str, Any]:
@@ -53,6 +57,8 @@ class Totals:
         summary.update(
             {metric: exact_sum(self._spent[metric].values()) for metric in measured if not self._unmeasured[metric]}
         )
+        if stalled := self._stalled_sec.values():
+            summary["stalled_sec"] = exact_sum(stalled)
         if "agent_cost" in summary and "judges_cost" in summary:
             summary["cost"] = summary["agent_cost"] + summary["judges_cost"]
         unmeasured = {metric: self._unmeasured[metric] for metric in measured if self._unmeasured[metric]}

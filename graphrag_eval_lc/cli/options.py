@@ -72,7 +72,10 @@ MaxConcurrency = Annotated[
 Timeout = Annotated[
     float,
     typer.Option(
-        "--timeout", min=0, help="Seconds that the agent has for a question; 0 for no limit.", rich_help_panel=ASKING
+        "--timeout",
+        min=0,
+        help="Seconds that the agent has for a question, besides stalls by others; 0 for no limit.",
+        rich_help_panel=ASKING,
     ),
 ]
 MaxRetries = Annotated[

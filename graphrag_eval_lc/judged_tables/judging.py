@@ -17,6 +17,7 @@ from graphrag_eval_lc.judged_tables.judged_cells import ANSWER_COLUMNS, JUDGED_C
 from graphrag_eval_lc.judged_tables.tsv import Table, tsv_lines
 from graphrag_eval_lc.judges.judged_keys import correctness_record
 from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, total_cost
+from graphrag_eval_lc.loop_stalls import StallWatch
 from graphrag_eval_lc.run_folder.atomic import replace_file
 
 _NOTHING = cells_of({})
@@ -127,7 +128,8 @@ class _Judging:
         # Workers, as a task for each answer of a long table takes more memory than the table.
         waiting = iter(answers)
         workers = min(self._judge.max_concurrency, len(answers))
-        await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
+        with StallWatch(lambda stall: None):  # so that a model that blocks the loop costs the others no time
+            await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
 
     async def _work(self, waiting: Iterable[Answer]) -> None:
         for answer in waiting:

@@ -10,6 +10,7 @@ from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.judge_problems import BrokenAnswerError
+from graphrag_eval_lc.loop_stalls import timeout_beside_stalls
 from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, retry_after_of
 
 Outcome = TypeVar("Outcome")
@@ -27,7 +28,7 @@ class ModelCalls:
     Args:
         pool: The places.
         max_retries: How many requests may follow the first.
-        timeout: The longest that a request may take, in seconds.
+        timeout: The longest that a request may take, in seconds, longer where others block the event loop meanwhile.
     """
 
     def __init__(self, pool: CallPool, *, max_retries: int, timeout: float) -> None:
@@ -71,7 +72,7 @@ class ModelCalls:
 
     async def _in_time(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
         try:
-            async with asyncio.timeout(self._timeout) as deadline:
+            async with timeout_beside_stalls(self._timeout) as deadline:
                 return await request()
         except TimeoutError:
             if deadline.expired():

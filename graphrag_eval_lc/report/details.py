@@ -40,6 +40,7 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
         "failed_attempts": list(_failed_attempts(result)),
         "warnings": [shortened(str(warning)) for warning in result.get("capture_warnings") or ()],
         "total_sec": number(result.get("elapsed_sec")),
+        "stalled_sec": number(result.get("stalled_sec")),
         "total_tokens": number(result.get("total_tokens")),
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),

@@ -28,9 +28,15 @@ class Extremes:
         result = sample.result
         attempts = attempts_of(result)
         seconds = [number(record.get("elapsed_sec")) for record in (result, *attempts)]
+        stalled_sec = sum(number(record.get("stalled_sec")) or 0.0 for record in (result, *attempts))
         shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _QUESTION)}
         question = str(result.get("question_id"))
-        _keep(self._longest, question, sum(filter(None, seconds)), {**shown, "failed_attempts": len(attempts)})
+        _keep(
+            self._longest,
+            question,
+            sum(filter(None, seconds)),
+            {**shown, "failed_attempts": len(attempts), "stalled_sec": stalled_sec},
+        )
         _keep(self._dearest, question, number(result.get("agent_cost")), shown)
         _keep(self._most_tokens, question, number(result.get("total_tokens")), shown)
 

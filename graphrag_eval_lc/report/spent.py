@@ -46,8 +46,17 @@ class Spent:
     def records(self) -> list[dict[str, Any]]:
         """Give the section ``spent``: totals with failed attempts, the rest over the samples."""
         totals = self._totals.summary()
+        stalled_sec = totals.get("stalled_sec")
+        notes = {} if stalled_sec is None else {"elapsed_sec": f"{stalled_sec:,.1f} s of it the event loop stood still"}
         return [
-            _record(name, unit, values, totals.get(metric), totals.get("unmeasured_samples", {}).get(metric))
+            _record(
+                name,
+                unit,
+                values,
+                totals.get(metric),
+                totals.get("unmeasured_samples", {}).get(metric),
+                notes.get(metric),
+            )
             for metric, (name, unit) in _SHOWN.items()
             if (values := self._values[metric])
         ]
@@ -77,12 +86,12 @@ def attempts_of(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _record(
-    name: str, unit: str, values: "array[float]", total: float | None, unmeasured: int | None
+    name: str, unit: str, values: "array[float]", total: float | None, unmeasured: int | None, note: str | None
 ) -> dict[str, Any]:
-    note = None
     if unmeasured:
         samples = "sample is" if unmeasured == 1 else "samples are"
-        note = f"{unmeasured:,} {samples} not measured in full, so the total is of the rest"
+        rest = f"{unmeasured:,} {samples} not measured in full, so the total is of the rest"
+        note = rest if note is None else f"{rest}; {note}"
     return {
         "name": name,
         "unit": unit,

@@ -18,6 +18,7 @@ from graphrag_eval_lc.capture.options import CaptureKeywords
 from graphrag_eval_lc.capture.responses import PAUSED
 from graphrag_eval_lc.capture.steps import utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.loop_stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.retrying import error_text
@@ -63,7 +64,8 @@ class AgentCall:
         answer_fn: Makes the answer from its output; None for the default.
         agent_config: What its config has beside the handler.
         capture: The options of the handler.
-        timeout: Seconds that one attempt may take; None for no limit.
+        timeout: Seconds that one attempt may take, longer by those for which the event loop stood still by no fault of
+            the attempt; None for no limit.
         use_threads: Whether it is asked through ``invoke`` in a thread, as its asynchronous path does not work.
     """
 
@@ -76,7 +78,9 @@ class AgentCall:
     use_threads: bool = False
     _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
 
-    async def aattempt(self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]") -> Attempt:
+    async def aattempt(
+        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None
+    ) -> Attempt:
         """Ask a question once. No exception of the agent leaves this function.
 
         Args:
@@ -84,25 +88,31 @@ class AgentCall:
             attempt_id: Unlike that of any other attempt. It stands in the metadata of the agent's config, and the id of
                 the attempt's own thread is made from it: a UUID, since deployed graphs take no other.
             abandoned: Done when the attempt is to be given up.
+            span: Measures for how long the event loop stands still meanwhile; None where it is not watched.
         """
         in_thread = self.use_threads
-        attempt = await self._aattempt(question, attempt_id, abandoned, in_thread)
+        attempt = await self._aattempt(question, attempt_id, abandoned, span, in_thread)
         if in_thread or self.agent.is_function:
             return attempt
         if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
             return attempt
         # A graph with a synchronous checkpointer refuses so; but so may an agent that cannot answer this question.
-        another = await self._aattempt(question, attempt_id, abandoned, in_thread=True)
+        another = await self._aattempt(question, attempt_id, abandoned, span, in_thread=True)
         if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
             return attempt  # its synchronous path does not exist
         self.use_threads |= another.error is None or not _did_nothing(another)
         return another
 
     async def _aattempt(
-        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", in_thread: bool
+        self,
+        question: Question,
+        attempt_id: str,
+        abandoned: "asyncio.Future[None]",
+        span: Span | None,
+        in_thread: bool,
     ) -> Attempt:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
-        started = time.perf_counter()
+        clock = _AttemptClock(span)
         given: Any = None
         output: Any = None
         error: BaseException | None = None
@@ -114,8 +124,8 @@ class AgentCall:
             error = problem
         else:
             was_asked = True
-            output, error = await self._output(given, config, abandoned, in_thread)
-        elapsed_sec = time.perf_counter() - started
+            output, error = await self._output(given, config, abandoned, clock, in_thread)
+        elapsed_sec, stalled_sec = clock.elapsed_sec, clock.stalled_sec
         if error is not None and was_asked and not handler.has_runs:
             output = await self._left_behind(config, error)
         if not handler.has_runs and (error is None or output is not None):
@@ -142,6 +152,12 @@ class AgentCall:
             response = _failed(response, error_text(error))
         elif response.get("status") == "error" and "error" in response:
             response["error"] = masked_text(response["error"])
+        response["elapsed_sec"] = elapsed_sec  # a run that the loop was late to begin took longer than the handler saw
+        if stalled_sec:
+            response = _beside("elapsed_sec", {"stalled_sec": stalled_sec}, response)
+        blocked = clock.blocked()
+        if blocked is not None:
+            response["capture_warnings"] = [*response.get("capture_warnings", ()), blocked]
         return Attempt(response, error)
 
     def _input(self, question: Question) -> Any:
@@ -159,12 +175,16 @@ class AgentCall:
         return cast("RunnableConfig", config)
 
     async def _output(
-        self, given: Any, config: RunnableConfig, abandoned: "asyncio.Future[None]", in_thread: bool
+        self,
+        given: Any,
+        config: RunnableConfig,
+        abandoned: "asyncio.Future[None]",
+        clock: "_AttemptClock",
+        in_thread: bool,
     ) -> tuple[Any, BaseException | None]:
         task = asyncio.create_task(self._invoke(given, config, in_thread))
         try:
-            ends: set[asyncio.Future[Any]] = {task, abandoned}
-            await asyncio.wait(ends, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
+            await clock.first_of({task, abandoned}, self.timeout)
         except asyncio.CancelledError:
             task.cancel()
             raise
@@ -173,7 +193,8 @@ class AgentCall:
         await self._give_up(task)
         if abandoned.done():
             return None, RunInterruptedError("the run was stopped before the agent answered")
-        return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout")
+        longer = f", and {clock.stalled_sec:.1f} s more that it was stalled" if clock.stalled_sec else ""
+        return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout{longer}")
 
     async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
         """Give the output or the error; a task that raised SystemExit itself would end the event loop."""
@@ -262,6 +283,51 @@ class AgentCall:
         return answer_of(output) if self.agent.is_function else plain_answer(output)
 
 
+class _AttemptClock:
+    """The time of one attempt: all of it, and what of it the event loop stood still by no fault of the attempt.
+
+    Args:
+        span: That of the attempts of one question; None where the loop is not watched.
+    """
+
+    def __init__(self, span: Span | None) -> None:
+        self._span = span
+        self._began = time.perf_counter()
+        self._stalled_before = 0.0 if span is None else span.stalled_sec
+        self._blocked_before = 0.0 if span is None else span.blocked_sec
+
+    @property
+    def elapsed_sec(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def stalled_sec(self) -> float:
+        """Seconds of these for which others held the loop up; 0.0 where they are too few to count."""
+        stalled = 0.0 if self._span is None else self._span.stalled_sec - self._stalled_before
+        return min(stalled, self.elapsed_sec) if stalled >= SHORTEST_STALL_SEC else 0.0
+
+    async def first_of(self, ends: "set[asyncio.Future[Any]]", seconds: float | None) -> None:
+        """Wait for an end, no longer than so many seconds and those that the loop stood still beside."""
+        left = seconds
+        while True:
+            done, _ = await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if done or seconds is None:
+                return
+            left = seconds + self.stalled_sec - self.elapsed_sec
+            if left <= 0:
+                return
+
+    def blocked(self) -> str | None:
+        """Say that and where the attempt blocked the loop itself; None where it did not, or not for long."""
+        if self._span is None or self._span.where is None:
+            return None
+        blocked = self._span.blocked_sec - self._blocked_before
+        if blocked < TOLD_SEC:
+            return None
+        return f"it blocked the event loop for {blocked:.1f} s in {self._span.where}: {UNBLOCK_HINT}"
+
+
 def _waits(response: Response, output: Any) -> bool:
     """Tell whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
@@ -287,6 +353,16 @@ def _failed(response: Response, error: str) -> Response:
         if key == "question_text":
             failed |= {"status": "error", "error": error}
     return cast("Response", failed)
+
+
+def _beside(key: str, more: Mapping[str, Any], response: Response) -> Response:
+    """Give a response with more keys behind one of its own."""
+    items: dict[str, Any] = {}
+    for own, value in response.items():
+        items[own] = value
+        if own == key:
+            items |= more
+    return cast("Response", items)
 
 
 def _did_nothing(attempt: Attempt) -> bool:

@@ -59,7 +59,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``max_concurrency`` (8): How many questions are asked at the same time. At a rate limit it is halved, and
               grows back.
             - ``requests_per_minute``: How many attempts may start in a minute.
-            - ``timeout`` (600): Seconds for each attempt; None for no limit. It is not tried again.
+            - ``timeout`` (600): Seconds for each attempt, longer by those for which another question blocked the event
+              loop (``stalled_sec``); None for no limit. It is not tried again.
             - ``max_retries`` (2): How often a failed question is asked again, with growing waits with jitter, or as
               long as Retry-After says. ``retry_on``: what is worth it, as an exception class, a tuple of these or a
               function; by default rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and

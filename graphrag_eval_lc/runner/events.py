@@ -11,6 +11,7 @@ EventKind = Literal[
     "response_ended",
     "result_scored",
     "limit_changed",
+    "loop_stalled",
     "run_stopping",
     "run_ended",
     "warning",
@@ -32,9 +33,13 @@ class RunEvent:
     - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not tried
       again), `elapsed_sec`.
     - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
-      `elapsed_sec`, `total_tokens` (failed attempts included; None: unknown), `steps` (their number).
+      `elapsed_sec`, `stalled_sec` (those of them for which others blocked the event loop), `total_tokens` (failed
+      attempts included; None: unknown), `steps` (their number).
     - `result_scored`: `question_id`, `repeat`, `steps_score` (0 to 1, or None). It comes from the scoring thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
+    - `loop_stalled`: `question_id` (of what blocks the event loop; None: it belongs to no question), `repeat`, `where`
+      (function, file and line), `blocked_sec` (so far), `message`. It comes once for each question, while it blocks,
+      from a thread of its own.
     - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
       `in_flight`.
     - `run_ended`: `total`, `done`, `errors`, `elapsed_sec`, `left_out` (samples that were not asked).

@@ -7,8 +7,8 @@ from graphrag_eval_lc.run_folder import Key
 
 _TOKEN_KEYS = ("input_tokens", "output_tokens", "total_tokens")
 _KEPT = (
-    "error", "started_at", "elapsed_sec", "run_id", "run_ids", *_TOKEN_KEYS, "agent_cost", "actual_steps", "llm_calls",
-    "llm_messages", "llm_tools",
+    "error", "started_at", "elapsed_sec", "stalled_sec", "run_id", "run_ids", *_TOKEN_KEYS, "agent_cost",
+    "actual_steps", "llm_calls", "llm_messages", "llm_tools",
 )  # fmt: skip
 
 
@@ -76,6 +76,12 @@ def seconds_spent(response: Mapping[str, Any]) -> float:
     """Give the seconds that a response took with all its attempts, without the waits between them."""
     attempts = [response, *response.get("failed_attempts", ())]
     return sum(attempt.get("elapsed_sec") or 0.0 for attempt in attempts)
+
+
+def seconds_stalled(response: Mapping[str, Any]) -> float:
+    """Give those of the spent seconds for which the event loop stood still by the fault of others."""
+    attempts = [response, *response.get("failed_attempts", ())]
+    return sum(attempt.get("stalled_sec") or 0.0 for attempt in attempts)
 
 
 def _spent_tokens(record: Mapping[str, Any]) -> bool:

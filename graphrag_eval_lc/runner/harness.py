@@ -12,9 +12,16 @@ from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, RunInterruptedE
 from graphrag_eval_lc.runner.budget import Budget, Verdict
 from graphrag_eval_lc.runner.concurrency import ConcurrencyLimit
 from graphrag_eval_lc.runner.events import EventKind, Observer, RunEvent
-from graphrag_eval_lc.runner.failed_attempts import cost_spent, failed_attempt, seconds_spent, tokens_spent
+from graphrag_eval_lc.runner.failed_attempts import (
+    cost_spent,
+    failed_attempt,
+    seconds_spent,
+    seconds_stalled,
+    tokens_spent,
+)
 from graphrag_eval_lc.runner.options import BenchmarkOptions
 from graphrag_eval_lc.runner.samples import Sample
+from graphrag_eval_lc.runner.stalls import RunStalls
 from graphrag_eval_lc.runner.stopping import StopSignal
 
 
@@ -33,6 +40,7 @@ class Harness:
         keep: Keeps each response, as soon as it ends.
         take: Given each response when it is kept; it may wait.
         priced: Gives a response with what its model calls cost.
+        stalls: Watches the event loop; None: nobody does.
     """
 
     def __init__(
@@ -49,6 +57,7 @@ class Harness:
         keep: Callable[[Sample, Response], None],
         take: Callable[[Sample, Response], Awaitable[None]],
         priced: Callable[[Response], Response],
+        stalls: RunStalls | None = None,
     ) -> None:
         self._call = call
         self._options = options
@@ -61,6 +70,7 @@ class Harness:
         self._keep = keep
         self._take = take
         self._priced = priced
+        self._stalls = stalls or RunStalls(lambda message: None, tell, options.repeats)
         self._waiting: deque[Sample] = deque()
         self._asking = 0
         self._errors = 0
@@ -160,7 +170,8 @@ class Harness:
     async def _attempt(self, sample: Sample, number: int) -> Attempt:
         self._event_of("attempt_started", sample, attempt=number)
         attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
-        return await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned)
+        with self._stalls.asking(sample) as span:
+            return await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned, span)
 
     def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
         error = attempt.error
@@ -191,7 +202,8 @@ class Harness:
         attempts = cast("dict[str, Any]", response).get("failed_attempts", [])
         own = {**response, "failed_attempts": attempts[earlier:]}
         self._keep(sample, response)  # before anything that may fail
-        self._budget.spend(tokens_spent(own), seconds_spent(own), cost_spent(own))
+        stalled_sec = seconds_stalled(own)
+        self._budget.spend(tokens_spent(own), seconds_spent(own) - stalled_sec, cost_spent(own))
         is_error = response.get("status") == "error"
         self._event_of(
             "response_ended",
@@ -200,6 +212,7 @@ class Harness:
             error=response.get("error"),
             attempts=1 + len(attempts),
             elapsed_sec=seconds_spent(response),
+            stalled_sec=seconds_stalled(response),
             total_tokens=tokens_spent(own),
             steps=len(response.get("actual_steps") or ()),
         )

@@ -43,17 +43,18 @@ async def ajudge_all(
         return verdict is Verdict.GO
 
     try:
-        async with asyncio.TaskGroup() as tasks:
-            for sample in samples:
-                await places.acquire()
-                response = response_of(sample)
-                if await is_allowed():
-                    in_flight += 1
-                    tasks.create_task(judge(sample, response))
-                else:
-                    unjudged += 1
-                    scores.score(sample, response)
-                    places.release()
+        with scores.stalls.watch:
+            async with asyncio.TaskGroup() as tasks:
+                for sample in samples:
+                    await places.acquire()
+                    response = response_of(sample)
+                    if await is_allowed():
+                        in_flight += 1
+                        tasks.create_task(judge(sample, response))
+                    else:
+                        unjudged += 1
+                        scores.score(sample, response)
+                        places.release()
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
     finally:

@@ -18,6 +18,7 @@ from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.judge_failures import JudgeFailures
 from graphrag_eval_lc.runner.samples import Sample
+from graphrag_eval_lc.runner.stalls import RunStalls
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
@@ -51,9 +52,11 @@ class Scores:
         pricing: The prices of the agent's model calls.
         judges: Who judges the results; None: nobody.
         on_judged: Told what the judges of each result cost.
+        stalls: Watches the event loop in which the judges are asked; None: nobody does.
 
     Attributes:
         judges: Who judges the results; None: nobody.
+        stalls: Watches the event loop in which the judges are asked.
         places: How many results may be judged at once.
         judge_failures: What could not be judged.
         unknown_tools: The tools whose names no reference step has.
@@ -70,8 +73,10 @@ class Scores:
         pricing: Pricing,
         judges: "Judges | None" = None,
         on_judged: Callable[[JudgedCost], None] | None = None,
+        stalls: RunStalls | None = None,
     ) -> None:
         self.judges = judges
+        self.stalls = stalls or RunStalls(lambda message: None, tell, repeats)
         self.places = config.judges.max_concurrency
         self.judge_failures = JudgeFailures()
         self._config = config
@@ -105,7 +110,7 @@ class Scores:
         cost = JudgedCost(0.0, 0.0)
         try:
             if self.judges is not None:
-                with noted_known_costs() as known:
+                with self.stalls.judging(sample), noted_known_costs() as known:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
                 cost = _judged_cost(self._judge_costs.of(result), known)
                 self.judge_failures.add(result)

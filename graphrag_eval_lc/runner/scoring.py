@@ -33,6 +33,7 @@ from graphrag_eval_lc.runner.samples import Sample
 from graphrag_eval_lc.runner.scored_with import evaluators_of, scored_with
 from graphrag_eval_lc.runner.scores import Scores
 from graphrag_eval_lc.runner.selection import Selection
+from graphrag_eval_lc.runner.stalls import RunStalls
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
@@ -334,6 +335,9 @@ def _scored(
     pricing = Pricing(config.prices)
     budget = Budget(None, None, judging.max_cost, unpriced=pricing.unpriced)
     kept: list[Response] = []
+    stall_warnings: list[str] = []
+    repeats = max((sample.repeat for sample in samples), default=1)
+    stalls = RunStalls(stall_warnings.append, _tell_nobody, repeats)
 
     def response_of(sample: Sample) -> Response | None:
         response = response_to(sample.key)
@@ -346,12 +350,13 @@ def _scored(
         scores = Scores(
             config,
             templates,
-            repeats=max((sample.repeat for sample in samples), default=1),
+            repeats=repeats,
             file=None if folder is None else stack.enter_context(folder.results()),
             tell=_tell_nobody,
             pricing=pricing,
             judges=judges,
             on_judged=lambda cost: budget.spend(0, None, cost.now) if cost.now != 0 else None,
+            stalls=stalls,
         )
         unjudged = 0
         if judges is None:
@@ -367,9 +372,8 @@ def _scored(
     has_judges = judges is not None and judges.asks_models
     wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)
     is_unpriced = wants_costs and pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=has_judges)
-    unjudged_warning = scores.judge_failures.warning()
-    warnings = [str(tool) for tool in scores.unknown_tools.found()]
-    warnings += [] if unjudged_warning is None else [unjudged_warning]
+    warnings = [*stall_warnings, *map(str, scores.unknown_tools.found())]
+    warnings += [text for text in (scores.judge_failures.warning(), stalls.summary()) if text is not None]
     warnings += [unpriced_warning(pricing.unpriced)] if is_unpriced else []
     if folder is not None:
         folder.write_aggregates(aggregates)

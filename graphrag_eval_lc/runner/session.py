@@ -27,6 +27,7 @@ from graphrag_eval_lc.runner.run_record import RunRecord
 from graphrag_eval_lc.runner.samples import RunPlan, Sample, planned, samples_of
 from graphrag_eval_lc.runner.scored_with import scored_with
 from graphrag_eval_lc.runner.scores import Scores, Scoring, begun_scoring
+from graphrag_eval_lc.runner.stalls import RunStalls
 from graphrag_eval_lc.runner.stopping import StopSignal
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class RunSession:
         self._harness: Harness | None = None
         self._pricing = pricing
         self._judges = judges
+        self._stalls = RunStalls(self.warn, self._tell, options.repeats)
         self._is_judge_paid = judges is not None and judges.asks_models
         self._budget = Budget(
             options.max_tokens,
@@ -110,6 +112,7 @@ class RunSession:
                 pricing=self._pricing,
                 judges=self._judges,
                 on_judged=lambda cost: _tell_loop(loop, self._judged, cost.total),
+                stalls=self._stalls,
             )
             left_out = await self._ask(plan, agent, scores)
             aggregates = await loop.run_in_executor(None, scores.finish)
@@ -190,19 +193,21 @@ class RunSession:
             keep=keep,
             take=take,
             priced=lambda response: cast("Response", priced_response(response, self._pricing)),
+            stalls=self._stalls,
         )
         rescoring = asyncio.create_task(self._score_done(plan.done, scoring))
-        try:
-            if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
+        with self._stalls.watch:
+            try:
+                if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
+                    await rescoring
+                    for sample in plan.to_ask:
+                        self._spend_earlier(sample)
+                left_out = await harness.arun(plan.to_ask)
                 await rescoring
-                for sample in plan.to_ask:
-                    self._spend_earlier(sample)
-            left_out = await harness.arun(plan.to_ask)
-            await rescoring
-            await self._score_done(harness.left_out, scoring)  # a failed answer of before stays what it was
-        finally:
-            rescoring.cancel()
-            await scoring.aclose()
+                await self._score_done(harness.left_out, scoring)  # a failed answer of before stays what it was
+            finally:
+                rescoring.cancel()
+                await scoring.aclose()
         return left_out
 
     async def _score_done(self, done: Sequence[Sample], scoring: Scoring) -> None:
@@ -269,9 +274,7 @@ class RunSession:
             self._folder.write_aggregates(aggregates)
             self._folder.write_run(record.as_dict())
         self.warn(*map(str, scores.unknown_tools.found()))
-        unjudged = scores.judge_failures.warning()
-        if unjudged is not None:
-            self.warn(unjudged)
+        self.warn(*(text for text in (scores.judge_failures.warning(), self._stalls.summary()) if text is not None))
         wants_costs = self._is_judge_paid or options.max_cost is not None or bool(options.config.prices)
         is_unpriced = self._pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=self._is_judge_paid)
         if wants_costs and is_unpriced:

@@ -50,3 +50,8 @@ def test_means_of_a_template_are_over_what_is_known() -> None:
         "seconds": 2.0,
         "cost": None,
     }
+
+
+def test_time_says_how_much_of_it_the_event_loop_stood_still() -> None:
+    (time,) = spent_by({"elapsed_sec": 3.0, "stalled_sec": 2.0}, {"elapsed_sec": 1.0}).records()
+    assert time["note"] == "2.0 s of it the event loop stood still"
