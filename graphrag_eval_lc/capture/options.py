@@ -1,5 +1,6 @@
 """The options of a handler: what it keeps of the runs that it records, and under which names."""
 
+import pickle
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -26,6 +27,24 @@ class CaptureOptions:
     max_output_chars: int | None = None
     redact: Callable[[Any], Any] | None = None
     keep_artifacts: bool = True
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
+        """Give the options themselves: they never change."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say what to do where a handler is pickled with a function that cannot be.
+
+        Raises:
+            CaptureError: ``redact`` cannot be pickled.
+        """
+        try:
+            pickle.dumps(self.redact)
+        except Exception as error:
+            mend = "Give a function that stands at the top of a module."
+            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", mend=mend) from error
+        values = (self.step_names, self.retrieval_documents, self.max_output_chars, self.redact, self.keep_artifacts)
+        return CaptureOptions, values
 
     def step_name(self, tool_name: str) -> str:
         """Give the name that the steps of a tool have."""
@@ -57,6 +76,17 @@ def checked_options(
         redact=_function(redact),
         keep_artifacts=_switch(keep_artifacts),
     )
+
+
+def checked_question_id(value: object) -> str:
+    """Give the id of a question as a text.
+
+    Raises:
+        CaptureError: It is none.
+    """
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise _wrong("question_id", value, "Give a text or a whole number.")
 
 
 def _names(value: object) -> dict[str, str]:

@@ -1,16 +1,21 @@
-"""Which run belongs to which root run: a map of run ids, and the records of the roots in start order."""
+"""Which run belongs to which root run or block: a map of run ids, and the records of these in start order."""
 
+from bisect import bisect
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from langchain_core.runnables.config import var_child_runnable_config
+
+from graphrag_eval_lc.capture.graph_events import task_order
 from graphrag_eval_lc.capture.keeping import Retrieval
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import text_of
+from graphrag_eval_lc.capture.outputs import is_command, text_of
 from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
-from graphrag_eval_lc.capture.steps import Step
+from graphrag_eval_lc.capture.steps import Order, Step
 
 _NODE_TAG = "graph:step:"
+_ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
 
 
 class Run:
@@ -23,18 +28,27 @@ class Run:
         outer_step: The step inside which it runs.
         step: The step that it is itself.
         model_call: The model call that it is itself.
-        is_root: Whether its parent is unknown.
+        is_root: Whether its parent is unknown, so that the record is its own.
+        is_top: Whether it stands at the top of its record: a root, or a run that a block calls directly.
+        is_block: Whether it is no run, but a block of code whose runs make one record.
         is_node: Whether it is a node of a graph.
+        has_nodes: Whether it is a graph with a state.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
+        task_path: Langgraph's path of the task around it.
+        branch: Where that task belongs among those beside it.
     """
 
     __slots__ = (
+        "branch",
+        "has_nodes",
+        "is_block",
         "is_inside_step",
         "is_node",
         "is_retriever",
         "is_root",
+        "is_top",
         "model_call",
         "node_id",
         "outer_step",
@@ -42,6 +56,7 @@ class Run:
         "retrieval",
         "scope",
         "step",
+        "task_path",
     )
 
     def __init__(
@@ -54,20 +69,32 @@ class Run:
         self.step: Step | None = None
         self.model_call: OpenModelCall | None = None
         self.is_root = is_root
+        self.is_top = is_root
+        self.is_block = False
         self.is_node = False
+        self.has_nodes = False
         self.is_inside_step = False
         self.is_retriever = False
         self.retrieval: Retrieval | None = None
+        self.task_path: Any = None
+        self.branch: Order = ()
 
 
 class Runs:
-    """The runs of one handler. Its methods are called under the handler's lock."""
+    """The runs of one handler. Its methods are called under the handler's lock.
+
+    Attributes:
+        records: Those of the roots and blocks, in start order. A block without any run has none.
+        block_id: The block of the handler itself, while it is open: what has no known parent belongs to it.
+    """
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
         self.records: list[RunRecord] = []
+        self.block_id: UUID | None = None
         self._runs: dict[UUID, Run] = {}
         self._told_ids: set[str] = set()
+        self._paused: list[RunRecord] = []
 
     def started(
         self,
@@ -79,25 +106,137 @@ class Runs:
         """Give the run that starts, or None where it was told of before (the handler is registered twice)."""
         if run_id in self._runs:
             return None
-        parent = None if parent_run_id is None else self._runs.get(parent_run_id)
+        parent_run_id, parent = self._parent(parent_run_id, metadata)
         if parent is None or parent_run_id is None:
             run = self._root(run_id, metadata)
+        elif parent.is_block:
+            run = self._top(parent, metadata)
         else:
             run = Run(parent.record, parent.scope, parent.node_id, parent.step or parent.outer_step, is_root=False)
             run.is_node = bool(tags) and any(tag.startswith(_NODE_TAG) for tag in tags or ())
             if run.is_node:
-                run.scope, run.node_id = parent_run_id, run_id
+                parent.has_nodes |= metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
+                # What a block calls directly stands for the block, as a root run stands for its record.
+                run.scope, run.node_id = parent.scope if parent.is_top else parent_run_id, run_id
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
                 run.is_retriever = parent.is_retriever
+            self._put_in_branch(run, parent, parent_run_id, metadata)
         self._runs[run_id] = run
+        run.record.branch = run.branch
         return run
 
+    def _parent(self, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> tuple[UUID | None, Run | None]:
+        """Give the parent of a run that starts.
+
+        A run without a known parent belongs to the one that calls it, as LangChain's context tells: a handler that is
+        passed once more inside of a tool has no parent, nor have the models of ``with_fallbacks``. Unless it names
+        another question: it is a root then, as is what goes on in the background after its caller's end.
+        """
+        parent = None if parent_run_id is None else self._runs.get(parent_run_id)
+        if parent is not None:
+            return parent_run_id, parent
+        caller_id = calling_run_id()
+        caller = None if caller_id is None else self._runs.get(caller_id)
+        if caller is not None and not caller.record.has_ended:
+            question_id = _question_id(metadata)
+            if question_id is None or question_id == caller.record.question_id:
+                return caller_id, caller
+        return self.block_id, None if self.block_id is None else self._runs.get(self.block_id)
+
     def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None) -> Run:
-        question_id = None if metadata is None else metadata.get("question_id")
-        record = RunRecord(run_id, None if question_id is None else text_of(question_id), self._options, self._told_ids)
+        record = RunRecord(run_id, _question_id(metadata), self._options, self._told_ids)
         self.records.append(record)
         return Run(record, run_id, run_id, None, is_root=True)
+
+    def _top(self, block: Run, metadata: Mapping[str, Any] | None) -> Run:
+        """Give a run that a block calls directly."""
+        record = block.record
+        if not record.has_begun:
+            record.has_begun = True
+            self.records.append(record)
+        question_id = _question_id(metadata)
+        if question_id not in (None, record.question_id):
+            record.warn(
+                f"a run of question {question_id} was called for question {record.question_id} and counts there"
+            )
+        run = Run(record, block.scope, block.node_id, None, is_root=False)
+        run.is_top = True
+        run.branch = record.next_branch()
+        return run
+
+    @staticmethod
+    def _put_in_branch(run: Run, parent: Run, parent_run_id: UUID, metadata: Mapping[str, Any] | None) -> None:
+        """Note where a run belongs that begins a task of a graph, beside which others may run."""
+        path = None if metadata is None else metadata.get("langgraph_path")
+        run.task_path, run.branch = path, parent.branch
+        if path is not None and metadata is not None and (run.is_node or path != parent.task_path):
+            tasks = run.record.tasks_beside((parent_run_id, metadata.get("langgraph_step")))
+            order = task_order(path)
+            place = bisect(tasks, order, key=lambda task: task[0])
+            rank = tasks[place][1] if place < len(tasks) else run.record.next_branch()[0]
+            tasks.insert(place, (order, rank))
+            run.branch = (*parent.branch, rank, order)
+
+    # --- blocks ---
+
+    def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
+        """Note that a block of code begins, all runs of which make one record.
+
+        Args:
+            run_id: The id of the block, which its runs have as their parent.
+            parent_run_id: The run in which the block stands; it has no record of its own where that is known.
+            question_id: The id of its question.
+        """
+        parent_run_id, parent = self._parent(parent_run_id, None)
+        if parent is None:
+            record = RunRecord(run_id, question_id, self._options, self._told_ids)
+            record.has_begun = False
+            run = self._runs[run_id] = Run(record, run_id, run_id, None, is_root=True)
+            run.is_block = True
+        elif parent.is_block:
+            run = self._runs[run_id] = Run(parent.record, parent.scope, parent.node_id, None, is_root=False)
+            run.is_block = True
+        else:
+            self.started(run_id, parent_run_id, None)
+
+    def block_ended(self, run_id: UUID, error: str | None) -> None:
+        """Note that a block ended; one without any run is kept where it failed."""
+        if self.block_id == run_id:
+            self.block_id = None
+        run = self.ended(run_id)
+        if run is None or not run.is_root:
+            return
+        if error is not None and not run.record.has_begun:
+            self.records.append(run.record)
+        run.record.close(error or run.record.error)
+        self.root_ended(run.record)
+        if error is None and not run.record.has_begun:
+            del self._runs[run_id]
+
+    # --- pauses ---
+
+    def chain_given(self, run: Run, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
+        """Note on which thread a graph runs, and whether it resumes a run that was paused."""
+        record = run.record
+        thread_id = None if metadata is None else metadata.get("thread_id")
+        if thread_id is not None:
+            record.thread_ids.add(text_of(thread_id))
+        if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
+            return
+        if record.is_paused and run.is_top:
+            record.is_paused = False
+        paused = next((paused for paused in reversed(self._paused) if paused.is_resumed_by(record)), None)
+        if paused is not None and record.resumes is None:
+            record.resumes = paused
+            self._paused.remove(paused)
+
+    def root_ended(self, record: RunRecord) -> None:
+        """Note a run that waits to be resumed, and forget older ones whose threads have gone on without."""
+        if self._paused:
+            self._paused = [paused for paused in self._paused if not paused.thread_ids & record.thread_ids]
+        if record.is_paused:
+            self._paused.append(record)
 
     def get(self, run_id: UUID | None) -> Run | None:
         """Give a run that is under way, or a root that has ended."""
@@ -110,13 +249,41 @@ class Runs:
             return None
         if not run.is_root or run.record.is_forgotten:
             del self._runs[run_id]
+        run.record.branch = run.branch
         return None if run.is_root and run.record.has_ended else run
+
+    def snapshot(self) -> "Runs":
+        """Give a copy for a copy of the handler; runs that are under way stand in it as they are now."""
+        twin = Runs(self._options)
+        twin._told_ids.update(self._told_ids)
+        records = {record: record.snapshot() for record in self.records}
+        for record in records.values():
+            record.resumes = None if record.resumes is None else records.get(record.resumes)
+        twin.records = list(records.values())
+        twin._paused = [records[record] for record in self._paused if record in records]
+        return twin
 
     def clear(self) -> None:
         """Forget all records. Runs that are under way go on unrecorded, and their ids are forgotten as they end."""
         for record in self.records:
             record.is_forgotten = not record.has_ended
             record.close()
-        self._runs = {run_id: run for run_id, run in self._runs.items() if run.record.is_forgotten}
+        self._runs = {
+            run_id: run
+            for run_id, run in self._runs.items()
+            if run.record.is_forgotten or not (run.record.has_begun or run.record.has_ended)
+        }
         self.records = []
+        self._paused = []
         self._told_ids = set()
+
+
+def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
+    question_id = None if metadata is None else metadata.get("question_id")
+    return None if question_id is None else text_of(question_id)
+
+
+def calling_run_id() -> UUID | None:
+    """Give the id of the run whose code is being carried out, as LangChain's context tells."""
+    config = var_child_runnable_config.get()
+    return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)

@@ -108,7 +108,9 @@ class AgentCall:
             error = problem
         else:
             config = self._config(question, attempt_id, handler)
+            block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
             output, error = await self._output(given, config, abandoned, in_thread)
+            handler.on_block_end(run_id=block_id, error=error)
         elapsed_sec = time.perf_counter() - started
         if error is None and not handler.has_runs:
             handler.add_run(given, output, question_id=str(question["id"]), elapsed_sec=elapsed_sec)
@@ -218,12 +220,8 @@ class AgentCall:
 
     def _answer(self, output: Any) -> str | None:
         """Give the answer in an output that the handler takes for none: what a function gives is its answer."""
-        if isinstance(output, Mapping):
-            for key in ("answer", "output"):
-                if output.get(key) is not None:
-                    return answer_of(output[key])
-            if "messages" in output:
-                return None
+        if isinstance(output, Mapping) and "messages" in output:
+            return None
         return answer_of(output) if self.agent.is_function else plain_answer(output)
 
 
