@@ -189,16 +189,13 @@ class AgentCall:
         identifier = str(question["id"])
         try:
             response = handler.response(identifier)
-        except CaptureError:  # no run of this question was told of
+        except CaptureError:  # the agent was not asked
             response = Response(question_id=identifier, question_text=question["question_text"], status="success")
             response["actual_steps"] = []
             response["elapsed_sec"] = elapsed_sec
-            if error is None:
-                response["actual_answer"] = answer_of(output)
-                response["capture_warnings"] = [_NO_EVENTS]
         else:
             response["question_text"] = question["question_text"]
-        if error is None and response.get("actual_answer") is None:
+        if error is None and (response.get("actual_answer") is None or isinstance(output, str)):
             answer = self._answer(output)
             if answer is not None:
                 response["actual_answer"] = answer
@@ -222,7 +219,8 @@ class AgentCall:
         """Give the answer in an output that the handler takes for none: what a function gives is its answer."""
         if isinstance(output, Mapping) and "messages" in output:
             return None
-        return answer_of(output) if self.agent.is_function else plain_answer(output)
+        is_answer = self.agent.is_function or isinstance(output, str)
+        return answer_of(output) if is_answer else plain_answer(output)
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
