@@ -47,15 +47,14 @@ def _harmless(callback: _Callback) -> _Callback:
 
     @functools.wraps(callback)
     def harmless(self: "RunCallbacks", *args: Any, **kwargs: Any) -> None:
-        run_id = kwargs.get("run_id")
         try:
             callback(self, *args, **kwargs)
         except Exception as error:
+            run_id = kwargs.get("run_id")
             self._warn(run_id, f"capture failed in {name}: {self._kept_error(error, run_id)}")
         if self._enclosing is not None:
-            block_id = self._runs.block_id
-            if block_id is not None and kwargs.get("parent_run_id", block_id) is None:
-                kwargs["parent_run_id"] = block_id
+            if self._runs.block_id is not None and kwargs.get("parent_run_id", "") is None:
+                kwargs["parent_run_id"] = self._parent_inside_block()
             getattr(self._enclosing, name)(*args, **kwargs)
 
     return cast("_Callback", harmless)
@@ -102,6 +101,12 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             self._runs.block_id = block_id
         return block_id
+
+    def _parent_inside_block(self) -> UUID | None:
+        """Give what the handler of an enclosing block is to take for the parent of a run that has none."""
+        caller_id = calling_run_id()
+        with self._lock:
+            return self._runs.block_id if self._runs.get(caller_id) is None else caller_id
 
     @_harmless
     def on_block_start(self, *, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:

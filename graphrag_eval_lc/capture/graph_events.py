@@ -1,6 +1,6 @@
 """What langgraph alone tells of: its interrupt events, and the exceptions by which it steers a run."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 
 @cache
@@ -24,6 +24,7 @@ def with_graph_events(handler_class: type) -> type:
     return type(handler_class.__name__, (handler_class, GraphCallbackHandler), names)
 
 
+@lru_cache(maxsize=1024)
 def task_order(path: object) -> str:
     """Give langgraph's path of a task as a text by which the parallel tasks of a step stand as in the state.
 

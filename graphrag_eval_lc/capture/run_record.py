@@ -94,7 +94,6 @@ class RunRecord:
         self.has_begun = True  # a block has, once something runs in it
         self.thread_ids: set[str] = set()
         self.resumes: RunRecord | None = None  # the paused run that this one goes on with
-        self._tasks: dict[tuple[UUID, Any], list[tuple[str, int]]] = {}
         self._started = perf_counter()
         self._elapsed_sec: float | None = None
         self._calls = AskedCalls()
@@ -114,19 +113,15 @@ class RunRecord:
     def branch(self, branch: Order) -> None:
         self._calls.branch = branch
 
-    def next_branch(self) -> tuple[int, str]:
-        """Give the next place of a branch."""
-        return self._calls.next_rank(), ""
-
-    def tasks_beside(self, graph_step: tuple[UUID, Any]) -> list[tuple[str, int]]:
-        """Give order and rank of the tasks that have begun in a step of a graph, to be added to."""
-        return [] if self.has_ended else self._tasks.setdefault(graph_step, [])
+    def next_rank(self) -> int:
+        """Give the next number in the order of the run."""
+        return self._calls.next_rank()
 
     def snapshot(self) -> "RunRecord":
         """Give a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
         twin = copy(self)
         twin._elapsed_sec = self.elapsed_sec
-        twin._calls, twin._seen, twin._tasks = AskedCalls(), SeenMessages(), {}
+        twin._calls, twin._seen = AskedCalls(), SeenMessages()
         twin.warnings, twin.thread_ids = dict(self.warnings), set(self.thread_ids)
         twin.model_calls = [copy(call) for call in self.model_calls]
         steps: dict[Step | None, Step] = {step: copy(step) for step in self.steps}
@@ -458,7 +453,6 @@ class RunRecord:
         self.has_ended = True
         if error is None and self._calls.waiting:
             self.unanswered = self._unanswered()
-        self._tasks.clear()
         self._calls.clear()  # no message is kept longer than its run
         self._seen.clear()
 

@@ -2,6 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -38,6 +39,8 @@ class Run:
         retrieval: What it retrieves for the tool that called it, where that is wanted.
         task_path: Langgraph's path of the task around it.
         branch: Where that task belongs among those beside it.
+        tasks: Order and rank of the tasks that have begun directly in it, in its present step.
+        tasks_step: That step.
     """
 
     __slots__ = (
@@ -57,6 +60,8 @@ class Run:
         "scope",
         "step",
         "task_path",
+        "tasks",
+        "tasks_step",
     )
 
     def __init__(
@@ -78,6 +83,8 @@ class Run:
         self.retrieval: Retrieval | None = None
         self.task_path: Any = None
         self.branch: Order = ()
+        self.tasks_step: Any = None
+        self.tasks: list[tuple[str, int]]
 
 
 class Runs:
@@ -94,7 +101,8 @@ class Runs:
         self.block_id: UUID | None = None
         self._runs: dict[UUID, Run] = {}
         self._told_ids: set[str] = set()
-        self._paused: list[RunRecord] = []
+        self._paused: dict[str, RunRecord] = {}  # the last one on each thread
+        self._paused_without_thread: list[RunRecord] = []
 
     def started(
         self,
@@ -121,7 +129,10 @@ class Runs:
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
                 run.is_retriever = parent.is_retriever
-            self._put_in_branch(run, parent, parent_run_id, metadata)
+            run.task_path, run.branch = parent.task_path, parent.branch
+            path = None if metadata is None else metadata.get("langgraph_path")
+            if metadata is not None and path is not None and (run.is_node or path != run.task_path):
+                self._begin_task(run, parent, path, metadata.get("langgraph_step"))
         self._runs[run_id] = run
         run.record.branch = run.branch
         return run
@@ -162,21 +173,19 @@ class Runs:
             )
         run = Run(record, block.scope, block.node_id, None, is_root=False)
         run.is_top = True
-        run.branch = record.next_branch()
+        run.branch = (record.next_rank(), "")
         return run
 
     @staticmethod
-    def _put_in_branch(run: Run, parent: Run, parent_run_id: UUID, metadata: Mapping[str, Any] | None) -> None:
-        """Note where a run belongs that begins a task of a graph, beside which others may run."""
-        path = None if metadata is None else metadata.get("langgraph_path")
-        run.task_path, run.branch = path, parent.branch
-        if path is not None and metadata is not None and (run.is_node or path != parent.task_path):
-            tasks = run.record.tasks_beside((parent_run_id, metadata.get("langgraph_step")))
-            order = task_order(path)
-            place = bisect(tasks, order, key=lambda task: task[0])
-            rank = tasks[place][1] if place < len(tasks) else run.record.next_branch()[0]
-            tasks.insert(place, (order, rank))
-            run.branch = (*parent.branch, rank, order)
+    def _begin_task(run: Run, parent: Run, path: Any, graph_step: Any) -> None:
+        """Note where a run belongs that begins a task of a graph, beside which others may run in the same step."""
+        if parent.tasks_step != graph_step:
+            parent.tasks_step, parent.tasks = graph_step, []
+        tasks, order = parent.tasks, task_order(path if isinstance(path, tuple) else str(path))
+        place = bisect(tasks, order, key=itemgetter(0)) if tasks else 0
+        rank = tasks[place][1] if place < len(tasks) else run.record.next_rank()
+        tasks.insert(place, (order, rank))
+        run.task_path, run.branch = path, (*parent.branch, rank, order)
 
     # --- blocks ---
 
@@ -219,24 +228,45 @@ class Runs:
     def chain_given(self, run: Run, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
         """Note on which thread a graph runs, and whether it resumes a run that was paused."""
         record = run.record
-        thread_id = None if metadata is None else metadata.get("thread_id")
-        if thread_id is not None:
-            record.thread_ids.add(text_of(thread_id))
+        if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
+            record.thread_ids.add(thread_id if type(thread_id) is str else text_of(thread_id))
         if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
             return
         if record.is_paused and run.is_top:
             record.is_paused = False
-        paused = next((paused for paused in reversed(self._paused) if paused.is_resumed_by(record)), None)
-        if paused is not None and record.resumes is None:
+        # Whoever gives None may mean something else; a Command is given to graphs only.
+        is_sure = inputs is not None or (run.is_top and record.question_id is not None)
+        paused = None if record.resumes is not None else self._paused_run_of(record, by_question=is_sure)
+        if paused is not None:
             record.resumes = paused
-            self._paused.remove(paused)
+            self._forget_pause(paused)
+
+    def _paused_run_of(self, record: RunRecord, *, by_question: bool) -> RunRecord | None:
+        """Give the paused run that another one resumes: on its thread, else perhaps the last one of its question."""
+        for thread_id in record.thread_ids:
+            paused = self._paused.get(thread_id)
+            if paused is not None and paused.is_resumed_by(record):
+                return paused
+        if not by_question:
+            return None
+        others = [*self._paused_without_thread, *(() if record.thread_ids else self._paused.values())]
+        return next((paused for paused in reversed(others) if paused.is_resumed_by(record)), None)
+
+    def _forget_pause(self, paused: RunRecord) -> None:
+        for thread_id in paused.thread_ids:
+            self._paused.pop(thread_id, None)
+        if paused in self._paused_without_thread:
+            self._paused_without_thread.remove(paused)
 
     def root_ended(self, record: RunRecord) -> None:
-        """Note a run that waits to be resumed, and forget older ones whose threads have gone on without."""
-        if self._paused:
-            self._paused = [paused for paused in self._paused if not paused.thread_ids & record.thread_ids]
-        if record.is_paused:
-            self._paused.append(record)
+        """Note a run that waits to be resumed; an older one whose thread has gone on without is not waited for."""
+        for thread_id in record.thread_ids:
+            if record.is_paused:
+                self._paused[thread_id] = record
+            else:
+                self._paused.pop(thread_id, None)
+        if record.is_paused and not record.thread_ids:
+            self._paused_without_thread.append(record)
 
     def get(self, run_id: UUID | None) -> Run | None:
         """Give a run that is under way, or a root that has ended."""
@@ -260,7 +290,8 @@ class Runs:
         for record in records.values():
             record.resumes = None if record.resumes is None else records.get(record.resumes)
         twin.records = list(records.values())
-        twin._paused = [records[record] for record in self._paused if record in records]
+        twin._paused = {thread_id: records[record] for thread_id, record in self._paused.items() if record in records}
+        twin._paused_without_thread = [records[record] for record in self._paused_without_thread if record in records]
         return twin
 
     def clear(self) -> None:
@@ -274,7 +305,8 @@ class Runs:
             if run.record.is_forgotten or not (run.record.has_begun or run.record.has_ended)
         }
         self.records = []
-        self._paused = []
+        self._paused = {}
+        self._paused_without_thread = []
         self._told_ids = set()
 
 

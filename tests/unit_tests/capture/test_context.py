@@ -208,11 +208,16 @@ def test_a_loop_with_plain_functions_has_its_steps_from_the_prompts(script, chat
 
 
 def test_a_loop_with_fallbacks_is_one_response(script, chat_model, search) -> None:
-    with capture_run(question_id="q1") as handler:
+    with capture_run() as outer, capture_run(question_id="q1") as handler:
         loop(chat_model(script=[ValueError("busy")] * 9).with_fallbacks([chat_model(script=script)]), [search])
     (response,) = handler.responses()
     assert [(step["id"], step["output"]) for step in response["actual_steps"]] == STEPS
     assert (response["input_tokens"], response["actual_answer"]) == (30, "It is done.")
+    (there,) = outer.responses()
+    for each in (response, there):
+        assert each["status"] == "success"
+        assert sum("error" in call for call in each["llm_calls"]) == 3
+    assert [step["id"] for step in there["actual_steps"]] == [step["id"] for step in response["actual_steps"]]
 
 
 def test_what_nobody_answered_in_a_block_is_warned_of(ai, chat_model) -> None:

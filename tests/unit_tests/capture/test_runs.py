@@ -125,6 +125,24 @@ def test_a_function_around_the_graph_may_pause_and_resume_it(handler, person) ->
     assert (response["question_text"], response["actual_answer"]) == ("a", "a yes")
 
 
+@pytest.mark.parametrize("question_id", [None, "q"])
+def test_a_function_that_is_given_nothing_resumes_nothing(question_id, handler, person) -> None:
+    person.invoke(question("a"), config(handler, question_id, "1"))
+    inner = RunnableLambda(lambda nothing: "new")
+    RunnableLambda(lambda text: inner.invoke(None)).invoke("b", config(handler, question_id))
+    if question_id is None:
+        inner.invoke(None, config(handler))
+    assert [answer for _, answer in answers(handler)] == [None, "new", "new"][: 2 if question_id else 3]
+
+
+def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
+    for number in range(20):
+        person.invoke(question(str(number)), config(handler, None, str(number)))
+    for number in range(20):
+        person.invoke(Command(resume="yes"), config(handler, None, str(number)))
+    assert answers(handler) == [(None, f"{number} yes") for number in range(20)]
+
+
 def test_a_run_that_is_paused_again_goes_on_as_one_response(handler) -> None:
     graph = StateGraph(MessagesState)
     graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("1?") + interrupt("2?"))]})
