@@ -33,6 +33,17 @@ def remember_secret(value: str | None) -> None:
         _remembered.add(value.strip())
 
 
+def remember_secrets_of(variables: Mapping[str, str]) -> None:
+    """Mask those values of environment variables from now on that are secrets by their names, also once they are unset.
+
+    Args:
+        variables: Values by name.
+    """
+    for name, value in variables.items():
+        if _SECRET_VARIABLE.fullmatch(name) and _is_secret_value(name, value.strip()):
+            remember_secret(value)
+
+
 def without_masked(value: Any) -> Any:
     """Give a copy of nested dicts and lists without the keys whose values were masked.
 

@@ -64,6 +64,13 @@ class ModelCall(TypedDict):
     """One call of a chat model or LLM. What the provider did not report is absent, never 0.
 
     ``cached_input_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``. ``cost`` is in USD.
+    ``started_at`` is ISO 8601 in UTC; ``first_token_sec`` the seconds to the first token, where it was streamed.
+    ``node`` is the node of a graph in which it ran, ``node_path`` all nodes from the outermost graph to it where graphs
+    are nested, ``agent`` the agent's name, and ``parent_id`` the id of the step inside which it ran.
+
+    ``input_messages``, ``output_message`` and ``tools`` are there with ``keep_messages``: what it was given, as ranges
+    ``[start, stop)`` of the response's ``llm_messages``; where its own message stands there; and the tools that it was
+    given, as ranges of ``llm_tools``.
     """
 
     model: NotRequired[str]
@@ -75,6 +82,43 @@ class ModelCall(TypedDict):
     elapsed_sec: NotRequired[float]
     cost: NotRequired[float]
     error: NotRequired[str]
+    started_at: NotRequired[str]
+    first_token_sec: NotRequired[float]
+    node: NotRequired[str]
+    node_path: NotRequired[list[str]]
+    agent: NotRequired[str]
+    parent_id: NotRequired[str]
+    input_messages: NotRequired[list[list[int]]]
+    output_message: NotRequired[int]
+    tools: NotRequired[list[list[int]]]
+
+
+class KeptToolCall(TypedDict):
+    """A tool call in a kept message; ``error`` says what is wrong with an invalid one."""
+
+    name: str | None
+    args: Any
+    id: str | None
+    error: NotRequired[str]
+
+
+class KeptMessage(TypedDict):
+    """A message that a model was given or gave; LangChain's ``convert_to_messages`` makes a message of it again.
+
+    ``role`` is system, user, assistant, tool or a model's own. ``content`` is a text or a list of content blocks.
+    ``full_length`` is the number of characters that its texts had, where they were cut.
+    """
+
+    role: str
+    content: Any
+    name: NotRequired[str]
+    tool_calls: NotRequired[list[KeptToolCall]]
+    invalid_tool_calls: NotRequired[list[KeptToolCall]]
+    tool_call_id: NotRequired[str]
+    status: NotRequired[str]
+    refusal: NotRequired[str]
+    reasoning_content: NotRequired[str]
+    full_length: NotRequired[int]
 
 
 class Response(TypedDict):
@@ -82,6 +126,11 @@ class Response(TypedDict):
 
     ``error`` is there when the agent failed; the steps, tokens and time up to that point stay. ``question_text`` is
     what the agent was asked, for responses that were captured without a dataset.
+
+    ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace;
+    where several runs make the response, such as a paused one and the one that resumed it, it is that of the first, and
+    ``run_ids`` has all. ``tags`` and ``metadata`` are those of its config, with secrets masked. ``llm_messages`` and
+    ``llm_tools`` are what the model calls were given and gave, each once, where that was kept.
     """
 
     question_id: NotRequired[str]
@@ -93,9 +142,16 @@ class Response(TypedDict):
     input_tokens: NotRequired[int]
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
+    started_at: NotRequired[str]
     elapsed_sec: NotRequired[float]
+    run_id: NotRequired[str]
+    run_ids: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    metadata: NotRequired[dict[str, Any]]
     agent_cost: NotRequired[float]
     llm_calls: NotRequired[list[ModelCall]]
+    llm_messages: NotRequired[list[KeptMessage]]
+    llm_tools: NotRequired[list[dict[str, Any]]]
     capture_warnings: NotRequired[list[str]]
 
 
@@ -297,3 +353,19 @@ class ResponseModel(_Checked):
     """All tokens."""
     elapsed_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Seconds from question to answer."""
+    started_at: Any = None
+    """When the run began, as an ISO 8601 text in UTC."""
+    run_id: Any = None
+    """LangChain's id of the run, by which its trace is found."""
+    run_ids: Any = None
+    """The ids of all runs that make the response, where there are several: one was paused, others resumed it."""
+    tags: Any = None
+    """The tags of the run's config, a list of texts."""
+    metadata: Any = None
+    """The metadata of the run's config, an object; secrets are masked."""
+    llm_calls: Any = None
+    """The calls of models, a list of objects: model, tokens, started_at, first_token_sec, node, agent and others."""
+    llm_messages: Any = None
+    """What the model calls were given and gave, each message once: a list of objects with role and content."""
+    llm_tools: Any = None
+    """The definitions of the tools that models were given, each once."""

@@ -121,7 +121,13 @@ def _response(question_id: str, number: int, is_better: bool, more_characters: i
         "actual_steps": _steps(number, is_better, more_characters),
         "capture_warnings": [hostile("warning")],
         "failed_attempts": [{"error": f"{hostile('earlier kind')}: {hostile('earlier error')}", "elapsed_sec": 0.5}],
-        "llm_calls": [{"model": hostile("model"), "input_tokens": 9, "output_tokens": 2, "elapsed_sec": 0.25}],
+        "llm_calls": _model_calls(),
+        "llm_messages": _messages(more_characters),
+        "llm_tools": [{"type": "function", "function": {"name": hostile("defined tool")}}],
+        "run_id": hostile("run id"),
+        "started_at": hostile("start"),
+        "tags": [hostile("tag of a run")],
+        "metadata": {hostile("key of metadata"): hostile("value of metadata")},
         "input_tokens": 9,
         "output_tokens": 2,
         "total_tokens": 11,
@@ -130,6 +136,42 @@ def _response(question_id: str, number: int, is_better: bool, more_characters: i
     if number == 2 and not is_better:
         response["error"] = f"{hostile('kind of error')}: {hostile('error')}"
     return response
+
+
+def _model_calls() -> list[dict[str, Any]]:
+    call = {"model": hostile("model"), "input_tokens": 9, "output_tokens": 2, "elapsed_sec": 0.25}
+    place = {
+        "agent": hostile("agent"),
+        "node": "n",
+        "node_path": [hostile("node"), "n"],
+        "parent_id": hostile("around"),
+    }
+    first = {**call, "input_messages": [[0, 2]], "output_message": 2, "tools": [[0, 1]], **place}
+    return [first, {**call, "input_messages": [[0, 4]], "error": hostile("error of a model") + _SURROGATE}]
+
+
+def _messages(more_characters: int) -> list[dict[str, Any]]:
+    markup = "<b class=injected>"
+    call = {"name": hostile("called tool"), "args": {hostile("said"): hostile("value")}, "id": hostile("id of a call")}
+    return [
+        {"role": hostile("role"), "content": hostile("system prompt") + markup * (more_characters // len(markup))},
+        {"role": "user", "content": [{"type": "text", "text": hostile("prompt")}, {"type": hostile("block")}]},
+        {
+            "role": "assistant",
+            "content": hostile("message") + _SURROGATE,
+            "name": hostile("author"),
+            "tool_calls": [call],
+            "invalid_tool_calls": [{**call, "error": hostile("why not valid")}],
+            "refusal": hostile("refusal"),
+            "reasoning_content": hostile("reasoning"),
+        },
+        {
+            "role": "tool",
+            "content": hostile("what a tool said"),
+            "tool_call_id": hostile("answered"),
+            "status": "error",
+        },
+    ]
 
 
 def _steps(number: int, is_better: bool, more_characters: int) -> list[dict[str, Any]]:

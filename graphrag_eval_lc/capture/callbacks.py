@@ -3,13 +3,14 @@
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import LLMResult
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture.graph_events import is_handoff, is_interrupt
 from graphrag_eval_lc.capture.keeping import (
@@ -21,6 +22,7 @@ from graphrag_eval_lc.capture.keeping import (
     kept_text,
     message_ending,
 )
+from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
 from graphrag_eval_lc.capture.messages import question_in
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import (
@@ -31,9 +33,15 @@ from graphrag_eval_lc.capture.outputs import (
     output_text,
     tool_message_of,
 )
+from graphrag_eval_lc.capture.run_record import OpenModelCall
 from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id
 from graphrag_eval_lc.capture.steps import Step
-from graphrag_eval_lc.capture.usage import model_name, unanswered_tool
+from graphrag_eval_lc.capture.usage import (
+    first_generation,
+    has_content,
+    model_name,
+    unanswered_tool,
+)
 
 _CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
 _UNKNOWN_ERROR = "unknown error"  # where an option leaves nothing of it
@@ -140,13 +148,18 @@ class RunCallbacks(BaseCallbackHandler):
             run = self._runs.started(run_id, parent_run_id, metadata, tags)
             if run is None or run.record.has_ended:
                 return
+            run.name = kwargs.get("name")
             if not run.is_node:
                 self._runs.chain_given(run, inputs, metadata)
             if run.is_top and run.record.question is None:
                 run.record.question = question_in(inputs)
+            if run.opens is not None:
+                run.record.graph_goes_on(inputs, run.opens.inputs, is_start=True)
             if run.is_top or run.is_node:
                 run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
-            elif kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
+                return
+            run.inputs = inputs
+            if kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
                 run.record.message_parsed(inputs)
 
     @_harmless
@@ -164,6 +177,8 @@ class RunCallbacks(BaseCallbackHandler):
             elif run.is_node:
                 run.record.node_ended(outputs, run.scope, run.outer_step, run.node_id)
             else:
+                if run.is_graph:
+                    self._end_graph(run, outputs)
                 run.record.chain_ended(outputs, run.scope, run.outer_step)
 
     @_harmless
@@ -175,6 +190,8 @@ class RunCallbacks(BaseCallbackHandler):
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
+            if run.is_node and is_handoff(error):
+                run.record.node_gave(error.args, run.scope)
             run.record.is_paused = run.record.is_paused or is_interrupt(error)
             self._end_top(run, kept)
 
@@ -197,7 +214,23 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             run = self._runs.get(getattr(event, "run_id", None))
             if run is not None and not run.record.has_ended:
-                run.record.is_paused = True
+                run.is_interrupted = run.record.is_paused = True
+
+    @_harmless
+    def on_resume(self, event: Any) -> None:
+        """Note that langgraph goes on with a thread, perhaps one on which nothing is left to do."""
+        with self._lock:
+            run = self._runs.get(getattr(event, "run_id", None))
+            if run is not None and not run.record.has_ended and not run.is_graph:
+                run.note_graph()
+
+    @staticmethod
+    def _end_graph(run: Run, output: Any) -> None:
+        """End a graph inside a root run; where none is around it, it alone tells whether the run waits."""
+        if run.goes_on:
+            run.record.graph_goes_on(output, run.inputs)
+        if not run.record.is_graph and run.scope == run.record.root_id:
+            run.record.is_paused = run.is_interrupted
 
     @staticmethod
     def _end_root(run: Run, output: Any) -> None:
@@ -228,7 +261,7 @@ class RunCallbacks(BaseCallbackHandler):
         warnings: list[str] = []
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
-            run = self._runs.started(run_id, parent_run_id, metadata)
+            run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
             if run is not None and not run.record.has_ended:
                 if warnings:
                     run.record.warn(*warnings)
@@ -240,7 +273,7 @@ class RunCallbacks(BaseCallbackHandler):
         step = self._open_step(run_id)
         message = None
         if type(output) is not str:
-            message = tool_message_of(output, None if step is None else step.id)
+            message = tool_message_of(output, None if step is None else step.asked_id)
         ending = Ending("success", output_text(output)) if message is None else message_ending(message)
         self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
 
@@ -297,7 +330,7 @@ class RunCallbacks(BaseCallbackHandler):
         warnings: list[str] = []
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
-            run = self._runs.started(run_id, parent_run_id, metadata)
+            run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
             if run is None or run.record.has_ended:
                 return
             if not run.is_inside_step:
@@ -338,12 +371,13 @@ class RunCallbacks(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
+        prompts: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """Open a model call; its prompt may hold the results of tools that fired no events."""
         params = kwargs.get("invocation_params")
         with self._lock:
-            run = self._runs.started(run_id, parent_run_id, metadata)
+            run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
             if run is not None and not run.record.has_ended:
                 if run.is_top and run.record.question is None and messages:
                     run.record.question = question_in(messages[0])
@@ -353,37 +387,89 @@ class RunCallbacks(BaseCallbackHandler):
                     run.outer_step,
                     unanswered_tool=unanswered_tool(params, kwargs.get("options")),
                 )
+                if metadata is not None:
+                    run.model_call.node = metadata.get("langgraph_node")
+                    run.model_call.namespace = metadata.get("langgraph_checkpoint_ns")
+                    run.model_call.agent = self._runs.graph_name(run) or metadata.get("lc_agent_name")
+        if self._options.keep_messages and run is not None and run.model_call is not None:
+            self._keep_given(run, run.model_call, messages[0] if messages else (prompts or ())[:1], params)
 
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], **kwargs: Any) -> None:
         """Open a call of a plain language model."""
-        self.on_chat_model_start(serialized, [], **kwargs)
+        self.on_chat_model_start(serialized, [], prompts=prompts, **kwargs)
         with self._lock:
             run = self._runs.get(kwargs.get("run_id"))
             if run is not None and run.is_top and run.record.question is None and prompts:
                 run.record.question = prompts[0]
 
+    def _keep_given(self, run: Run, call: OpenModelCall, messages: Sequence[BaseMessage | str], params: object) -> None:
+        """Keep what a model call is given; it is made ready without the lock: ``redact`` is not ours."""
+        kept, warnings = run.record.kept, list[str]()
+        if kept is not None:
+            noted, tools = kept.noted(messages, warnings), kept.noted_tools(params, warnings)
+            with self._lock:
+                if not run.record.has_ended:
+                    run.record.warn(*warnings)
+                    call.input_messages = ranges(places(kept.messages, noted))
+                    call.tools = ranges(places(kept.tools, tools))
+
+    @_harmless
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **kwargs: Any) -> None:
+        """Note when the first token comes: text, reasoning or a part of a tool call, and not what opens the stream."""
+        run = self._runs.get(run_id)  # without the lock: tokens are many, and only the first one matters
+        call = None if run is None else run.model_call
+        if call is not None and call.first_token is None and (token or has_content(chunk)):
+            call.first_token = perf_counter()
+
+    @_harmless
+    def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """Note when the first token comes of a model that streams content blocks."""
+        run = self._runs.get(run_id)
+        call = None if run is None else run.model_call
+        if call is not None and call.first_token is None and event.get("event") == "content-block-delta":
+            call.first_token = perf_counter()
+
     @_harmless
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a model call with its tokens."""
+        output = self._kept_output(run_id, response) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
             if run.model_call is not None:
                 run.record.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
+                run.record.keep_output(run.model_call, output)
             if run.is_root:
                 self._end_root(run, response)
             elif run.is_top:
                 run.record.top_ended(response)
 
+    def _kept_output(self, run_id: UUID, result: object) -> list[int | Noted]:
+        """Make ready what a model call gave: its first message, or the first text of a plain language model."""
+        with self._lock:
+            run = self._runs.get(run_id)
+            kept = None if run is None or run.record.has_ended or run.model_call is None else run.record.kept
+        generation = first_generation(result) if isinstance(result, LLMResult) else None
+        if kept is None or generation is None:
+            return []
+        message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
+        warnings: list[str] = []
+        noted = kept.noted([message], warnings)
+        if warnings:
+            self._warn(run_id, *warnings)
+        return noted
+
     @_harmless
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a model call that failed."""
         kept = self._kept_error(error, run_id)
+        output = self._kept_output(run_id, kwargs.get("response")) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
             if run.model_call is not None:
                 run.record.model_failed(run.model_call, kept, kwargs.get("response"))
+                run.record.keep_output(run.model_call, output)
             self._end_top(run, kept)

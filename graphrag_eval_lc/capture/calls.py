@@ -99,24 +99,38 @@ class AskedCalls:
         alike = (asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call) and asked.scope == scope)
         return next((asked for asked in alike if not asked.is_settled and not (is_told and asked.is_told)), None)
 
-    def ask_unheard(self, message: AIMessage, scope: UUID, parent: Step | None) -> CallsOfMessage:
+    def ask_unheard(
+        self, message: AIMessage, scope: UUID, parent: Step | None, *, is_generated: bool
+    ) -> CallsOfMessage:
         """Note the calls of a message that no callback told of.
 
         Not those of a copy of a message that a callback told of, nor those that a tool has carried out already: a
-        node may call it with a message of its own making, which is seen only when the node ends.
+        node may call it with a message of its own making, which is seen only when the node ends. ``is_generated`` tells
+        whether a model wrote the message.
         """
-        copied = {call["id"]: asked for call in message.tool_calls if (asked := self._copied(call)) is not None}
+        copied: CallsOfMessage = {}
+        for call in message.tool_calls:
+            if (asked := self._copied(call, is_made=not is_generated)) is not None:
+                copied[call["id"]] = asked
         unheard = [call for call in message.tool_calls if call["id"] not in copied]
         return {**copied, **self.ask(message.id, unheard, scope, parent, is_expected=True)} if unheard else copied
 
-    def _copied(self, call: ToolCall) -> AskedCall | None:
-        """Give the earliest call of a callback that was not met in a list."""
-        for asked in self._by_id.get(call["id"], ()):
-            is_heard = asked.is_told or (asked.message_id is None and asked.step is not None)
-            if is_heard and not asked.is_met and asked.is_like(call):
+    def _copied(self, call: ToolCall, *, is_made: bool) -> AskedCall | None:
+        """Give the earliest call of a callback that was not met in a list.
+
+        Where all were met, and code wrote the message, it is the last that was carried out: a handover carries copies.
+        """
+        heard = [
+            asked
+            for asked in self._by_id.get(call["id"], ())
+            if (asked.is_told or (asked.message_id is None and asked.step is not None)) and asked.is_like(call)
+        ]
+        for asked in heard:
+            if not asked.is_met:
                 asked.is_met = True
                 return asked
-        return None
+        carried_out = [asked for asked in heard if is_made and asked.is_told and asked.step is not None]
+        return carried_out[-1] if carried_out else None
 
     def meet(self, message: AIMessage) -> CallsOfMessage:
         """Give the calls of a known message, and settle those that the agent has taken out of it."""

@@ -1,7 +1,7 @@
 """The callback handler that users register, and what they ask it for."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self, cast
 from uuid import uuid4
 
@@ -28,11 +28,16 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             default: the output is what the model read.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning. JSON
             that was cut cannot be read any more: such a step scores 0 where rows, documents or JSON are compared.
-        redact: A function applied to each step's args (a dict), output (a string) and artifact and to all errors
-            (strings), before they are kept; what it gives is kept. It gets a copy, and must not be slow nor wait for
-            other threads, as it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a
-            warning. The question, the answer and the names stay as they are.
+        redact: A function applied to each step's args (a dict), output (a string) and artifact, to all errors
+            (strings) and to the texts (strings) and args of kept messages, before they are kept; what it gives is
+            kept. It gets a copy, and must not be slow nor wait for other threads, as it runs in the agent's thread.
+            Where it raises, ``[redaction failed]`` is kept, with a warning. The question, the answer and the names
+            stay as they are.
         keep_artifacts: Whether steps have the ``artifact`` that a tool gives beside its text.
+        keep_messages: Whether the response has what each model call was given and gave: ``llm_messages`` and
+            ``llm_tools``, in which each stands once, and in each of ``llm_calls`` where in them its own are.
+            ``redact`` is applied to the texts and arguments, ``max_output_chars`` cuts the texts; images and other
+            binary contents give way to their length. Off by default.
 
     Raises:
         CaptureError: An option has a value that it cannot have.
@@ -59,8 +64,13 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         max_output_chars: int | None = None,
         redact: Callable[[Any], Any] | None = None,
         keep_artifacts: bool = True,
+        keep_messages: bool = False,
     ) -> None:
-        super().__init__(checked_options(step_names, retrieval_documents, max_output_chars, redact, keep_artifacts))
+        super().__init__(
+            checked_options(
+                step_names, retrieval_documents, max_output_chars, redact, keep_artifacts, keep_messages=keep_messages
+            )
+        )
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
@@ -107,17 +117,28 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return bool(self._runs.records)
 
     def add_run(
-        self, inputs: Any, output: Any, *, question_id: str | None = None, elapsed_sec: float | None = None
+        self,
+        inputs: Any,
+        output: Any,
+        *,
+        question_id: str | None = None,
+        elapsed_sec: float | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Record a run that called no handler, such as ``RemoteGraph.invoke``, from the messages that it gave.
 
         They give its steps, answer and tokens; what they do not tell is not known, times above all.
 
         Args:
-            inputs: What the run was given; messages of it that come back are no part of the run.
+            inputs: What the run was given; messages of it that come back are no part of the run, nor is what stands
+                before them. With None or a ``Command``, which go on with a thread, it is what follows the end of an
+                earlier run of this handler.
             output: What it gave.
             question_id: The id of its question.
-            elapsed_sec: How long it took.
+            elapsed_sec: How long it took, up to now.
+            tags: The tags of its config.
+            metadata: The metadata of its config.
 
         Example:
             >>> from langchain_core.messages import AIMessage
@@ -127,12 +148,14 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             'so'
         """
         run_id = uuid4()
-        metadata = {} if question_id is None else {"question_id": question_id}
-        self.on_chain_start(None, inputs, run_id=run_id, metadata=metadata)
+        own = {} if question_id is None else {"question_id": question_id}
+        self.on_chain_start(None, inputs, run_id=run_id, tags=list(tags), metadata={**(metadata or {}), **own})
         with self._lock:
             run = self._runs.get(run_id)
-            if run is not None and elapsed_sec is not None:
-                run.record.start_earlier(elapsed_sec)
+            if run is not None:
+                run.record.run_ids.remove(run_id)
+                if elapsed_sec is not None and run.is_root:
+                    run.record.start_earlier(elapsed_sec)
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:

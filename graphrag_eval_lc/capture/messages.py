@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, json_text, json_value, text_of
+from graphrag_eval_lc.capture.outputs import is_command, json_text, json_value, message_text, text_of
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
@@ -24,6 +24,8 @@ _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
+_STRUCTURED_KEY = "structured_response"
+_HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
@@ -73,12 +75,12 @@ def _field_names(value: Any) -> Iterator[str]:
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Give a message that may be a dict, as those in the state of a remote graph; None for anything else."""
+    """Give a message that may be a dict, as in the state of a remote graph, or a pair; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
-    if not _is_message(value):
+    if not _is_message(value) and not _is_pair(value):
         return None
-    message_class = _CLASSES.get(value.get("type"))
+    message_class = _CLASSES.get(value.get("type")) if isinstance(value, Mapping) else None
     try:
         if message_class is not None:  # convert_to_messages loses what such a dict says of tokens
             return message_class(**{key: item for key, item in value.items() if key != "type"})
@@ -183,13 +185,23 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
     return ("user", item) if isinstance(item, str) else (None, None)
 
 
-def answer_in(output: Any, is_old: Callable[[Any], bool] = lambda message: False) -> str | None:
+def answer_in(
+    output: Any,
+    is_old: Callable[[Any], bool] = lambda message: False,
+    *,
+    is_given: Callable[[str], bool] = lambda field: True,
+) -> str | None:
     """Give the answer in a root run's output: the last model message of this run that asks for no tool.
 
-    ``is_old`` tells which messages stood before the run; what stands before one of these does too. A plain string is
-    the answer itself, and so is a number or a truth value. Without such a message it is ``structured_response`` as
-    JSON, or what stands under ``answer`` or a key like it: a text as it is, anything else as JSON. None where there is
-    none of these.
+    A plain string is the answer itself, and so is a number or a truth value. Where the messages end with what tools
+    gave, as after a tool with ``return_direct``, that is the answer, but for their errors; several are joined by line
+    breaks. Without such messages it is ``structured_response`` as JSON, or what stands under ``answer`` or a key like
+    it: a text as it is, anything else as JSON. None where there is none of these.
+
+    Args:
+        output: The output.
+        is_old: Tells which messages stood before the run; what stands before one of these does too.
+        is_given: Tells whether this run has set a field; the state of a thread may have it from before.
 
     Example:
         >>> answer_in({"result": {"total": 3}}), answer_in({"question": "why?", "documents": []})
@@ -199,22 +211,23 @@ def answer_in(output: Any, is_old: Callable[[Any], bool] = lambda message: False
         return output
     if type(output) in _NUMBERS:
         return text_of(output)
-    text = _last_text(output, is_old)
+    structured = field_of(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
+    text = _last_text(output, is_old, has_tools=structured is None)
     if text:
         return text
-    structured = field_of(output, "structured_response")
     if structured is not None:
         return structured if isinstance(structured, str) else json_text(structured)
     if text is not None:
         return text
     keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
-    return next((answer for key in keys if (answer := _value_text(field_of(output, key), is_old)) is not None), None)
+    answers = (_value_text(field_of(output, key), is_old) for key in keys if is_given(key))
+    return next((answer for answer in answers if answer is not None), None)
 
 
 def _value_text(value: Any, is_old: Callable[[Any], bool]) -> str | None:
     """Give what stands under a key for the answer as a text: JSON where it is neither a text nor a message."""
     if isinstance(value, BaseMessage):
-        return _last_text(value, is_old)
+        return _last_text(value, is_old, has_tools=True)
     return None if value is None else value_text(value)
 
 
@@ -247,14 +260,48 @@ def whole_answer(output: Any) -> str | None:
     return value_text(output) if is_value and not is_command(output) else None
 
 
-def _last_text(output: Any, is_old: Callable[[Any], bool]) -> str | None:
+def answer_fields(output: Any) -> Iterator[str]:
+    """Give the names of the fields for answers that a node sets."""
+    if isinstance(output, (list, tuple)):
+        for item in output[:_MAX_BREADTH]:
+            yield from answer_fields(item)
+    elif is_command(output):
+        yield from answer_fields(output.update)
+    else:
+        yield from (key for key in (_STRUCTURED_KEY, *_ANSWER_KEYS) if field_of(output, key) is not None)
+
+
+def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
+    """Tell whether langgraph-supervisor wrote a message about who goes on: no model and no tool did."""
+    return any(key in message.response_metadata for key in _HANDOFF_KEYS)
+
+
+def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -> str | None:
     for messages in message_lists(output):
+        text = _given_by_tools(messages, is_old) if has_tools else None
+        if text is not None:
+            return text
         for item in reversed(messages):
             if is_old(item):
                 break
             message = as_message(item)
             if isinstance(message, AIMessage) and not message.tool_calls:
                 return answer_text(message)
+    return None
+
+
+def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> str | None:
+    """Give what tools gave where messages end with what a model asked them for."""
+    texts: list[str] = []
+    for item in reversed(messages):
+        message = as_message(item)
+        if not isinstance(message, ToolMessage):
+            is_asking = isinstance(message, AIMessage) and bool(message.tool_calls)
+            return "\n".join(reversed(texts)) if texts and is_asking else None
+        if is_old(item):
+            return None
+        if message.status != "error" and not is_handoff_message(message):
+            texts.append(message_text(message))
     return None
 
 

@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypedDict
 
 from graphrag_eval_lc.errors import CaptureError
@@ -16,6 +16,7 @@ class CaptureKeywords(TypedDict, total=False):
     max_output_chars: int | None
     redact: Callable[[Any], Any] | None
     keep_artifacts: bool
+    keep_messages: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class CaptureOptions:
     max_output_chars: int | None = None
     redact: Callable[[Any], Any] | None = None
     keep_artifacts: bool = True
+    keep_messages: bool = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
         """Give the options themselves: they never change."""
@@ -43,8 +45,7 @@ class CaptureOptions:
         except Exception as error:
             mend = "Give a function that stands at the top of a module."
             raise CaptureError(f"The function cannot be pickled: {error}", key="redact", mend=mend) from error
-        values = (self.step_names, self.retrieval_documents, self.max_output_chars, self.redact, self.keep_artifacts)
-        return CaptureOptions, values
+        return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
 
     def step_name(self, tool_name: str) -> str:
         """Give the name that the steps of a tool have."""
@@ -63,6 +64,7 @@ def checked_options(
     max_output_chars: int | None,
     redact: Callable[[Any], Any] | None,
     keep_artifacts: bool,
+    keep_messages: bool = False,
 ) -> CaptureOptions:
     """Give the options, which later changes of the values passed in leave as they are.
 
@@ -74,7 +76,8 @@ def checked_options(
         retrieval_documents=_tools(retrieval_documents),
         max_output_chars=_length(max_output_chars),
         redact=_function(redact),
-        keep_artifacts=_switch(keep_artifacts),
+        keep_artifacts=_switch("keep_artifacts", keep_artifacts),
+        keep_messages=_switch("keep_messages", keep_messages),
     )
 
 
@@ -117,10 +120,10 @@ def _function(value: object) -> Callable[[Any], Any] | None:
     raise _wrong("redact", value, "Give a function that takes a value and gives what is kept in its place.")
 
 
-def _switch(value: object) -> bool:
+def _switch(option: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
-    raise _wrong("keep_artifacts", value, "Give True or False.")
+    raise _wrong(option, value, "Give True or False.")
 
 
 def _is_name(value: object) -> bool:

@@ -4,8 +4,9 @@ import base64
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,6 +14,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel
 
 _MAX_DEPTH = 60
+_MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
 _MAX_INTEGER_BITS = 10_000  # Python refuses to print integers of more than 4300 digits
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
@@ -154,7 +156,8 @@ def _block_text(block: Any) -> str | None:
 def output_text(value: Any) -> str:
     """Give what a tool returned as the string that a step's ``output`` holds.
 
-    A string stays as it is, a message gives its content, everything else is written as JSON (None as ``null``).
+    A string stays as it is, a message gives its content, everything else is written as JSON (None as ``null``): of a
+    Command its update, or the name of the agent to which it hands over.
     """
     if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
@@ -162,10 +165,21 @@ def output_text(value: Any) -> str:
         return message_text(value)
     if isinstance(value, (bytes, bytearray)):
         return _bytes_text(bytes(value))
-    update = getattr(value, "update", None)
-    if is_command(value) and update is not None:
-        return json_text(update)
-    return json_text(value)
+    return json_text(_command_value(value) if is_command(value) else value)
+
+
+def _command_value(command: Any) -> Any:
+    """Give what a Command tells: its update, or where it hands over to; then its update is the state as a whole."""
+    names = [getattr(target, "node", target) for target in _targets(command)]
+    hands_over = command.graph is not None and names != ["__end__"]
+    if names and (hands_over or command.update is None):
+        return {"goto": names[0] if len(names) == 1 else names}
+    return command if command.update is None else command.update
+
+
+def _targets(command: Any) -> Sequence[Any]:
+    """Give the nodes to which a Command goes, by name or with what it sends them."""
+    return command.goto if isinstance(command.goto, (list, tuple)) else (command.goto,)
 
 
 def is_command(value: object) -> bool:
@@ -173,17 +187,25 @@ def is_command(value: object) -> bool:
     return any(base.__name__ == "Command" and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
-def tool_messages_in(value: Any) -> list[ToolMessage]:
-    """Give the tool messages that a tool returned: itself, in its Commands' updates, or in a list of these."""
+def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
+    """Give the tool messages that a tool returned, the last one first.
+
+    They are the value itself, in the updates of its Commands, in what these send to nodes, or in a list of these.
+    """
     if isinstance(value, ToolMessage):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [message for item in value[:1000] for message in tool_messages_in(item)]
-    if isinstance(value, dict):
-        return [message for item in value.values() if isinstance(item, list) for message in tool_messages_in(item)]
-    if is_command(value):
-        return tool_messages_in(value.update)
-    return []
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in islice(reversed(value), _MAX_BREADTH):
+            if not isinstance(item, (str, dict)):
+                yield from tool_messages_in(item)
+    elif isinstance(value, dict):
+        for item in reversed(value.values()):
+            if isinstance(item, (list, tuple)):
+                yield from tool_messages_in(item)
+    elif is_command(value):
+        for target in reversed(_targets(value)):
+            yield from tool_messages_in(getattr(target, "arg", None))
+        yield from tool_messages_in(value.update)
 
 
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
@@ -191,15 +213,15 @@ def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
 
     Args:
         output: What ``on_tool_end`` hands over: a message, a Command, a list of these, or a raw value.
-        call_id: The id of the call; without it the first message is taken.
+        call_id: The id of the call, of which the last message is taken: a Command that hands over to another agent
+            carries the history, where ids may come twice. Without an id it is the last message of all.
     """
     if isinstance(output, ToolMessage):
         return output
     if not (is_command(output) or isinstance(output, (list, tuple))):
         return None
     messages = tool_messages_in(output)
-    same_call = [message for message in messages if message.tool_call_id == call_id]
-    return next(iter(same_call or messages), None)
+    return next((message for message in messages if call_id is None or message.tool_call_id == call_id), None)
 
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """From the records of the runs for one question to the response."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
+from graphrag_eval_lc.capture.kept_messages import JoinedTable
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.run_record import RunRecord, unfinished_text
-from graphrag_eval_lc.capture.steps import Step, actual_step, in_order
+from graphrag_eval_lc.capture.root_config import shown_config
+from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord, unfinished_text
+from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.records import ModelCall, Response
+from graphrag_eval_lc.records import KeptMessage, ModelCall, Response
 
 _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
     "input_tokens",
@@ -17,6 +19,7 @@ _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
 _ASK_WITHOUT_ID = 'Put the id into the run: config={"metadata": {"question_id": ...}}; without ids, use response().'
 _MOST_LISTED = 5
+PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
@@ -92,7 +95,7 @@ def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Resp
     response["status"] = "success" if error is None else "error"
     if error is not None:
         response["error"] = error
-    answer = next((record.answer for record in reversed(records) if record.answer is not None), None)
+    answer = _answer(records)
     if answer is not None:
         response["actual_answer"] = answer
     unfinished = unfinished_text(error)
@@ -103,12 +106,26 @@ def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Resp
     warnings.update(dict.fromkeys(_unanswered(records, steps)))
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
-        warnings["the run is paused (interrupted): it waits to be resumed"] = None
+        warnings[PAUSED] = None
     response["elapsed_sec"] = sum(record.elapsed_sec for record in records)
-    response["llm_calls"] = _model_calls(records)
+    response["started_at"] = utc_timestamp(records[0].started_at)
+    _add_trace(response, records)
+    _add_model_calls(response, records)
+    warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
+
+
+def _answer(records: Sequence[RunRecord]) -> str | None:
+    """Give the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
+    last = records[-1]
+    if last.is_paused:
+        return None
+    drafts = [record.draft for record in records if record.is_paused]
+    if last.answer is None and last.standing is not None and last.standing in drafts:
+        return last.standing
+    return next((record.answer for record in reversed(records) if record.answer is not None), None)
 
 
 def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
@@ -146,12 +163,69 @@ def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable
 
 
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
-    return [
-        call.record.copy()
-        for record in records
-        for call in record.model_calls
-        if call.record is not None and not call.is_cache_hit
-    ]
+    return [known.copy() for record in records for _, known in _counted_calls(record)]
+
+
+def _counted_calls(record: RunRecord) -> Iterable[tuple[OpenModelCall, ModelCall]]:
+    """Give the model calls of a run that count, each with what is known of it."""
+    return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
+
+
+def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
+    cut = sum("full_length" in message for message in response.get("llm_messages", ()))
+    if cut:
+        yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
+
+
+def _add_trace(response: Response, records: Sequence[RunRecord]) -> None:
+    """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
+    run_ids = [str(run_id) for record in records for run_id in record.run_ids]
+    if run_ids:
+        response["run_id"] = run_ids[0]
+    if len(run_ids) > 1:
+        response["run_ids"] = run_ids
+    response["tags"], response["metadata"] = shown_config(records[0].tags, records[0].metadata)
+
+
+def _add_model_calls(response: Response, records: Sequence[RunRecord]) -> None:
+    """Put in the model calls with where and when they ran, and what they were given and gave."""
+    kept = [record.kept for record in records if record.kept is not None]
+    messages = JoinedTable(each.messages for each in kept)
+    tools = JoinedTable(each.tools for each in kept)
+    calls: list[ModelCall] = []
+    for place, record in enumerate(records):
+        for call, known in _counted_calls(record):
+            placed = known.copy()
+            _add_place(placed, call)
+            if record.kept is not None:
+                if call.input_messages is not None:
+                    placed["input_messages"] = messages.ranges(place, call.input_messages)
+                if call.output_message is not None:
+                    placed["output_message"] = messages.place(place, call.output_message)
+                if call.tools:
+                    placed["tools"] = tools.ranges(place, call.tools)
+            calls.append(placed)
+    response["llm_calls"] = calls
+    if kept:
+        response["llm_messages"] = cast("list[KeptMessage]", messages.entries())
+        if definitions := tools.entries():
+            response["llm_tools"] = definitions
+
+
+def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
+    if call.started_at is not None:
+        placed["started_at"] = utc_timestamp(call.started_at)
+    if call.first_token is not None and call.started is not None:
+        placed["first_token_sec"] = call.first_token - call.started
+    if call.node is not None:
+        placed["node"] = call.node
+    nodes = [part.rpartition(":")[0] or part for part in (call.namespace or "").split("|") if not part.isdigit()]
+    if len(nodes) > 1:
+        placed["node_path"] = nodes
+    if call.agent is not None:
+        placed["agent"] = call.agent
+    if call.parent is not None:
+        placed["parent_id"] = call.parent.id
 
 
 def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[str]:

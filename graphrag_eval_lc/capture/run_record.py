@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 from uuid import UUID
 
@@ -13,10 +13,13 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.calls import AskedCalls, CallsOfMessage
 from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
+from graphrag_eval_lc.capture.kept_messages import KeptMessages, Noted, Ranges, places
 from graphrag_eval_lc.capture.messages import (
+    answer_fields,
     answer_in,
     answer_text,
     has_structured_response,
+    is_handoff_message,
     is_interrupted,
     message_lists,
     tool_calls_in,
@@ -24,9 +27,9 @@ from graphrag_eval_lc.capture.messages import (
     whole_answer,
 )
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import json_value
+from graphrag_eval_lc.capture.outputs import is_command, json_value
 from graphrag_eval_lc.capture.provider_tools import provider_calls
-from graphrag_eval_lc.capture.seen_messages import Reading, SeenMessages
+from graphrag_eval_lc.capture.seen_messages import NewMessage, Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, Order, Step
 from graphrag_eval_lc.capture.usage import (
     generated_message,
@@ -54,6 +57,15 @@ class OpenModelCall:
         is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
             own code.
         record: What the response says of it; None while it runs.
+        started_at: The time at its start, in seconds since 1970.
+        first_token: The ``perf_counter`` when the first token came, where it was streamed.
+        parent: The step inside which it runs.
+        node: The node of a graph in which it runs, as langgraph names it.
+        namespace: Where that graph stands, as langgraph's ``checkpoint_ns`` says it.
+        agent: The name of the agent.
+        input_messages: Where the messages that it was given stand among those that are kept.
+        output_message: Where its own stands.
+        tools: Where the definitions of tools stand that it was given.
     """
 
     model: str | None
@@ -62,6 +74,15 @@ class OpenModelCall:
     is_cache_hit: bool = False
     is_from_elsewhere: bool = False
     record: ModelCall | None = None
+    started_at: float | None = None
+    first_token: float | None = None
+    parent: Step | None = None
+    node: str | None = None
+    namespace: str | None = None
+    agent: str | None = None
+    input_messages: Ranges | None = None
+    output_message: int | None = None
+    tools: Ranges | None = None
 
 
 class RunRecord:
@@ -72,10 +93,23 @@ class RunRecord:
         question_id: The metadata ``question_id`` of the root.
         options: What is kept of its steps.
         told_ids: The ids of all messages that models' callbacks told the handler of, in any of its runs.
+        ends: The ids of the messages with which any of its runs ended.
+
+    Attributes:
+        answer: The answer; none while the run waits for somebody.
+        draft: What would be the answer of a run that waits.
+        standing: What would be the answer of a run that goes on with a thread, wherever it stood before.
+        goes_on: Whether it goes on with a thread that was there before.
+        is_graph: Whether it is a graph, whose nodes tell of what they give.
     """
 
     def __init__(
-        self, root_id: UUID, question_id: str | None, options: CaptureOptions, told_ids: set[str] | None = None
+        self,
+        root_id: UUID,
+        question_id: str | None,
+        options: CaptureOptions,
+        told_ids: set[str] | None = None,
+        ends: set[str] | None = None,
     ) -> None:
         self._options = options
         self._told_ids: set[str] = set() if told_ids is None else told_ids
@@ -86,6 +120,10 @@ class RunRecord:
         self.warnings: dict[str, None] = {}
         self.question: str | None = None
         self.answer: str | None = None
+        self.draft: str | None = None
+        self.standing: str | None = None
+        self.goes_on = False
+        self.is_graph = False
         self.error: str | None = None
         self.unanswered: list[tuple[str, str | None]] = []
         self.is_paused = False
@@ -94,10 +132,16 @@ class RunRecord:
         self.has_begun = True  # a block has, once something runs in it
         self.thread_ids: set[str] = set()
         self.resumes: RunRecord | None = None  # the paused run that this one goes on with
+        self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
+        self.started_at = time()
+        self.tags: list[str] = []
+        self.metadata: dict[str, Any] = {}
+        self.kept = KeptMessages(options) if options.keep_messages else None
         self._started = perf_counter()
         self._elapsed_sec: float | None = None
         self._calls = AskedCalls()
-        self._seen = SeenMessages()
+        self._seen = SeenMessages(ends)
+        self._given_fields: set[str] = set()
 
     @property
     def elapsed_sec(self) -> float:
@@ -123,12 +167,16 @@ class RunRecord:
         twin._elapsed_sec = self.elapsed_sec
         twin._calls, twin._seen = AskedCalls(), SeenMessages()
         twin.warnings, twin.thread_ids = dict(self.warnings), set(self.thread_ids)
+        twin.run_ids = list(self.run_ids)
+        twin.kept = None if self.kept is None else self.kept.snapshot()
         twin.model_calls = [copy(call) for call in self.model_calls]
         steps: dict[Step | None, Step] = {step: copy(step) for step in self.steps}
         for step in steps.values():
             step.parent = steps.get(step.parent)
             if step.call is not None:
                 step.call = replace(step.call, args=None, parent=None, step=None)
+        for model_call in twin.model_calls:
+            model_call.parent = steps.get(model_call.parent)
         twin.steps = list(steps.values())
         return twin
 
@@ -143,6 +191,7 @@ class RunRecord:
     def start_earlier(self, seconds: float) -> None:
         """Move the start back: the run had begun before it was known."""
         self._started -= seconds
+        self.started_at -= seconds
 
     def warn(self, *warnings: str) -> None:
         """Note what is to be warned of, each text once."""
@@ -246,7 +295,7 @@ class RunRecord:
                 self._answer(asked, message, parent)
         elif not self.model_calls:
             self._seen.add_prompt(prompt)
-        call = OpenModelCall(model, perf_counter(), unanswered_tool)
+        call = OpenModelCall(model, perf_counter(), unanswered_tool, started_at=time(), parent=parent)
         self.model_calls.append(call)
         return call
 
@@ -272,6 +321,11 @@ class RunRecord:
         call.record = self._model_record(call, result if isinstance(result, LLMResult) else LLMResult(generations=[]))
         call.record["error"] = error
 
+    def keep_output(self, call: OpenModelCall, output: Iterable[int | Noted]) -> None:
+        """Keep what a model call gave, where that is wanted."""
+        if self.kept is not None:
+            call.output_message = next(iter(places(self.kept.messages, output)), None)
+
     @staticmethod
     def _model_record(call: OpenModelCall, result: LLMResult) -> ModelCall:
         model = result_model_name(result) or call.model
@@ -286,10 +340,10 @@ class RunRecord:
 
         What only a nested graph is given is not taken for older than the run: a node may have made it just now.
         """
+        if node_id == self.root_id:
+            self.goes_on, self.is_graph = inputs is None or is_command(inputs), False
         if node_id == self.root_id and not self._seen.has_own:
-            passed_over = list(message_lists(inputs))
-            for messages in passed_over:
-                self._seen.add_old(messages)
+            passed_over = self._seen.add_input(inputs, self.question)
         else:
             readings = self._seen.read(inputs, unknown="old" if scope == self.root_id else "elsewhere")
             passed_over = [reading.passed_over for reading in readings]
@@ -303,9 +357,26 @@ class RunRecord:
 
     def node_ended(self, output: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
+        if node_id != self.root_id:
+            self.node_gave(output, scope)
         readings = self._seen.read(output)
         is_structured = any(reading.new for reading in readings) and has_structured_response(output)
         self._take_in(readings, scope, parent, node_id, needs_step=not is_structured)
+
+    def node_gave(self, output: Any, scope: UUID) -> None:
+        """Note which fields for answers a node of the root sets; the thread may have them from before."""
+        if self.goes_on and scope == self.root_id:
+            self._given_fields.update(answer_fields(output))
+
+    def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
+        """Note what a graph finds that goes on with a thread of its own, inside of this run.
+
+        Args:
+            state: What its first node is given, or its output.
+            inputs: What the graph was given.
+            is_start: Whether it starts.
+        """
+        self._seen.add_history(state, list(message_lists(inputs)), is_start=is_start)
 
     def chain_ended(self, output: Any, scope: UUID, parent: Step | None) -> None:
         """Read tool messages that a function gives which is no node, such as a ``@task``, where calls wait for them."""
@@ -329,7 +400,7 @@ class RunRecord:
             calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
             for message_id in reading.removed:
                 self._calls.withdraw(message_id)
-            for message, is_told in reading.new:
+            for message, is_told in _without_superseded(reading.new):
                 if isinstance(message, AIMessage):
                     asking = message
                     calls = self._calls.meet(message) if is_told else self._unheard(message, scope, parent, node_id)
@@ -341,6 +412,8 @@ class RunRecord:
 
     def _unheard(self, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID) -> CallsOfMessage:
         """Note a model's message that no callback told of, or not as this one, and give its calls."""
+        if is_handoff_message(message):
+            return {}
         if message.id not in self._told_ids and not self._seen.is_told_again(message, node_id):
             self._add_provider_steps(message, parent)
             if is_generated(message):
@@ -348,8 +421,13 @@ class RunRecord:
                 call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result))
                 call.record = self._model_record(call, result)
                 call.is_from_elsewhere = message.id is not None
+                call.parent = parent
+                if self.kept is not None:
+                    warnings: list[str] = []
+                    call.output_message = self.kept.place(message, warnings)
+                    self.warn(*warnings)
                 self.model_calls.append(call)
-        return self._calls.ask_unheard(message, scope, parent)
+        return self._calls.ask_unheard(message, scope, parent, is_generated=is_generated(message))
 
     def _add_provider_steps(self, message: AIMessage, parent: Step | None) -> None:
         """Note the calls of the provider's own tools in a model's message, which have ended already."""
@@ -364,9 +442,13 @@ class RunRecord:
         self, call: AskedCall | None, message: ToolMessage, parent: Step | None, *, needs_step: bool = True
     ) -> None:
         """Settle a call with the tool message that answers it."""
-        if call is None or call.is_settled:
+        if call is None:
             return
         ending = message_ending(message)
+        if call.is_settled:
+            if call.step is not None and call.step.is_from_message:  # of several that answer a call the last counts
+                self._settle(call.step, kept_ending(ending, self._options, call.name))
+            return
         step = self._step_without_call(message, hash(ending.text), parent)
         if step is not None:
             self._link(step, call)
@@ -387,7 +469,7 @@ class RunRecord:
                 return step
         return None
 
-    def root_ended(self, output: Any, *, is_state: bool = False) -> None:
+    def root_ended(self, output: Any, *, is_state: bool | None = None) -> None:
         """Close the record with the root's output."""
         self.top_ended(output, is_state=is_state)
         message = generated_message(output) if isinstance(output, LLMResult) else output
@@ -395,12 +477,12 @@ class RunRecord:
             self._leave_to_the_caller()
         self.close()
 
-    def top_ended(self, output: Any, *, is_state: bool = False) -> None:
+    def top_ended(self, output: Any, *, is_state: bool | None = None) -> None:
         """Take the answer from the output of the root, or of what a block calls: the last one counts.
 
         Args:
             output: What it gave.
-            is_state: Whether that is the state of a graph, which is no answer as a whole.
+            is_state: Whether that is the state of a graph, which is no answer as a whole; None where it may be.
         """
         self.error = None
         if isinstance(output, LLMResult):
@@ -411,12 +493,11 @@ class RunRecord:
                 self.answer = output.generations[0][0].text
         else:
             self.is_paused = self.is_paused or is_interrupted(output)
+            if self.goes_on:
+                self._seen.add_history(output, None, is_graph=self.is_graph)
             self.node_ended(output, self.root_id, None, self.root_id)
-            answer = answer_in(output, self._seen.is_old)
-            if answer is None and not is_state:
-                answer = whole_answer(output)
-            if answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
-                self.answer = answer
+            self._find_answer(output, is_state=is_state)
+            self._seen.add_end(output)
 
     def _leave_to_the_caller(self) -> None:
         """Note that the run gives its caller a message with calls, which are none of its own to answer."""
@@ -429,6 +510,20 @@ class RunRecord:
                 f"the run gives its caller a message that asks for tools: {names}; to record a loop around such calls "
                 'as one response, put it into: with capture_run(question_id="...")'
             )
+
+    def _find_answer(self, output: Any, *, is_state: bool | None) -> None:
+        may_be_older = self.goes_on and self.is_graph
+        answer = answer_in(
+            output, self._seen.is_old, is_given=lambda field: not may_be_older or field in self._given_fields
+        )
+        if answer is None and not (self.is_graph if is_state is None else is_state):
+            answer = whole_answer(output)
+        if self.is_paused:
+            self.draft = answer
+        elif answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
+            self.answer = answer
+        if answer is None and self.goes_on:
+            self.standing = answer_in(output)
 
     def close(self, error: str | None = None) -> None:
         """End the record; steps and model calls that are still open are errors from now on.
@@ -455,6 +550,8 @@ class RunRecord:
             self.unanswered = self._unanswered()
         self._calls.clear()  # no message is kept longer than its run
         self._seen.clear()
+        if self.kept is not None:
+            self.kept.close()
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
         """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
@@ -466,6 +563,22 @@ class RunRecord:
             elif call.is_expected:
                 unanswered.append((call.name, call.call_id))
         return unanswered
+
+
+def _without_superseded(messages: Sequence[NewMessage]) -> list[NewMessage]:
+    """Leave out the tool messages after which another one answers the same call of the same model's message."""
+    kept: list[NewMessage] = []
+    answered: set[str] = set()
+    for each in reversed(messages):
+        if isinstance(each.message, AIMessage):
+            answered.clear()
+        elif each.message.tool_call_id in answered:
+            continue
+        else:
+            answered.add(each.message.tool_call_id)
+        kept.append(each)
+    kept.reverse()
+    return kept
 
 
 def unfinished_text(error: str | None) -> str:

@@ -12,11 +12,14 @@ from graphrag_eval_lc.capture.graph_events import task_order
 from graphrag_eval_lc.capture.keeping import Retrieval
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import is_command, text_of
+from graphrag_eval_lc.capture.root_config import kept_metadata, kept_tags
 from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
 from graphrag_eval_lc.capture.steps import Order, Step
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
+_UNNAMED_GRAPH = "LangGraph"
+_FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 
 
 class Run:
@@ -29,11 +32,12 @@ class Run:
         outer_step: The step inside which it runs.
         step: The step that it is itself.
         model_call: The model call that it is itself.
+        name: The name of a chain, a graph or a node.
         is_root: Whether its parent is unknown, so that the record is its own.
         is_top: Whether it stands at the top of its record: a root, or a run that a block calls directly.
         is_block: Whether it is no run, but a block of code whose runs make one record.
         is_node: Whether it is a node of a graph.
-        has_nodes: Whether it is a graph with a state.
+        has_nodes: Whether it is a graph with a state; None where no node has told.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
@@ -41,19 +45,30 @@ class Run:
         branch: Where that task belongs among those beside it.
         tasks: Order and rank of the tasks that have begun directly in it, in its present step.
         tasks_step: That step.
+        inputs: What it is given, unless it is a root or a node.
+        is_graph: Whether it is a graph.
+        goes_on: Whether it is a graph that goes on with a thread.
+        is_interrupted: Whether it is a graph that waits for somebody.
+        opens: The graph inside the root run whose first node it is, where that goes on with a thread.
     """
 
     __slots__ = (
         "branch",
+        "goes_on",
         "has_nodes",
+        "inputs",
         "is_block",
+        "is_graph",
         "is_inside_step",
+        "is_interrupted",
         "is_node",
         "is_retriever",
         "is_root",
         "is_top",
         "model_call",
+        "name",
         "node_id",
+        "opens",
         "outer_step",
         "record",
         "retrieval",
@@ -71,13 +86,14 @@ class Run:
         self.scope = scope
         self.node_id = node_id
         self.outer_step = outer_step
+        self.name: str | None = None
         self.step: Step | None = None
         self.model_call: OpenModelCall | None = None
         self.is_root = is_root
         self.is_top = is_root
         self.is_block = False
         self.is_node = False
-        self.has_nodes = False
+        self.has_nodes: bool | None = None
         self.is_inside_step = False
         self.is_retriever = False
         self.retrieval: Retrieval | None = None
@@ -85,6 +101,19 @@ class Run:
         self.branch: Order = ()
         self.tasks_step: Any = None
         self.tasks: list[tuple[str, int]]
+        self.inputs: Any = None
+        self.is_graph = False
+        self.goes_on = False
+        self.is_interrupted = False
+        self.opens: Run | None = None
+
+    def note_graph(self, step: str | None = None) -> None:
+        """Note that this is a graph: ``step`` is the tag of its first node; without it the graph is resumed."""
+        self.is_graph = True
+        self.goes_on = step not in _FIRST_STEPS or self.inputs is None or is_command(self.inputs)
+        if self.is_top:
+            self.record.is_graph = True
+            self.record.goes_on = self.record.goes_on or step not in _FIRST_STEPS
 
 
 class Runs:
@@ -103,6 +132,7 @@ class Runs:
         self._told_ids: set[str] = set()
         self._paused: dict[str, RunRecord] = {}  # the last one on each thread
         self._paused_without_thread: list[RunRecord] = []
+        self._ends: set[str] = set()
 
     def started(
         self,
@@ -110,22 +140,32 @@ class Runs:
         parent_run_id: UUID | None,
         metadata: Mapping[str, Any] | None,
         tags: list[str] | None = None,
+        *,
+        root_tags: list[str] | None = None,
     ) -> Run | None:
-        """Give the run that starts, or None where it was told of before (the handler is registered twice)."""
+        """Give the run that starts, or None where it was told of before (the handler is registered twice).
+
+        ``tags`` are those of a chain, which say whether it is a node; those of others matter for roots only.
+        """
         if run_id in self._runs:
             return None
         parent_run_id, parent = self._parent(parent_run_id, metadata)
         if parent is None or parent_run_id is None:
-            run = self._root(run_id, metadata)
+            run = self._root(run_id, metadata, tags or root_tags)
         elif parent.is_block:
-            run = self._top(parent, metadata)
+            run = self._top(run_id, parent, metadata, tags or root_tags)
         else:
             run = Run(parent.record, parent.scope, parent.node_id, parent.step or parent.outer_step, is_root=False)
-            run.is_node = bool(tags) and any(tag.startswith(_NODE_TAG) for tag in tags or ())
+            step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
+            run.is_node = step is not None
             if run.is_node:
-                parent.has_nodes |= metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
+                if not parent.has_nodes:
+                    parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
                 # What a block calls directly stands for the block, as a root run stands for its record.
                 run.scope, run.node_id = parent.scope if parent.is_top else parent_run_id, run_id
+                if not parent.is_graph:
+                    parent.note_graph(step)
+                    run.opens = parent if parent.goes_on and not parent.is_top else None
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
                 run.is_retriever = parent.is_retriever
@@ -155,17 +195,22 @@ class Runs:
                 return caller_id, caller
         return self.block_id, None if self.block_id is None else self._runs.get(self.block_id)
 
-    def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None) -> Run:
-        record = RunRecord(run_id, _question_id(metadata), self._options, self._told_ids)
+    def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
+        record = RunRecord(run_id, _question_id(metadata), self._options, self._told_ids, self._ends)
+        record.run_ids.append(run_id)
+        record.tags, record.metadata = kept_tags(tags), kept_metadata(metadata)
         self.records.append(record)
         return Run(record, run_id, run_id, None, is_root=True)
 
-    def _top(self, block: Run, metadata: Mapping[str, Any] | None) -> Run:
+    def _top(self, run_id: UUID, block: Run, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
         """Give a run that a block calls directly."""
         record = block.record
         if not record.has_begun:
             record.has_begun = True
+            record.tags, record.metadata = kept_tags(tags), kept_metadata(metadata)
             self.records.append(record)
+        if not record.has_ended:
+            record.run_ids.append(run_id)
         question_id = _question_id(metadata)
         if question_id not in (None, record.question_id):
             record.warn(
@@ -199,7 +244,7 @@ class Runs:
         """
         parent_run_id, parent = self._parent(parent_run_id, None)
         if parent is None:
-            record = RunRecord(run_id, question_id, self._options, self._told_ids)
+            record = RunRecord(run_id, question_id, self._options, self._told_ids, self._ends)
             record.has_begun = False
             run = self._runs[run_id] = Run(record, run_id, run_id, None, is_root=True)
             run.is_block = True
@@ -272,6 +317,13 @@ class Runs:
         """Give a run that is under way, or a root that has ended."""
         return None if run_id is None else self._runs.get(run_id)
 
+    def graph_name(self, run: Run) -> str | None:
+        """Give the name of the nested graph in which a run is, where a person named it; it is often an agent's."""
+        if run.scope == run.record.root_id:
+            return None
+        graph = self._runs.get(run.scope)
+        return None if graph is None or graph.name == _UNNAMED_GRAPH else graph.name
+
     def ended(self, run_id: UUID) -> Run | None:
         """Give the run that ends, once. Ended roots stay known, so that what comes late is no root of its own."""
         run = self._runs.get(run_id)
@@ -286,6 +338,7 @@ class Runs:
         """Give a copy for a copy of the handler; runs that are under way stand in it as they are now."""
         twin = Runs(self._options)
         twin._told_ids.update(self._told_ids)
+        twin._ends.update(self._ends)
         records = {record: record.snapshot() for record in self.records}
         for record in records.values():
             record.resumes = None if record.resumes is None else records.get(record.resumes)
@@ -307,7 +360,7 @@ class Runs:
         self.records = []
         self._paused = {}
         self._paused_without_thread = []
-        self._told_ids = set()
+        self._told_ids, self._ends = set(), set()
 
 
 def _question_id(metadata: Mapping[str, Any] | None) -> str | None:

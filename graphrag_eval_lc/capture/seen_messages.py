@@ -1,7 +1,9 @@
 """The messages that a run has met: which are older than the run, and which of those in a state are new to it."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -52,12 +54,18 @@ class SeenMessages:
     Messages are known by their id, and those without one by the object itself (langgraph gives the same object an
     id later). Lists are read from their end up to the first message that was read before, and what stood before the
     run is not looked through unless it has to be: a turn costs the same however long its history is.
+
+    Args:
+        ends: The ids of the messages with which earlier runs of the handler ended; what stands before one of them in a
+            list that nothing else explains is older than this run. This run's own are added to it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ends: set[str] | None = None) -> None:
+        self._ends: set[str] = set() if ends is None else ends
+        self._question: str | None = None
         self._by_id: dict[str, _Met] = {}
         self._objects: dict[int, tuple[Any, _Met]] = {}
-        # How many were read as dicts without an id, of which states make messages that have one.
+        # How many were read as dicts or pairs without an id, of which states make messages that have one.
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
@@ -85,6 +93,48 @@ class SeenMessages:
             self._note(message, _Met.TOLD)
             self._told[_key(message)] = message, node_id
 
+    def add_input(self, inputs: Any, question: str | None) -> list[Sequence[Any]]:
+        """Note what the run itself is given, with the question in it, and give the lists of messages in it."""
+        self._question = question
+        lists = list(message_lists(inputs))
+        for messages in lists:
+            self.add_old(messages)
+        return lists
+
+    def add_end(self, output: Any) -> None:
+        """Note with which messages the run ends."""
+        for messages in message_lists(output):
+            if (identifier := _id_of(messages[-1])) is not None:
+                self._ends.add(identifier)
+
+    def add_history(
+        self, state: Any, given: Sequence[Sequence[Any]] | None, *, is_start: bool = False, is_graph: bool = True
+    ) -> None:
+        """Note as old what stood in the state of a thread before the run, or a graph in it, went on with it.
+
+        A graph's nodes tell of all that they give: where no message of a state was met, nothing in it is new but what
+        follows that which the graph was given. What is no graph tells of nothing: what follows the end of an earlier
+        run is new.
+
+        Args:
+            state: The state at the end, or the one that a graph's first node is given.
+            given: The lists of messages that the graph was given; None for those of the run itself.
+            is_start: Whether it is the state at the start, where the given messages themselves are no history.
+            is_graph: Whether it is the state of a graph.
+        """
+        given = self._old if given is None else given
+        for messages in message_lists(state):
+            if is_start and (length := _length_of_copy(messages, given)):
+                self.add_old(messages[:-length])
+                continue
+            unread, before = self._unread(messages)
+            if before is not None or any(self._find(item) is _Met.TOLD for item in unread):
+                continue
+            end = _end_of_copy(unread, given)
+            if end is None and not is_graph:
+                end = self._end_of_earlier(unread) or None
+            self.add_old(unread[:end])
+
     def add_old(self, messages: Sequence[Any]) -> None:
         """Note messages that stood before the run; the last of them is where reading stops."""
         if messages and self._find(messages[-1]) is None:
@@ -93,8 +143,14 @@ class SeenMessages:
             self._note(messages[-1], _Met.OLD)
 
     def add_prompt(self, prompt: Sequence[BaseMessage]) -> None:
-        """Note what stands in the first prompt of the run, up to the user's last message, as older than the run."""
+        """Note what stands in the first prompt of the run, up to what it was asked, as older than the run.
+
+        Where that is not in it, it is the user's last message: a function has loaded the history itself.
+        """
         if prompt and self._find(prompt[-1]) is None:
+            if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
+                self.add_old(prompt[:asked])
+                return
             roles = [message.type for message in prompt[-_LAST_OF_PROMPT:]]
             if "human" in roles:
                 self.add_old(prompt[: len(prompt) - roles[::-1].index("human")])
@@ -193,7 +249,7 @@ class SeenMessages:
             self._by_id[identifier] = met
             return
         self._objects[id(item)] = (item, met)
-        if met is _Met.READ and isinstance(item, Mapping):
+        if met is _Met.READ and not isinstance(item, BaseMessage):
             key = _content_key(item)
             self._nameless[key] = self._nameless.get(key, 0) + 1
 
@@ -209,22 +265,69 @@ class SeenMessages:
     def _count_old(self, unread: Sequence[Any]) -> int:
         """Give how many messages at the beginning of a list of unknown ones are older than the run.
 
-        They are the same objects, or else copies: of all that the run was given, or of its last question. Only where
-        a model's message is among them it matters.
+        They are the same objects, or else they end with copies: of all that the run was given, or of its last question.
+        Where there is no such, they end where an earlier run ended, and with the message that holds the question. Only
+        where a model's message is among them it matters.
         """
         if not any(role_and_content(item)[0] in _MODEL_ROLES for item in unread):
             return 0
         for count in range(len(unread), 0, -1):
             if self._is_among_old(unread[count - 1]):
                 return count
-        copied = [len(old) for old in self._old if len(old) <= len(unread) and all(map(_is_copy, old, unread))]
-        if copied:
-            return max(copied)
-        for old in self._old:
-            for count in range(len(unread), 0, -1):
-                if role_and_content(old[-1])[0] in _USER_ROLES and _is_copy(old[-1], unread[count - 1]):
-                    return count
-        return 0
+        end = _end_of_copy(unread, self._old)
+        if end is not None:
+            return end
+        if (end := self._end_of_question(unread, self._is_question)) is not None:
+            return end
+        start = self._end_of_earlier(unread)
+        rest = unread[start:] or unread  # a state that is nothing but an earlier one was kept for this question
+        asking = next((item for item in rest if self._holds_question(item)), None)
+        if asking is None:
+            return start
+        return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
+
+    def _end_of_earlier(self, messages: Sequence[Any]) -> int:
+        """Give the place behind the last message with which an earlier run ended; 0 where there is none."""
+        return next((end for end in range(len(messages), 0, -1) if _id_of(messages[end - 1]) in self._ends), 0)
+
+    @staticmethod
+    def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
+        """Give the place behind the last message that is what the run was asked."""
+        return next((end for end in range(len(messages), 0, -1) if is_asked(messages[end - 1])), None)
+
+    def _is_question(self, item: Any) -> bool:
+        role, content = role_and_content(item)
+        return role in _USER_ROLES and bool(content) and content == self._question
+
+    def _holds_question(self, item: Any) -> bool:
+        """Tell whether a message of the user is what the run was given, or has its question in it."""
+        role, content = role_and_content(item)
+        if role not in _USER_ROLES:
+            return False
+        if self._find(item) is _Met.OLD:
+            return True
+        if not self._question or not isinstance(content, str) or self._question not in content:
+            return False
+        return re.search(rf"(?<!\w){re.escape(self._question)}(?!\w)", content) is not None
+
+
+def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
+    """Give the place behind the last copies of lists that were given, or else of the user's last message in them."""
+    for old in given:
+        for end in range(len(messages), len(old) - 1, -1):
+            if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
+                return end
+    for old in given:
+        for end in range(len(messages), 0, -1):
+            if role_and_content(old[-1])[0] in _USER_ROLES and _is_copy(old[-1], messages[end - 1]):
+                return end
+    return None
+
+
+def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int:
+    """Give how many messages at the end of a list are copies of what was given."""
+    lengths = (sum(1 for _ in takewhile(bool, map(_is_copy, reversed(old), reversed(messages)))) for old in given)
+    return max(lengths, default=0)
 
 
 def _key(item: Any) -> Any:

@@ -92,8 +92,12 @@ class Step:
     @property
     def id(self) -> str:
         """The id of the tool call, and of the run where the call has none."""
-        asked_id = self.call.call_id if self.call is not None else None
-        return self.call_id or asked_id or str(self.run_id)
+        return self.asked_id or str(self.run_id)
+
+    @property
+    def asked_id(self) -> str | None:
+        """The id of the tool call, where it has one."""
+        return self.call_id or (self.call.call_id if self.call is not None else None)
 
     def start_again(self, run_id: UUID, args: dict[str, Any]) -> None:
         """Begin another attempt, or go on after a pause; the time goes on from the first."""

@@ -32,6 +32,13 @@ def generated_message(result: LLMResult) -> AIMessage | None:
     return message if isinstance(message, AIMessage) else None
 
 
+def has_content(chunk: object) -> bool:
+    """Tell whether a chunk of a stream holds anything of the answer: text, reasoning or a part of a tool call."""
+    message = getattr(chunk, "message", None)
+    calls = getattr(message, "tool_call_chunks", None)
+    return bool(message is not None and (message.content or calls or message.additional_kwargs))
+
+
 def message_result(message: AIMessage) -> LLMResult:
     """Give the result of the model call that a message alone tells of."""
     return LLMResult(generations=[[ChatGeneration(message=message)]])

@@ -53,7 +53,8 @@ def run(
             "--agent",
             "-a",
             help="package.module:attribute or path/to/file.py:attribute: a compiled graph or another Runnable, a "
-            "function of a question, or a function without arguments that returns one of these.",
+            "function of a question, or a function that returns one of these; langgraph.json:graph, or graph where a "
+            "langgraph.json is here; or http://127.0.0.1:2024/assistant on a LangGraph server.",
             metavar="SPEC",
         ),
     ],
@@ -118,6 +119,16 @@ def run(
             rich_help_panel=ASKING,
         ),
     ] = None,
+    agent_key_env: Annotated[
+        str | None,
+        typer.Option(
+            "--agent-key-env",
+            help="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. The key "
+            "is never written down.",
+            metavar="NAME",
+            rich_help_panel=ASKING,
+        ),
+    ] = None,
     retrieval_documents: Annotated[
         list[str] | None,
         typer.Option(
@@ -133,7 +144,8 @@ def run(
         typer.Option(
             "--max-output-chars",
             min=0,
-            help="Cut longer outputs and errors of steps, with a warning; JSON that is cut can no longer be compared.",
+            help="Cut longer outputs and errors of steps and longer messages, with a warning; JSON that is cut can no "
+            "longer be compared.",
             metavar="N",
             rich_help_panel=CAPTURE,
         ),
@@ -141,6 +153,14 @@ def run(
     no_artifacts: Annotated[
         bool,
         typer.Option("--no-artifacts", help="Do not keep what tools give beside their text.", rich_help_panel=CAPTURE),
+    ] = False,
+    keep_messages: Annotated[
+        bool,
+        typer.Option(
+            "--keep-messages",
+            help="Keep what each model call was given and gave, each message once; the report shows it.",
+            rich_help_panel=CAPTURE,
+        ),
     ] = False,
     max_failures: Annotated[
         str | None,
@@ -218,6 +238,10 @@ def run(
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 32 --repeats 3`
 
+    `graphrag-eval-lc run qa.yaml -a langgraph.json:agent -o runs/third`
+
+    `graphrag-eval-lc run qa.yaml -a https://graphs.example/agent -o runs/deployed --agent-key-env MY_KEY`
+
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
@@ -245,7 +269,8 @@ def run(
         "input_fn": input_fn,
         "answer_fn": answer_fn,
         "agent_config": _agent_config(agent_config, recursion_limit),
-        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts),
+        "agent_key_env": agent_key_env,
+        "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages),
         "max_failures": max_failures,
         "max_tokens": max_tokens,
         "max_time": max_time,
@@ -276,7 +301,9 @@ def run(
         )
 
 
-def _capture(retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool) -> dict[str, Any]:
+def _capture(
+    retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool, keep_messages: bool
+) -> dict[str, Any]:
     """Give the handler's options that are given here; for all others the config's section counts."""
     options: dict[str, Any] = {}
     if retrieval_documents is not None:
@@ -290,6 +317,8 @@ def _capture(retrieval_documents: list[str] | None, max_output_chars: int | None
         options["max_output_chars"] = max_output_chars
     if no_artifacts:
         options["keep_artifacts"] = False
+    if keep_messages:
+        options["keep_messages"] = True
     return options
 
 

@@ -42,9 +42,10 @@ class CaptureConfig(Section):
         retrieval_documents: Whether the output of a retriever tool is its documents, as a JSON array of ``{id, text}``:
             true for all tools, or the names of some.
         max_output_chars: The number of characters to which outputs and errors of steps are cut; None: they are not.
-        redact: The spec of a function that is applied to args, outputs, artifacts and errors before they are kept:
-            ``package.module:function`` or ``path/to/file.py:function``, as seen from the current folder.
+        redact: The spec of a function that is applied to args, outputs, artifacts, errors and messages before they
+            are kept: ``package.module:function`` or ``path/to/file.py:function``, as seen from the current folder.
         keep_artifacts: Whether steps have what a tool gives beside its text.
+        keep_messages: Whether responses have what each model call was given and gave.
 
     Example:
         >>> CaptureConfig(retrieval_documents=["search_docs"]).keep_artifacts
@@ -56,3 +57,4 @@ class CaptureConfig(Section):
     max_output_chars: int | None = Field(default=None, ge=0)
     redact: Annotated[str | None, BeforeValidator(_spec)] = None
     keep_artifacts: bool = True
+    keep_messages: bool = False

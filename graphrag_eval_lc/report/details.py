@@ -11,6 +11,7 @@ from graphrag_eval_lc.report.side_by_side import extra_steps, step_groups, uses_
 from graphrag_eval_lc.report.spent import attempts_of
 from graphrag_eval_lc.report.texts import shortened, shown_name, value_text
 from graphrag_eval_lc.report.timeline import model_rows, timeline
+from graphrag_eval_lc.report.transcript import transcript
 
 _CORRECTNESS = ("answer_recall", "answer_precision", "answer_f1")
 _CLAIMS = {
@@ -42,6 +43,9 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
         "total_tokens": number(result.get("total_tokens")),
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),
+        "transcript": transcript(result),
+        "run_id": None if result.get("run_id") is None else shown_name(result["run_id"]),
+        "started_at": None if result.get("started_at") is None else shown_name(result["started_at"]),
         "groups": groups,
         "extra_steps": extra_steps(groups, steps) if groups else [],
         "counts": result.get("steps_counts"),

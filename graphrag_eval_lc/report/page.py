@@ -22,6 +22,7 @@ _REPORT_SCRIPTS = (
     "sorting.js",
     "records.js",
     "timeline.js",
+    "transcript.js",
     "steps.js",
     "details.js",
     "filters.js",

@@ -38,6 +38,7 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, Any, dict[str, str]]]:
         yield "Link", record.get("href"), _link(record.get("href"))
     yield "Tags", ", ".join(map(str, record.get("tags") or ())), {}
     yield "Agent", record.get("agent"), {}
+    yield "Agent's source", record.get("agent_source"), {}
     yield "Agent's config", _text(record.get("agent_config")), {}
     yield "Dataset", _dataset(dataset), {}
     yield "Dataset's digest", dataset.get("sha256"), {}

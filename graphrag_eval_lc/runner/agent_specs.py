@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable
+from difflib import SequenceMatcher
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +16,7 @@ from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
 
 _SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
 _MODULE_MEND = "Write package.module or path/to/file.py."
+_MOST_NAMED = 20
 
 # The files that modules were loaded from, as they were given, by the modules' names.
 _files: dict[str, str] = {}
@@ -48,17 +51,22 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     return found
 
 
-def loaded_module(place: str, *, mend: str = _MODULE_MEND) -> ModuleType:
+def loaded_module(place: str, *, mend: str = _MODULE_MEND, adds_folder: bool = True) -> ModuleType:
     """Load the module that ``package.module`` (also looked up in the current folder) or ``path/to/file.py`` names.
 
     Args:
         place: The module or the file; a file is loaded anew each time.
         mend: How such a name is written, for messages.
+        adds_folder: Whether the current folder, or the file's, comes first on ``sys.path``.
 
     Raises:
         AgentError: It does not exist, or fails to load.
     """
-    return _module_of_file(place, mend) if place.endswith(".py") else _module_of_name(place, mend)
+    is_file = place.endswith(".py")
+    folder = str(Path(place).resolve().parent if is_file else Path.cwd())
+    if adds_folder and folder not in sys.path:
+        sys.path.insert(0, folder)
+    return _module_of_file(place, mend) if is_file else _module_of_name(place, mend)
 
 
 def spec_of(function: Any) -> str:
@@ -77,10 +85,28 @@ def spec_of(function: Any) -> str:
     return f"{_files.get(named.__module__, named.__module__)}:{named.__qualname__}"
 
 
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Give the names of what there is, those first that are most like one that is not there.
+
+    Example:
+        >>> nearest_first("agnt", ["router", "agent"])
+        ['agent', 'router']
+    """
+    return sorted(known, key=lambda each: -SequenceMatcher(None, name.lower(), each.lower()).ratio())
+
+
+def listed(names: list[str]) -> str:
+    """Give names as a text for a message, and how many are left out of it.
+
+    Example:
+        >>> listed(["agent", "router"])
+        'agent, router'
+    """
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
 def _module_of_name(name: str, mend: str) -> ModuleType:
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
@@ -101,8 +127,6 @@ def _module_of_file(place: str, mend: str) -> ModuleType:
     if specification is None or specification.loader is None:
         raise AgentError(f"{place} cannot be loaded as Python", mend=mend)
     module = importlib.util.module_from_spec(specification)
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
     sys.modules[name] = module
     _files[name] = place
     try:

@@ -13,7 +13,10 @@ from langchain_core.runnables.config import run_in_executor
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.answers import answer_of, plain_answer
+from graphrag_eval_lc.capture.messages import is_interrupted
 from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.capture.responses import PAUSED
+from graphrag_eval_lc.capture.steps import utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
@@ -21,6 +24,7 @@ from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agents import Agent
 
 _CANCELLING_SEC = 2.0
+_STATE_SEC = 5.0
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
 _ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
@@ -102,19 +106,32 @@ class AgentCall:
         given: Any = None
         output: Any = None
         error: BaseException | None = None
+        was_asked = False
+        config = self._config(question, attempt_id, handler)
         try:
             given = self._input(question)
         except (Exception, SystemExit) as problem:
             error = problem
         else:
-            config = self._config(question, attempt_id, handler)
+            was_asked = True
             block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
             output, error = await self._output(given, config, abandoned, in_thread)
-            handler.on_block_end(run_id=block_id, error=error)
+            handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
         elapsed_sec = time.perf_counter() - started
-        if error is None and not handler.has_runs:
-            handler.add_run(given, output, question_id=str(question["id"]), elapsed_sec=elapsed_sec)
+        if error is not None and was_asked and not handler.has_runs:
+            output = await self._left_behind(config, error)
+        if not handler.has_runs and (error is None or output is not None):
+            handler.add_run(
+                given,
+                output,
+                question_id=str(question["id"]),
+                elapsed_sec=elapsed_sec,
+                tags=config.get("tags") or (),
+                metadata=config.get("metadata"),
+            )
             response = self._unheard_response(handler, question, output)
+            if error is not None:
+                response.pop("actual_answer", None)  # what stands last in the state is a draft
         else:
             response = self._response(handler, question, output, error, elapsed_sec)
         if error is None and self.answer_fn is not None:
@@ -178,6 +195,21 @@ class AgentCall:
             self._given_up.add(task)
             task.add_done_callback(self._given_up.discard)
 
+    async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
+        """Give the state in which a failed graph left the attempt's own thread; None where there is none.
+
+        A deployed graph tells of no run, so that what it did up to the error stands nowhere else.
+        """
+        read_state = getattr(self.agent.runnable, "aget_state", None)
+        if read_state is None or isinstance(error, RunInterruptedError):
+            return None
+        try:
+            async with asyncio.timeout(_STATE_SEC):
+                state = await read_state(config)
+        except Exception:  # the server is gone, or has no such thread; the agent's own error is told
+            return None
+        return getattr(state, "values", None) or None
+
     def _response(
         self,
         handler: GraphRAGEvalCallbackHandler,
@@ -193,9 +225,11 @@ class AgentCall:
             response = Response(question_id=identifier, question_text=question["question_text"], status="success")
             response["actual_steps"] = []
             response["elapsed_sec"] = elapsed_sec
+            response["started_at"] = utc_timestamp(time.time() - elapsed_sec)
         else:
             response["question_text"] = question["question_text"]
-        if error is None and (response.get("actual_answer") is None or isinstance(output, str)):
+        is_unread = response.get("actual_answer") is None or isinstance(output, str)
+        if error is None and is_unread and not _waits(response, output):
             answer = self._answer(output)
             if answer is not None:
                 response["actual_answer"] = answer
@@ -210,7 +244,8 @@ class AgentCall:
         response["question_text"] = question["question_text"]
         has_messages = bool(response["actual_steps"] or response["llm_calls"])
         warnings = [_ONLY_MESSAGES if has_messages else _NO_EVENTS, *response.get("capture_warnings", ())]
-        if response.get("actual_answer") is None and not (isinstance(output, Mapping) and "messages" in output):
+        has_none = _waits(response, output) or (isinstance(output, Mapping) and "messages" in output)
+        if response.get("actual_answer") is None and not has_none:
             response["actual_answer"] = answer_of(output)
         response["capture_warnings"] = warnings
         return response
@@ -221,6 +256,11 @@ class AgentCall:
             return None
         is_answer = self.agent.is_function or isinstance(output, str)
         return answer_of(output) if is_answer else plain_answer(output)
+
+
+def _waits(response: Response, output: Any) -> bool:
+    """Tell whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
+    return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:

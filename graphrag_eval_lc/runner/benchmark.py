@@ -10,6 +10,7 @@ from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation import judges_of
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.http_connections import aclose_idle_connections, close_connections_of_resting_loops
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import aload_agent
@@ -31,10 +32,14 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
 
     Args:
         agent: A compiled graph or another Runnable; a function, async or not, ``question text -> answer or state``;
-            a function without required arguments that gives one of these; or its spec as text
-            (``package.module:attribute`` or ``path/to/file.py:attribute``). A graph with a checkpointer, or a deployed
-            one (``RemoteGraph``), gets a ``thread_id`` of its own for each attempt: a UUID. The metadata of its config
-            tell which attempt that is: ``attempt_id`` is run, session, question, repeat and attempt.
+            a function without required arguments, or with those of LangGraph's graph factories (``RunnableConfig``,
+            ``ServerRuntime``), that gives one of these or a context manager around it, which is open as long as the
+            run; its spec as text (``package.module:attribute`` or ``path/to/file.py:attribute``); a graph of a
+            ``langgraph.json`` (``langgraph.json:agent``, or ``agent`` where that is in the current folder); or the
+            address of an assistant on a LangGraph server (``http://127.0.0.1:2024/agent``). A graph with a
+            checkpointer, or a deployed one (``RemoteGraph``), gets a ``thread_id`` of its own for each attempt: a UUID.
+            The metadata of its config tell which attempt that is: ``attempt_id`` is run, session, question, repeat and
+            attempt.
         dataset: A path, or the templates that ``load_dataset`` gives.
         **options: All of them have a default:
 
@@ -47,6 +52,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             - ``answer_fn``: Makes the answer from the agent's output. Default: the last model message, else
               ``structured_response``, ``answer`` or ``output``, else the text itself. Both may be specs, as ``agent``.
             - ``agent_config``: More of LangChain's config, such as ``{"recursion_limit": 50}``.
+            - ``agent_key_env`` ("LANGSMITH_API_KEY"): The environment variable with the key of the server, for an
+              agent that is named by its address. The key is never written down.
             - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each goes
               before that in the config's section ``capture``.
             - ``max_concurrency`` (8): How many questions are asked at the same time. At a rate limit it is halved, and
@@ -122,8 +129,14 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
     close_connections_of_resting_loops()
     templates = templates_of(dataset)
     questions = options.selection.apply(templates)
-    loaded = await aload_agent(agent, has_input_fn=options.input_fn is not None)
-    with contextlib.ExitStack() as stack:
+    loaded = await aload_agent(
+        agent,
+        has_input_fn=options.input_fn is not None,
+        agent_config=options.agent_config,
+        key_variable=options.agent_key_env,
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(loaded.aclose)
         folder, warnings = None, []
         if options.output_dir is not None:
             folder = RunFolder(options.output_dir)
@@ -147,17 +160,20 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
         display = stack.enter_context(progress_display(options.progress))
         observers = [observer for observer in (display, log, options.on_event) if observer is not None]
         described = None if judges is None else judges.describe()
-        record = begun_record(agent, dataset, templates, questions, options, described)
+        given = loaded.spec or agent
+        record = begun_record(given, dataset, templates, questions, options, described, agent_source=loaded.source)
         session = RunSession(options, questions, folder, observers, record, stop, pricing, judges)
-        session.warn(*warnings)
+        session.warn(*warnings, *loaded.warnings)
         try:
             return await session.arun(loaded, templates)
         finally:
+            if problem := await loaded.aclose():
+                session.warn(masked_text(problem))
             if log is not None and log.problem is not None:
                 session.warn(log.problem)
 
 
-def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: contextlib.ExitStack) -> Any:
+def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: contextlib.AsyncExitStack) -> Any:
     """Give where the judges' answers are kept; None where nothing is judged, or not kept."""
     is_judged = options.config.llm is not None or options.llm is not None
     if folder is None or not is_judged or not options.judge_cache:

@@ -6,7 +6,10 @@ from typing import Any
 from graphrag_eval_lc.run_folder import Key
 
 _TOKEN_KEYS = ("input_tokens", "output_tokens", "total_tokens")
-_KEPT = ("error", "elapsed_sec", *_TOKEN_KEYS, "agent_cost", "actual_steps", "llm_calls")
+_KEPT = (
+    "error", "started_at", "elapsed_sec", "run_id", "run_ids", *_TOKEN_KEYS, "agent_cost", "actual_steps", "llm_calls",
+    "llm_messages", "llm_tools",
+)  # fmt: skip
 
 
 def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:

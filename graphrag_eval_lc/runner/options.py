@@ -36,6 +36,7 @@ class BenchmarkKeywords(TypedDict, total=False):
     input_fn: Callable[[Question], Any] | str | None
     answer_fn: Callable[[Any], Any] | str | None
     agent_config: Mapping[str, Any] | None
+    agent_key_env: str | None
     capture: CaptureKeywords | None
     max_concurrency: int
     requests_per_minute: float | None
@@ -78,6 +79,7 @@ class BenchmarkOptions:
     input_fn: Callable[[Question], Any] | None = None
     answer_fn: Callable[[Any], Any] | None = None
     agent_config: Mapping[str, Any] = field(default_factory=dict)
+    agent_key_env: str | None = None
     capture: CaptureKeywords = field(default_factory=CaptureKeywords)
     max_concurrency: int = 8
     requests_per_minute: float | None = None
@@ -137,6 +139,7 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
         input_fn=_function("input_fn", given.get("input_fn")),
         answer_fn=_function("answer_fn", given.get("answer_fn")),
         agent_config=_mapping("agent_config", given.get("agent_config")),
+        agent_key_env=_variable("agent_key_env", given.get("agent_key_env")),
         capture=_capture(given.get("capture"), config.capture, given.get("config")),
         max_concurrency=_whole("max_concurrency", given.get("max_concurrency", 8)),
         requests_per_minute=_positive("requests_per_minute", given.get("requests_per_minute")),
@@ -249,6 +252,7 @@ def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> Captur
         "max_output_chars": section.max_output_chars,
         "redact": None if "redact" in given or section.redact is None else _redact(section.redact, source),
         "keep_artifacts": section.keep_artifacts,
+        "keep_messages": section.keep_messages,
         **given,
     }
 
@@ -273,6 +277,13 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a dict as LangChain takes it as config.")
+
+
+def _variable(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    mend = "Give the name of an environment variable."  # what was given may be a key
+    raise OptionError(f"{name} is {type(value).__name__}, no text", key=name, mend=mend)
 
 
 def _function(name: str, value: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any, Unpack
 from graphrag_eval_lc.dataset import DatasetSource, templates_of
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.run_folder import RunFolder
-from graphrag_eval_lc.runner.agents import aload_agent
-from graphrag_eval_lc.runner.options import BenchmarkKeywords, checked_options
+from graphrag_eval_lc.runner.agents import Agent, aload_agent
+from graphrag_eval_lc.runner.options import BenchmarkKeywords, BenchmarkOptions, checked_options
 from graphrag_eval_lc.runner.resuming import changed_questions, missing_in_session, refuse_changes
 from graphrag_eval_lc.runner.run_record import begun_record
 from graphrag_eval_lc.runner.samples import RunPlan, planned, samples_of
@@ -29,7 +29,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchma
     checked = checked_options(options)
     templates = templates_of(dataset)
     questions = checked.selection.apply(templates)
-    run_sync(lambda: aload_agent(agent, has_input_fn=checked.input_fn is not None))
+    loaded = run_sync(lambda: _aloaded(agent, checked))
     new = planned(samples_of(questions, checked.repeats), None, retry_errors=checked.retry_errors)
     if checked.output_dir is None or checked.overwrite or not checked.output_dir.exists():
         return new
@@ -40,7 +40,9 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchma
         if earlier is None:
             return new
         questions = checked.selection_in(earlier).apply(templates)
-        now = begun_record(agent, dataset, templates, questions, checked).as_dict()
+        now = begun_record(
+            loaded.spec or agent, dataset, templates, questions, checked, agent_source=loaded.source
+        ).as_dict()
         if not checked.force:
             refuse_changes(earlier, now, folder.path)
         missing_in_session(earlier, folder.path, checked)
@@ -51,3 +53,15 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchma
             retry_errors=checked.retry_errors,
             changed=changed_questions(earlier, now),
         )
+
+
+async def _aloaded(agent: Any, options: BenchmarkOptions) -> Agent:
+    """Load an agent and close what it opened, as it is asked nothing."""
+    loaded = await aload_agent(
+        agent,
+        has_input_fn=options.input_fn is not None,
+        agent_config=options.agent_config,
+        key_variable=options.agent_key_env,
+    )
+    await loaded.aclose()
+    return loaded

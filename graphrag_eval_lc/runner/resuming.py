@@ -74,7 +74,8 @@ def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "Bench
 
 
 def _agent_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
-    for key, name in (("agent", "the agent"), ("agent_config", "the agent's config")):
+    names = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
+    for key, name in names.items():
         before, after = earlier.get(key), now.get(key)
         if before != after:
             yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"

@@ -181,16 +181,20 @@ def begun_record(
     questions: Sequence[tuple[Template, Question]],
     options: "BenchmarkOptions",
     judges: Mapping[str, Any] | None = None,
+    *,
+    agent_source: str | None = None,
 ) -> RunRecord:
     """Give the record of a run of an agent that begins now.
 
     Args:
-        agent: The agent as the caller gave it.
+        agent: The agent as the caller gave it, or its full spec.
         source: The dataset's path, or the dataset itself.
         templates: The dataset.
         questions: Those that are selected.
         options: The options of the run.
         judges: What is to be told of the judges.
+        agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
+            ``langgraph.json`` names; the graph and the version of a server's assistant.
     """
     return RunRecord.begin(
         source,
@@ -204,6 +208,7 @@ def begun_record(
         selection=options.selection.as_dict(),
         repeats=options.repeats if options.repeats > 1 else None,
         agent=agent_name(agent),
+        agent_source=agent_source,
         agent_config=_plain(options.agent_config),
         capture=capture_record(options.capture),
         judges=judges,
@@ -240,6 +245,7 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
         "max_output_chars": options.get("max_output_chars"),
         "redact": None if redact is None else spec_of(redact),
         "keep_artifacts": options.get("keep_artifacts", True),
+        "keep_messages": options.get("keep_messages", False),
     }
 
 

@@ -1,30 +1,23 @@
 """Benchmarks of graphs behind a real ``langgraph dev`` server on this machine, which nothing leaves."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import Command
 from langgraph_sdk import get_sync_client
+from langgraph_server import serving
 
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler, run_benchmark
 
 pytestmark = pytest.mark.full
-
-_LONGEST_START_SEC = 90.0
 
 PROJECT = '''
 from langchain.agents import create_agent
@@ -83,43 +76,11 @@ CONFIG = '{"dependencies": ["."], "graphs": {"agent": "./agent.py:agent", "pausi
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the address of a server that has the graphs of ``PROJECT``."""
-    for module in ("langgraph_cli", "langgraph_api"):
-        pytest.importorskip(module, reason="needs langgraph-cli[inmem], as `make test-full` installs it")
     folder = tmp_path_factory.mktemp("deployed")
     (folder / "agent.py").write_text(PROJECT, encoding="utf-8")
     (folder / "langgraph.json").write_text(CONFIG, encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LANGSMITH_", "LANGCHAIN_"))}
-    alone = {"LANGSMITH_TRACING": "false", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
-    log = folder / "server.log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command, cwd=folder, env=kept | alone, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        wait_for_start(f"http://127.0.0.1:{port}", server, log)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
-
-
-def wait_for_start(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + _LONGEST_START_SEC
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/ok", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
+    with serving(folder) as server:
+        yield server.url
 
 
 def dataset(count: int) -> list[Any]:
@@ -221,6 +182,94 @@ def test_the_handler_alone_hears_of_a_deployed_graph_that_is_wrapped(url: str) -
     response = handler.response("q1")
     assert (brief(response), response["actual_answer"]) == (steps_of("word"), "It is word.")
     assert (response["input_tokens"], len(response["llm_calls"])) == (30, 3)
+
+
+def as_text(remote: Any, thread: Any) -> Any:
+    return RunnableLambda(lambda question: remote.invoke({"messages": [("user", question)]}, thread))
+
+
+def as_chain(remote: Any, thread: Any) -> Any:
+    return as_text(remote, thread) | RunnableLambda(lambda state: {"messages": state["messages"]})
+
+
+def as_rewritten(remote: Any, thread: Any) -> Any:
+    return RunnableLambda(lambda question: remote.invoke({"messages": [("user", f"{question}, thanks")]}, thread))
+
+
+def as_node(remote: Any, thread: Any) -> Any:
+    """The deployed graph has a thread of its own, and keeps the conversation alone."""
+    graph = StateGraph(MessagesState)
+    graph.add_node(
+        "remote", lambda state: remote.invoke({"messages": [("user", state["messages"][-1].content)]}, thread)
+    )
+    graph = graph.add_edge(START, "remote").compile()
+    return RunnableLambda(lambda question: {"messages": [("user", question)]}) | graph
+
+
+def as_node_of_a_thread(remote: Any, thread: Any) -> Any:
+    """Both keep the conversation."""
+    graph = StateGraph(MessagesState).add_node("remote", remote)
+    chat = graph.add_edge(START, "remote").compile(checkpointer=InMemorySaver())
+    return RunnableLambda(lambda question: chat.invoke({"messages": [("user", question)]}, thread))
+
+
+@pytest.mark.parametrize("questions", [["word0 please", "word1 please", "word2 please"], ["word please"] * 3])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shape", [as_text, as_chain, as_rewritten, as_node, as_node_of_a_thread])
+def test_each_turn_on_a_thread_has_its_own_steps(shape: Any, shared: bool, questions: list[str], url: str) -> None:
+    agent = shape(RemoteGraph("agent", url=url), {"configurable": {"thread_id": str(uuid4())}})
+    handler = GraphRAGEvalCallbackHandler()
+    for number, question in enumerate(questions):
+        handler = handler if shared else GraphRAGEvalCallbackHandler()
+        config: Any = {"callbacks": [handler], "metadata": {"question_id": str(number)}}
+        agent.invoke(question, config)
+        response, word = handler.response(str(number)), question.split()[0]
+        assert (brief(response), response["actual_answer"]) == (steps_of(word), f"It is {word}.")
+        assert (response["input_tokens"], len(response["llm_calls"])) == (30, 3)
+
+
+def test_each_turn_that_is_added_has_its_own_steps(url: str) -> None:
+    """``RemoteGraph`` itself calls no handler."""
+    remote, handler = RemoteGraph("agent", url=url), GraphRAGEvalCallbackHandler()
+    thread: Any = {"configurable": {"thread_id": str(uuid4())}}
+    turns = [{"messages": [{"role": "user", "content": "word please"}]}] * 3
+    for number, given in enumerate([*turns, None]):
+        handler.add_run(given, remote.invoke(given, thread), question_id=str(number))
+    responses = handler.responses()
+    assert [brief(response) for response in responses] == [*[steps_of("word")] * 3, []]
+    assert [response.get("actual_answer") for response in responses] == [*["It is word."] * 3, None]
+
+
+@pytest.mark.parametrize("given", [lambda message: message, lambda message: ("user", message.content)])
+def test_a_node_that_asks_a_deployed_graph_and_then_a_model(given: Any, url: str) -> None:
+    """What the user says to the model stands behind what the deployed graph gave, which is no history."""
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+    remote = RemoteGraph("agent", url=url)
+
+    def agent(state: MessagesState) -> dict[str, Any]:
+        messages = remote.invoke({"messages": [given(state["messages"][-1])]})["messages"]
+        prompt = [*messages, ("user", "Sum it up.")]
+        answer = GenericFakeChatModel(messages=iter([AIMessage("summed up")])).invoke(prompt)
+        return {"messages": [*prompt, answer]}
+
+    graph = StateGraph(MessagesState).add_node("agent", agent).add_edge(START, "agent").compile()
+    (response,) = run_benchmark(graph, dataset(1), progress="off").responses
+    assert (brief(response), response["actual_answer"]) == (steps_of("word0"), "summed up")
+    assert len(response["llm_calls"]) == 4
+
+
+def test_a_deployed_graph_that_is_resumed_answers_then(url: str) -> None:
+    remote, handler = RemoteGraph("pausing", url=url), GraphRAGEvalCallbackHandler()
+    thread: Any = {"configurable": {"thread_id": str(uuid4())}}
+    agent = RunnableLambda(lambda given: remote.invoke(given, thread))
+    config: Any = {"callbacks": [handler], "metadata": {"question_id": "q1"}}
+    agent.invoke({"messages": [{"role": "user", "content": "word please"}]}, config)
+    assert "actual_answer" not in handler.response("q1")
+    agent.invoke(Command(resume="yes"), config)
+    assert handler.response("q1")["actual_answer"] == "yes"
+    agent.invoke(None, {**config, "metadata": {"question_id": "q2"}})
+    assert "actual_answer" not in handler.response("q2")
 
 
 def test_a_deployed_graph_that_waits_for_somebody_is_paused(url: str) -> None:

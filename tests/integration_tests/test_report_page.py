@@ -391,6 +391,61 @@ def test_axe_finds_nothing_serious(scheme: str, open_report: Open) -> None:
     assert phone.serious_violations() == []
 
 
+# --- what models were given and gave ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def kept_run(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
+    """A run of two questions that kept its messages."""
+    capture: Any = {"keep_messages": True}
+    return demo_run(tmp_path_factory.mktemp("kept"), mistakes=0, limit=2, capture=capture)
+
+
+@pytest.fixture(scope="module")
+def kept_report(kept_run: BenchmarkRun) -> Path:
+    return write_report(kept_run)
+
+
+def test_model_calls_open_to_what_is_new_with_them(
+    kept_run: BenchmarkRun, kept_report: Path, open_report: Open
+) -> None:
+    result: Any = kept_run.results[0]
+    detail = open_report(kept_report).opened(result["question_id"])
+    expect(detail.get_by_role("heading", name="Model calls")).to_be_visible()
+    expect(detail.get_by_text(result["run_id"])).to_be_visible()
+    calls = detail.locator(".transcript > li")
+    expect(calls).to_have_count(len(result["llm_calls"]))
+    first, second = calls.nth(0), calls.nth(1)
+    expect(first.locator(".message")).to_have_count(0)  # made only where they are opened
+
+    first.locator(".step-head").click()
+    expect(first.locator(".message").filter(has_text="user")).to_contain_text(result["question_text"])
+    expect(first.locator(".message.of-model")).to_contain_text(result["actual_steps"][0]["name"])
+
+    second.locator(".step-head").click()
+    new = second.locator(".message:visible")
+    expect(new.filter(has_text="answers call")).to_contain_text(result["actual_steps"][0]["output"][:40])
+    assert new.filter(has_text=result["question_text"]).count() == 0
+    second.get_by_role("button", name="known from earlier calls").click()
+    assert new.filter(has_text=result["question_text"]).count() == 1
+
+
+def test_report_without_kept_messages_has_no_model_calls(open_report: Open) -> None:
+    detail = open_report().opened("longest_dc_lines")
+    expect(detail.get_by_role("heading", name="Timeline")).to_be_visible()
+    assert detail.get_by_role("heading", name="Model calls").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_transcripts(scheme: str, kept_report: Path, open_report: Open) -> None:
+    opened = open_report(kept_report, color_scheme=scheme, size=PHONE)
+    opened.rows.first.locator(".question-button").click()
+    opened.detail()
+    opened.open_everything(".detail")
+    assert opened.serious_violations() == []
+    assert not opened.is_wider_than_the_window()
+
+
 # --- what texts may do: nothing --------------------------------------------------------------------------------------
 
 
@@ -425,7 +480,9 @@ def test_hostile_texts_are_shown_in_each_place(hostile_report: Path, open_report
         "template 0", "question 0.1", "text of 0.1", "reference answer of 0.1", "answer", "claim in true_positives",
         "claim in false_negatives", "reason of a judge", "reference query", "query", "variable", "cell 0", "tool",
         "argument", "item", "wrong output", "error of a step", "found", "metric", "reason of a metric", "label", "tag",
-        "judge", "warning", "earlier kind", "earlier error", "kind of error", "id", "document",
+        "judge", "warning", "earlier kind", "earlier error", "kind of error", "id", "document", "agent", "node",
+        "around", "error of a model", "called tool", "said", "id of a call", "system prompt", "prompt", "block",
+        "message", "author", "why not valid", "refusal", "reasoning", "what a tool said", "answered", "defined tool",
     )  # fmt: skip
     assert [place for place in places if f"{place} </script>" not in text] == []
     assert "{{ 7 * 191 }}" in text

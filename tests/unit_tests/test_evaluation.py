@@ -9,7 +9,7 @@ from judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
 from langchain_core.language_models import FakeListChatModel
 from openai_stub import OpenAIStub
 
-from graphrag_eval_lc import arun_evaluation, run_evaluation
+from graphrag_eval_lc import arun_evaluation, compute_aggregates, run_evaluation
 from graphrag_eval_lc.errors import ConfigError, DatasetError, GraphRAGEvalWarning, OptionError, ResponsesError
 from graphrag_eval_lc.evaluation import NO_RESPONSE
 
@@ -295,6 +295,26 @@ def test_model_of_langchain_judges_without_an_llm_section() -> None:
 def test_what_judges_cannot_be_made_of_is_told(arguments: dict[str, Any], complaint: str) -> None:
     with pytest.raises((ConfigError, OptionError), match=complaint):
         run_evaluation(judged_dataset(), judged_responses(), **arguments)
+
+
+def test_what_a_response_says_of_its_run_is_handed_through_and_counts_nowhere() -> None:
+    call = {"model": "m", "started_at": "2026-01-05T10:00:00Z", "first_token_sec": 0.1, "input_messages": [[0, 1]]}
+    more = {
+        "started_at": "2026-01-05T10:00:00Z",
+        "run_id": "01a2",
+        "run_ids": ["01a2", "01a3"],
+        "tags": ["night"],
+        "metadata": {"stage": "test"},
+        "llm_calls": [call],
+        "llm_messages": [{"role": "user", "content": "?"}],
+        "llm_tools": [{"name": "lookup"}],
+    }
+    result = result_of({**RESPONSE, **more})
+    assert {key: result[key] for key in more} == more
+    without = {key: value for key, value in result.items() if key not in more}
+    plain = {key: value for key, value in result_of(RESPONSE).items() if key not in more}
+    assert without == plain
+    assert compute_aggregates([result]) == compute_aggregates([result_of(RESPONSE)])
 
 
 def test_what_an_earlier_evaluation_judged_is_not_handed_through() -> None:

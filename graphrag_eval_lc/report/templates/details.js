@@ -95,14 +95,23 @@ function linkLine(key) {
   return element("p", { class: "link-line" }, link, copy, said);
 }
 
+// By what LangSmith and others find the run.
+function traceLine(detail) {
+  if (!detail.run_id) return [];
+  const started = detail.started_at ? [", started at ", foreign(detail.started_at)] : [];
+  return element("p", { class: "muted small" }, "LangChain's run ", foreign(detail.run_id), started);
+}
+
 function detailParts(detail, row) {
   return [
     linkLine(detail.key),
+    traceLine(detail),
     detail.question === row.q ? [] : labelled("Question", foreignBlock(detail.question)),
     detail.error ? labelled("✗ Error", foreignBlock(detail.error), "bad") : [],
     answersSection(detail),
     stepsSection(detail),
     timelineSection(detail),
+    transcriptSection(detail),
     detail.measures?.length ? section("Measures", [], measureTable(detail.measures, "Measures of the question")) : [],
     warningsSection(detail),
   ].flat();

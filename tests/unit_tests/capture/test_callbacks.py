@@ -41,7 +41,7 @@ def test_one_tool_call_is_one_step(make_agent, ai, ask, search) -> None:
     (step,) = response["actual_steps"]
     assert list(response) == [
         "question_id", "question_text", "status", "actual_answer", "actual_steps", "input_tokens", "output_tokens",
-        "total_tokens", "elapsed_sec", "llm_calls",
+        "total_tokens", "elapsed_sec", "started_at", "run_id", "tags", "metadata", "llm_calls",
     ]  # fmt: skip
     assert {key: step[key] for key in ("name", "args", "id", "status", "output")} == {
         "name": "search", "args": {"query": "a"}, "id": "call_1", "status": "success", "output": "found a",
@@ -450,6 +450,46 @@ def test_a_handoff_is_no_failure(make_agent, ai, ask, chat_model) -> None:
     assert [(step["name"], step["status"], step["output"]) for step in response["actual_steps"]] == [
         ("to_writer", "success", "handed over")
     ]
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_parallel_handoffs_have_their_own_text_each(history, make_agent, ai, ask) -> None:
+    """ToolNode makes one Command of both; the copies of the model's message ask for nothing."""
+
+    def handoff(name: str) -> Any:
+        @tool(f"to_{name}")
+        def hand_over(call_id: Annotated[str, InjectedToolCallId], state: Annotated[Any, InjectedState]) -> Command:
+            """Hand over."""
+            message = ToolMessage(f"handed to {name}", tool_call_id=call_id)
+            calls = [call for call in state["messages"][-1].tool_calls if call["id"] == call_id]
+            copy = AIMessage("", tool_calls=calls, id=f"copy_{name}")
+            sent = [*state["messages"][:-1], copy, message] if history else [message]
+            return Command(graph=Command.PARENT, goto=[Send(name, {"messages": sent})])
+
+        return hand_over
+
+    agent = make_agent([ai("", ("to_a", {}, "call_1"), ("to_b", {}, "call_2"))], [handoff("a"), handoff("b")])
+    graph = StateGraph(MessagesState).add_node("agent", agent, destinations=("a", "b")).add_edge(START, "agent")
+    for name in "ab":
+        graph.add_node(name, lambda state, name=name: {"messages": [*state["messages"], AIMessage(f"{name} says")]})
+    response = ask(graph.compile())
+    assert [(step["name"], step["output"]) for step in response["actual_steps"]] == [
+        ("to_a", "handed to a"), ("to_b", "handed to b"),
+    ]  # fmt: skip
+    assert response["actual_answer"] == "b says"
+    assert "capture_warnings" not in response
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_last_message_that_answers_a_call_counts(at_once, ai, ask) -> None:
+    call = {"name": "far", "args": {}, "id": "call_1"}
+    first, last = ToolMessage("wait", tool_call_id="call_1"), ToolMessage("there", tool_call_id="call_1")
+    graph = StateGraph(MessagesState)
+    given = [AIMessage("", tool_calls=[call], id="m1"), first, *([last] if at_once else [])]
+    graph.add_node("far", lambda state: {"messages": given})
+    graph.add_node("after", lambda state: {"messages": [] if at_once else [last]})
+    graph.add_edge(START, "far").add_edge("far", "after")
+    assert [step["output"] for step in ask(graph.compile())["actual_steps"]] == ["there"]
 
 
 def test_tasks_of_the_functional_api_are_nodes(ai, ask, search, chat_model) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import contextvars
+import pickle
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -449,3 +450,17 @@ def test_a_model_that_gives_a_message_answers_with_its_text(ai, chat_model) -> N
             [HumanMessage([{"type": "text", "text": "what"}, {"type": "text", "text": "is it?"}])]
         )
     assert (handler.response()["question_text"], handler.response()["actual_answer"]) == ("what\nis it?", "so")
+
+
+def test_a_block_is_known_by_its_runs_and_keeps_what_models_were_given(script, chat_model, search) -> None:
+    with capture_run(question_id="q1", keep_messages=True) as handler:
+        loop(chat_model(script=script), [search])
+    response: Any = through_pickle(handler).response()
+    assert response == handler.response()
+    assert len(response["run_ids"]) == 6  # three models and three tools
+    assert [len(response["llm_messages"]), len(response["llm_calls"])] == [8, 3]
+    check_loop(response)
+
+
+def through_pickle(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
+    return pickle.loads(pickle.dumps(handler))

@@ -289,15 +289,21 @@ def allocated_blocks() -> int:
 
 
 @pytest.mark.full
-def test_after_clear_no_memory_is_kept_of_10000_runs(search) -> None:
+def test_after_clear_no_memory_is_kept_of_10000_runs(search, chat_model, ai) -> None:
     """Single runs of an agent with a tool, some of which fail, recorded with all options."""
     handler = GraphRAGEvalCallbackHandler(
-        step_names={"search": "find"}, retrieval_documents=True, max_output_chars=50, redact=lambda value: value
+        step_names={"search": "find"},
+        retrieval_documents=True,
+        max_output_chars=50,
+        redact=lambda value: value,
+        keep_messages=True,
     )
+    model = chat_model(script=[ai("done")])
 
     def answer(word: str) -> str:
         if word.endswith("7"):
             raise ValueError(word)
+        model.invoke(word)
         return str(search.invoke({"query": word * 20}))
 
     def run(first: int, last: int) -> None:
@@ -332,8 +338,9 @@ def result_of(agent: Any, *callbacks: Any) -> list[dict[str, Any]]:
         {"step_names": {"change": "x"}, "retrieval_documents": True, "max_output_chars": 1, "keep_artifacts": False},
         {"redact": lambda value: value.clear() if isinstance(value, dict) else "***"},
         {"redact": lambda value: 1 / 0},
+        {"keep_messages": True, "redact": lambda value: value.clear() if isinstance(value, dict) else "***"},
     ],
-    ids=["defaults", "cut", "redacted", "redaction fails"],
+    ids=["defaults", "cut", "redacted", "redaction fails", "messages"],
 )
 def test_the_agent_gives_the_same_with_and_without_the_handler(options, make_agent, ai) -> None:
     given: list[Any] = []

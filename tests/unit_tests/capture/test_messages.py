@@ -15,6 +15,8 @@ from graphrag_eval_lc.capture.messages import answer_in, message_lists, question
 CALL = {"name": "search", "args": {}, "id": "call_1", "type": "tool_call"}
 ASKING = AIMessage("", tool_calls=[CALL], id="m1")
 ANSWER = AIMessage("done", id="m2")
+GIVEN = ToolMessage("given", tool_call_id="call_1")
+HANDOFF = ToolMessage("gone", tool_call_id="call_1", response_metadata={"__handoff_destination": "a"})
 
 
 class State(BaseModel):
@@ -90,6 +92,14 @@ def test_unanswered_calls_are_those_of_the_last_message() -> None:
         ({"answer": None, "output": Decimal("1.50")}, "1.50"),
         ({"raw": ASKING, "parsed": Verdict(value=2), "parsing_error": None}, '{"value": 2.0}'),
         ({"messages": [ANSWER], "answer": {"a": 1}}, "done"),
+        ({"messages": [ASKING, GIVEN]}, "given"),
+        ({"messages": [ANSWER, ASKING, GIVEN, GIVEN]}, "given\ngiven"),
+        ({"messages": [ASKING, GIVEN], "structured_response": {"a": 1}}, '{"a": 1}'),
+        ({"messages": [ASKING, ToolMessage("failed", tool_call_id="call_1", status="error")]}, None),
+        ({"messages": [ASKING, HANDOFF]}, None),
+        ({"log": [GIVEN], "messages": [ANSWER]}, "done"),
+        ({"messages": [ANSWER], "log": [ASKING, GIVEN]}, "done"),
+        ({"messages": [("user", "?"), ("ai", "pair")]}, "pair"),
         ({"count": 1}, None),
         (None, None),
     ],

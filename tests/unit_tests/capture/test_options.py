@@ -83,6 +83,7 @@ def calling(make_agent: Any, ai: Any, used: BaseTool, **args: Any) -> Any:
         ("max_output_chars", 1.5),
         ("redact", "secret"),
         ("keep_artifacts", None),
+        ("keep_messages", "yes"),
     ],
 )
 def test_a_wrong_value_is_an_error_at_once(option: str, value: Any) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, ToolMessage
-from langgraph.types import Command
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.graph import END
+from langgraph.types import Command, Send
 from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.outputs import (
@@ -172,6 +173,39 @@ def test_commands_answer_with_the_message_of_the_same_call() -> None:
         [Command(update={"messages": messages[:1]}), Command(update={"messages": messages[1:]})], "1"
     )
     assert found is messages[1]
+
+
+def test_a_handover_answers_with_its_own_message_and_not_with_one_of_the_history() -> None:
+    history = [ToolMessage("earlier", tool_call_id="1"), AIMessage("", id="m")]
+    messages = [*history, ToolMessage("handed over", tool_call_id="1")]
+    for command in (
+        Command(graph=Command.PARENT, goto="a", update={"messages": messages}),
+        Command(graph=Command.PARENT, goto="a", update=[("messages", messages)]),
+        Command(graph=Command.PARENT, goto=[Send("a", {"messages": messages})]),
+    ):
+        assert tool_message_of(command, "1") is messages[-1]
+        assert tool_message_of([command, Command(update={"messages": history[1:]})], "1") is messages[-1]
+
+
+def test_a_list_of_handovers_holds_a_message_for_each_call() -> None:
+    sent = {name: ToolMessage(f"to {name}", tool_call_id=name) for name in "ab"}
+    command = Command(graph=Command.PARENT, goto=[Send(name, {"messages": [each]}) for name, each in sent.items()])
+    assert [tool_message_of(command, name) for name in "ab"] == [sent["a"], sent["b"]]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (Command(graph=Command.PARENT, goto="a", update={"messages": [HumanMessage("history")]}), '{"goto": "a"}'),
+        (Command(graph=Command.PARENT, goto=[Send("a", {}), Send("b", {})]), '{"goto": ["a", "b"]}'),
+        (Command(goto="a"), '{"goto": "a"}'),
+        (Command(goto="a", update={"x": 1}), '{"x": 1}'),
+        (Command(graph=Command.PARENT, goto=END, update={"x": 1}), '{"x": 1}'),
+    ],
+)
+def test_a_handover_without_a_message_tells_where_it_goes(command: Command, text: str) -> None:
+    assert tool_message_of(command, "1") is None
+    assert output_text(command) == text
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ from langchain.agents.middleware import (
     ToolRetryMiddleware,
 )
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import create_react_agent
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
@@ -130,7 +132,7 @@ def test_human_in_the_loop(decision, ai, ask, search, chat_model) -> None:
     assert step["status"] == ("error" if decision == "reject" else "success")
 
 
-def test_an_answer_that_waits_for_approval_is_kept(ai, ask) -> None:
+def test_an_answer_that_was_approved_is_the_answer(ai, ask) -> None:
     def approve(state: MessagesState) -> dict[str, Any]:
         interrupt("good?")
         return {}
@@ -139,8 +141,152 @@ def test_an_answer_that_waits_for_approval_is_kept(ai, ask) -> None:
     graph.add_node("model", lambda state: {"messages": [ai("the answer")]}).add_node("approve", approve)
     graph.add_edge(START, "model").add_edge("model", "approve")
     agent = graph.compile(checkpointer=InMemorySaver())
-    ask(agent, HI, **THREAD)
+    assert "actual_answer" not in ask(agent, HI, **THREAD)
     assert ask(agent, Command(resume="yes"), **THREAD)["actual_answer"] == "the answer"
+
+
+def drafting(*nodes: Any, **options: Any) -> Any:
+    """Give a graph whose nodes follow each other, with a thread."""
+    graph = StateGraph(DraftState)
+    for place, node in enumerate(nodes):
+        graph.add_node(f"n{place}", node).add_edge(START if place == 0 else f"n{place - 1}", f"n{place}")
+    return graph.compile(checkpointer=InMemorySaver(), **options)
+
+
+class DraftState(MessagesState):
+    answer: str
+
+
+def by_message(text: str) -> dict[str, Any]:
+    return {"messages": [AIMessage(text)]}
+
+
+def by_field(text: str) -> dict[str, Any]:
+    return {"answer": text}
+
+
+@pytest.mark.parametrize("changes", [True, False])
+@pytest.mark.parametrize("given", [by_message, by_field])
+@pytest.mark.parametrize("how", ["interrupt", "interrupt_before", "interrupt_after", "subgraph"])
+def test_a_draft_of_a_run_that_waits_is_no_answer(how, given, changes, ask) -> None:
+    def wait(state: Any) -> Any:
+        if how in ("interrupt", "subgraph"):
+            interrupt("good?")
+        return given("final") if changes else {}
+
+    options = {"interrupt_before": ["n1"]} if how == "interrupt_before" else {}
+    options = {"interrupt_after": ["n0"]} if how == "interrupt_after" else options
+    if how == "subgraph":
+        wait = StateGraph(DraftState).add_node("wait", wait).add_edge(START, "wait").compile()
+    agent = drafting(lambda state: given("draft"), wait, **options)
+    paused = ask(agent, HI, **THREAD)
+    assert ("actual_answer" in paused, paused["capture_warnings"]) == (False, [PAUSED])
+    resumed = ask(agent, Command(resume="yes"), **THREAD)
+    assert resumed["actual_answer"] == ("final" if changes else "draft")
+    assert "capture_warnings" not in resumed
+
+
+def test_a_draft_that_waits_twice_is_no_answer_in_between(ask) -> None:
+    def wait(state: Any) -> Any:
+        interrupt("good?")
+        return {}
+
+    agent = drafting(lambda state: by_message("draft"), wait, wait)
+    answers = [ask(agent, given, **THREAD).get("actual_answer") for given in (HI, *[Command(resume="yes")] * 2)]
+    assert answers == [None, None, "draft"]
+
+
+@pytest.mark.parametrize("takes", [lambda state: state, lambda state: state["messages"][-1].content])
+def test_a_function_whose_agent_waits_has_no_answer(takes, ask) -> None:
+    def wait(state: Any) -> Any:
+        return by_message(interrupt("good?"))
+
+    agent = drafting(lambda state: by_message("draft"), wait)
+    once = RunnableLambda(lambda text: takes(agent.invoke(HI, THREAD)))
+    response = ask(once, "hi")
+    assert ("actual_answer" in response, response["capture_warnings"]) == (False, [PAUSED])
+
+
+def test_a_function_that_resumes_its_agent_itself_has_an_answer(ask) -> None:
+    def wait(state: Any) -> Any:
+        return by_message(interrupt("good?"))
+
+    agent = drafting(lambda state: by_message("draft"), wait)
+
+    def approve(text: str) -> Any:
+        agent.invoke(HI, THREAD)
+        return agent.invoke(Command(resume="approved"), THREAD)
+
+    response = ask(RunnableLambda(approve), "hi")
+    assert (response["actual_answer"], response.get("capture_warnings")) == ("approved", None)
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_text_beside_calls_that_wait_for_a_human_is_no_answer(decision, ai, ask, search, chat_model) -> None:
+    agent = create_agent(
+        chat_model(script=[ai("Let me see.", ("search", {"query": "a"}, "call_1")), ai("done")]),
+        [search],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"search": True})],
+        checkpointer=InMemorySaver(),
+    )
+    assert "actual_answer" not in ask(agent, HI, **THREAD)
+    resumed = ask(agent, Command(resume={"decisions": [{"type": decision}]}), **THREAD)
+    assert resumed["actual_answer"] == "done"
+
+
+# --- tools whose output is the answer ---
+
+
+@tool(return_direct=True)
+def look_up(name: str) -> str:
+    """Look up."""
+    if name == "nobody":
+        raise ToolException("there is nobody")
+    return f"{name} is here"
+
+
+look_up.handle_tool_error = True
+
+
+@pytest.mark.parametrize("make", [create_agent, create_react_agent])
+@pytest.mark.parametrize(
+    ("names", "answer"),
+    [
+        (["ada"], "ada is here"),
+        (["ada", "bob"], "ada is here\nbob is here"),
+        (["nobody", "bob"], "bob is here"),
+        (["nobody"], None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_output_of_a_tool_that_returns_directly_is_the_answer(make, names, answer, ai, ask, chat_model) -> None:
+    calls = [("look_up", {"name": name}, f"call_{name}") for name in names]
+    for text in ("", "One moment."):
+        agent = make(chat_model(script=[ai(text, *calls)]), [look_up], checkpointer=InMemorySaver())
+        assert ask(agent, HI, question_id=text, **THREAD).get("actual_answer") == answer
+
+
+def test_the_model_answers_where_other_tools_ran_beside_one_that_returns_directly(ai, ask, search, chat_model) -> None:
+    calls = ("look_up", {"name": "ada"}, "call_1"), ("search", {"query": "a"}, "call_2")
+    agent = create_agent(chat_model(script=[ai("", *calls), ai("done")]), [look_up, search])
+    assert ask(agent, HI)["actual_answer"] == "done"
+
+
+def test_what_a_tool_returned_directly_is_no_answer_of_the_next_turn(ai, ask, chat_model) -> None:
+    script = [ai("", ("look_up", {"name": "ada"}, "call_1")), ai("two")]
+    agent = create_agent(chat_model(script=script), [look_up], checkpointer=InMemorySaver())
+    turns = [HI, Command(resume="go on"), HI]
+    answers = [ask(agent, given, question_id=str(n), **THREAD).get("actual_answer") for n, given in enumerate(turns)]
+    assert answers == ["ada is here", None, "two"]
+
+
+def test_the_output_of_tools_that_wait_to_be_seen_is_no_answer(make_agent, ai, search, handler) -> None:
+    agent = make_agent(
+        [ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search], checkpointer=InMemorySaver()
+    )
+    config = {"callbacks": [handler], "metadata": {"question_id": "q1"}, **THREAD}
+    agent.invoke(HI, config, interrupt_after=["tools"])
+    assert "actual_answer" not in handler.response("q1")
 
 
 # --- middleware ---

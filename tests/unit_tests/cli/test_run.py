@@ -47,6 +47,37 @@ def test_dataset_without_questions_is_a_finding(
     assert "Not one question was answered; the dataset has none." in capsys.readouterr().err
 
 
+def test_graph_of_a_langgraph_json_is_asked(files: Path, exit_code: Command) -> None:
+    Path("langgraph.json").write_text('{"graphs": {"g": "./agent.py:graph"}}')
+    for spec in ("g", "langgraph.json:g"):  # the second goes on with the first
+        assert exit_code(*RUN, spec) == 0
+    assert answers() == dict.fromkeys(("q1", "q2", "q3"), "In NO1.")
+    assert (record()["agent"], record()["agent_source"]) == ("langgraph.json:g", "./agent.py:graph")
+
+
+@pytest.mark.parametrize(
+    ("agent", "complaint"),
+    [
+        (["langgraph.json:agnt"], "langgraph.json: there is no graph agnt. It has agent; write langgraph.json:agent."),
+        (["http://user:pa55word@127.0.0.1/agent"], "has a user or password in it, which would be written down"),
+        (["http://127.0.0.1:1/agent"], "there is no server at http://127.0.0.1:1 ("),
+        (["agent.py:graph", "--agent-key-env", "KEY"], "there is no server to give the key to"),
+        (["http://127.0.0.1:1/agent", "--agent-key-env", "lsv2_pt_5ecret"], "that agent_key_env names is not set"),
+    ],
+)
+def test_agent_that_is_not_where_it_is_said_to_be_is_told(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], agent: list[str], complaint: str
+) -> None:
+    Path("langgraph.json").write_text('{"graphs": {"agent": "./agent.py:graph"}}')
+    assert exit_code(*RUN, *agent, "--log-file", "log.jsonl") == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert len(error.splitlines()) == 1
+    assert "pa55word" not in error
+    assert "5ecret" not in error
+    assert not Path("run").exists()
+
+
 # --- options ---------------------------------------------------------------------------------------------------------
 
 OPTIONS: dict[str, tuple[list[str], Any]] = {
@@ -67,14 +98,23 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
         ["--agent-config", '{"tags": ["a"]}', "--recursion-limit", "9"],
         {"tags": ["a"], "recursion_limit": 9},
     ),
+    "agent_key_env": (["--agent-key-env", "MY_KEY"], "MY_KEY"),
     "max_failures": (["--max-failures", "5%"], "5%"),
     "max_tokens": (["--max-tokens", "1000"], 1000),
     "max_time": (["--max-time", "60"], 60.0),
     "max_cost": (["--max-cost", "0.5"], 0.5),
     "evaluators": (["--evaluator", "agent.py:a", "--evaluator", "agent.py:b"], ["agent.py:a", "agent.py:b"]),
     "capture": (
-        ["--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0", "--no-artifacts"],
-        {"retrieval_documents": ["a", "b", "c"], "max_output_chars": 0, "keep_artifacts": False},
+        [
+            *("--retrieval-documents", "a, b", "--retrieval-documents", "c", "--max-output-chars", "0"),
+            *("--no-artifacts", "--keep-messages"),
+        ],
+        {
+            "retrieval_documents": ["a", "b", "c"],
+            "max_output_chars": 0,
+            "keep_artifacts": False,
+            "keep_messages": True,
+        },
     ),
     "judge_cache": (["--no-cache"], False),
     "grace": (["--grace", "1"], 1.0),
@@ -256,6 +296,7 @@ def test_capture_stands_in_the_config_and_the_command_line_goes_before_it(retrie
         "max_output_chars": 1000,
         "redact": "retriever.py:clean",
         "keep_artifacts": True,
+        "keep_messages": False,
     }
 
 
@@ -367,3 +408,29 @@ def test_command_that_goes_on_is_printed_without_secrets(
     assert "To go on:\n  graphrag-eval-lc run" in error
     assert "--agent-config" in error
     assert "qwertz" not in error
+
+
+def test_messages_are_kept_on_demand_and_scored_again_with_their_responses(
+    retrieving: None, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*RETRIEVE, "--keep-messages") == 0
+    assert record()["capture"]["keep_messages"] is True
+    kept = result()
+    assert [message["role"] for message in kept["llm_messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [call["input_messages"] for call in kept["llm_calls"]] == [[[0, 1]], [[0, 3]]]
+    assert exit_code("score", "run", "--config", "config.yaml") == 0
+    keys = ("llm_messages", "llm_calls", "run_id", "started_at", "tags", "metadata")
+    assert {key: result()[key] for key in keys} == {key: kept[key] for key in keys}
+    capsys.readouterr()
+    assert exit_code(*RETRIEVE) == 2
+    assert "capture.keep_messages was true and is false" in capsys.readouterr().err
+    assert exit_code("validate", "qa.yaml", "--responses", "run/responses.jsonl") == 0
+
+
+def test_config_keeps_messages_too(retrieving: None, exit_code: Command) -> None:
+    Path("config.yaml").write_text(
+        "capture: {keep_messages: true, redact: 'retriever.py:clean', max_output_chars: 10}\n"
+    )
+    assert exit_code(*RETRIEVE) == 0
+    assert [message["content"] for message in result()["llm_messages"]] == ["Where is O", "", "O. is in N", "In NO1."]
+    assert "2 of 4 messages were cut to 10 characters" in result()["capture_warnings"]

@@ -26,6 +26,7 @@ def test_options_stand_in_a_file(tmp_path: Path) -> None:
         "  max_output_chars: 0\n"
         "  redact: package.module:clean\n"
         "  keep_artifacts: false\n"
+        "  keep_messages: true\n"
     )
     assert load_config(path).capture.model_dump() == {
         "step_names": {"search_docs": "retrieval"},
@@ -33,6 +34,7 @@ def test_options_stand_in_a_file(tmp_path: Path) -> None:
         "max_output_chars": 0,
         "redact": "package.module:clean",
         "keep_artifacts": False,
+        "keep_messages": True,
     }
 
 
@@ -56,6 +58,7 @@ def test_options_stand_in_a_file(tmp_path: Path) -> None:
         ({"redact": "clean"}, "'clean' is no spec of a function. Write package.module:function or path/to/file.py"),
         ({"redact": ":clean"}, "':clean' is no spec of a function"),
         ({"keep_artifacts": "no"}, "key capture.keep_artifacts: 'no' is not allowed here"),
+        ({"keep_messages": 1}, "key capture.keep_messages: 1 is not allowed here"),
         ({"step_names": {"search": ""}}, "key capture.step_names.search: '' is not allowed here"),
         ({"retrieval_document": True}, "Did you mean retrieval_documents?"),
         (True, "key capture: a mapping of keys to values is needed here. Known keys: step_names, retrieval_documents"),

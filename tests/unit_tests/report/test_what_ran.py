@@ -51,6 +51,8 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
 def test_times_of_recorded_responses_are_those_of_the_scoring() -> None:
     times = {"started": "2026-01-05T10:00:00", "finished": "2026-01-05T10:00:01", "elapsed_sec": 1}
     assert list(facts({"times": times})) == ["Scoring started", "Scoring finished", "Duration of the scoring"]
+    source = {"agent": "langgraph.json:b", "agent_source": "./a.py:b"}
+    assert list(facts({**source, "times": times}))[:2] == ["Agent", "Agent's source"]
     assert list(facts({"agent": "a.py:b", "times": times})) == ["Agent", "Started", "Finished", "Duration"]
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
@@ -11,11 +12,12 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
+from graphrag_eval_lc.runner import agents
 from graphrag_eval_lc.runner.agents import aload_agent
 
 
@@ -216,6 +218,55 @@ def test_graph_of_an_async_factory_belongs_to_the_loop_of_the_run() -> None:
         return loops == [asyncio.get_running_loop()]
 
     assert asyncio.run(load_and_ask())
+
+
+async def test_graph_factory_gets_the_config_of_the_run() -> None:
+    def make_graph(config: RunnableConfig) -> Any:
+        return FakeListChatModel(responses=[config["configurable"]["text"]])
+
+    agent = await aload_agent(make_graph, agent_config={"configurable": {"text": "configured"}})
+    assert (await agent.runnable.ainvoke("x")).content == "configured"
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+async def test_context_manager_is_open_until_the_agent_is_closed(is_called: bool) -> None:
+    log = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Any]:
+        log.append("opened")
+        yield async_function
+        log.append("closed")
+
+    agent = await aload_agent(opening() if is_called else opening)
+    assert await agent.runnable.ainvoke("x") == "x in True"
+    assert log == ["opened"]
+    assert await agent.aclose() is None
+    assert await agent.aclose() is None
+    assert log == ["opened", "closed"]
+
+
+async def test_what_is_open_is_closed_where_the_agent_cannot_be_asked() -> None:
+    log = []
+
+    @contextmanager
+    def opening() -> Iterator[Any]:
+        yield 3
+        log.append("closed")
+
+    with pytest.raises(AgentError, match="is int, no agent"):
+        await aload_agent(opening)
+    assert log == ["closed"]
+
+
+async def test_context_manager_that_does_not_close_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Any]:
+        yield async_function
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(agents, "_CLOSING_SEC", 0.05)
+    assert await (await aload_agent(opening)).aclose() == "opening() was not closed within 0.05 s"
 
 
 def fails() -> Any:

@@ -19,6 +19,7 @@ from langgraph.types import Command, interrupt
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
+from graphrag_eval_lc.runner.failed_attempts import failed_attempt
 
 QUESTION: Any = {"id": "q1", "question_text": "Where?", "language": "en"}
 
@@ -115,6 +116,29 @@ async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> N
     kept = await response(Silent())
     assert (kept["status"], kept["actual_answer"], kept["actual_steps"]) == ("success", "yes", [])
     assert "told of no run" in kept["capture_warnings"][0]
+    assert kept["started_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("is_deployed", [True, False])
+async def test_tags_and_metadata_of_the_config_are_those_of_the_response(is_deployed: bool) -> None:
+    agent = Deployed() if is_deployed else graph_of(lambda state: {"messages": [AIMessage("yes")]})
+    config = {"tags": ["night"], "metadata": {"stage": "test", "api_key": "abc"}}
+    kept = await response(agent, agent_config=config)
+    own = {"stage": "test", "api_key": "***", "attempt_id": "run/1/q1/1/1"}
+    assert (kept["tags"], {key: kept["metadata"].get(key) for key in own}) == (["night"], own)
+    assert ("run_id" in kept, "question_id" in kept["metadata"]) == (not is_deployed, False)
+
+
+async def test_a_failed_attempt_keeps_what_its_models_were_given() -> None:
+    async def node(state: MessagesState) -> Any:
+        model = GenericFakeChatModel(messages=iter([AIMessage("half of it")]))
+        await model.ainvoke(state["messages"])
+        raise RuntimeError("away")
+
+    failed = failed_attempt(await response(graph_of(node), capture={"keep_messages": True}))
+    assert [message["content"] for message in failed["llm_messages"]] == ["Where?", "half of it"]
+    assert (failed["llm_calls"][0]["input_messages"], failed["llm_calls"][0]["output_message"]) == ([[0, 1]], 1)
+    assert {"run_id", "started_at"} <= failed.keys()
 
 
 def deployed_state(question: str) -> dict[str, Any]:
@@ -243,6 +267,24 @@ async def test_a_deployed_graph_that_waits_for_somebody_has_no_answer() -> None:
     assert (kept["actual_steps"], "actual_answer" in kept) == ([], False)
     assert kept["capture_warnings"][-1] == "the run is paused (interrupted): it waits to be resumed"
     assert not any("never answered" in warning for warning in kept["capture_warnings"])
+
+
+@pytest.mark.parametrize("as_function", [True, False])
+@pytest.mark.parametrize("takes", [lambda state: state, lambda state: state["messages"][-1].content])
+async def test_a_draft_that_waits_is_no_answer(takes: Any, as_function: bool) -> None:
+    def wait(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(interrupt("sure?"))]}
+
+    builder = StateGraph(MessagesState).add_node("draft", lambda state: {"messages": [AIMessage("a draft")]})
+    builder.add_node("wait", wait).add_edge(START, "draft").add_edge("draft", "wait")
+    graph = builder.compile(checkpointer=InMemorySaver())
+
+    def agent(question: Any) -> Any:
+        return takes(graph.invoke({"messages": [("user", "Where?")]}, {"configurable": {"thread_id": "1"}}))
+
+    kept = await response(agent if as_function else RunnableLambda(agent))
+    assert "actual_answer" not in kept
+    assert "the run is paused (interrupted): it waits to be resumed" in kept["capture_warnings"]
 
 
 # --- input -----------------------------------------------------------------------------------------------------------

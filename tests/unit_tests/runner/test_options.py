@@ -149,7 +149,12 @@ def redacting(tmp_path: Path) -> Path:
 
 
 def test_capture_is_that_of_the_config_and_each_option_given_in_python_goes_before_it(redacting: Path) -> None:
-    section = {"retrieval_documents": ["a"], "max_output_chars": 9, "redact": f"{redacting}:clean"}
+    section = {
+        "retrieval_documents": ["a"],
+        "max_output_chars": 9,
+        "redact": f"{redacting}:clean",
+        "keep_messages": True,
+    }
     capture = checked(config={"capture": section}, capture={"max_output_chars": None, "keep_artifacts": False}).capture
     redact = capture.pop("redact")
     assert redact is not None
@@ -159,6 +164,7 @@ def test_capture_is_that_of_the_config_and_each_option_given_in_python_goes_befo
         "retrieval_documents": ["a"],
         "max_output_chars": None,
         "keep_artifacts": False,
+        "keep_messages": True,
     }
 
 

@@ -99,6 +99,7 @@ def test_what_was_kept_of_the_agent_is_told_in_full() -> None:
         "max_output_chars": None,
         "redact": None,
         "keep_artifacts": True,
+        "keep_messages": False,
     }
     config = {"capture": {"retrieval_documents": ["b", "a"], "max_output_chars": 7}}
     capture: Any = {"redact": clean, "max_output_chars": 9}

@@ -1,0 +1,354 @@
+"""What model calls were given and gave: a table of messages and one of tool definitions, each of which stands once."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
+
+from graphrag_eval_lc.capture.keeping import kept_text, redacted
+from graphrag_eval_lc.capture.options import CaptureOptions
+from graphrag_eval_lc.capture.outputs import json_value
+
+Ranges = list[list[int]]
+
+_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
+_MORE_OF_MODELS = ("refusal", "reasoning_content")  # texts that providers give beside the content
+_PLAIN_BLOCK = {"type", "text", "id", "index", "cache_control"}  # the keys of a block that is nothing but text
+_LONGEST_BINARY = 256
+_BASE64 = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?P<body>[A-Za-z0-9+/_=\r\n-]*)")
+_DATA_URL = re.compile(r"(?P<head>data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)(?P<body>[A-Za-z0-9+/_=-]{256,})")
+
+
+class Noted(NamedTuple):
+    """An item that is to stand in a table.
+
+    Attributes:
+        item: The message or definition, as LangChain gave it.
+        digest: What it is known by; unlike the entry it is made of what was there before ``redact``.
+        entry: What is kept of it; None where the table has it.
+    """
+
+    item: Any
+    digest: bytes
+    entry: dict[str, Any] | None
+
+
+class KeptTable:
+    """Entries of which each stands once, however often it is met.
+
+    An item that was met before is known by the object, so that a prompt costs one look-up for each of its messages;
+    a copy is known by what it says. Nothing of an item is kept but its entry once the table is closed.
+
+    Attributes:
+        entries: Plain JSON values.
+        digests: What each of them is known by.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self.digests: list[bytes] = []
+        self._by_digest: dict[bytes, int] = {}
+        self._by_object: dict[int, tuple[Any, int, Any, Any]] = {}
+
+    def find(self, item: Any) -> int | None:
+        """Give the place of an object that was met before; None where somebody has changed it meanwhile."""
+        met = self._by_object.get(id(item))
+        if met is None:
+            return None
+        known, place, content, calls = met
+        is_same = getattr(item, "content", None) is content and getattr(item, "tool_calls", None) is calls
+        return place if known is item and is_same else None
+
+    def place_of(self, digest: bytes) -> int | None:
+        """Give the place of what has this digest."""
+        return self._by_digest.get(digest)
+
+    def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None) -> int:
+        """Give the place of an item, which gets one where it has none."""
+        place = self._by_digest.get(digest)
+        if place is None:
+            place = self._by_digest[digest] = len(self.entries)
+            self.entries.append(entry or {})
+            self.digests.append(digest)
+        if item is not None:
+            # The object itself too, as else another one may get its id.
+            self._by_object[id(item)] = item, place, getattr(item, "content", None), getattr(item, "tool_calls", None)
+        return place
+
+    def close(self) -> None:
+        """Let go of the objects; a model's message may have got the name of its agent meanwhile."""
+        for item, place, _, _ in self._by_object.values():
+            name = getattr(item, "name", None)
+            if isinstance(item, AIMessage) and isinstance(name, str):
+                self.entries[place].setdefault("name", name)
+        self._by_object.clear()
+
+
+class KeptMessages:
+    """What one run keeps of its model calls. Items are noted without the handler's lock, and placed with it.
+
+    Args:
+        options: Those of the handler.
+    """
+
+    def __init__(self, options: CaptureOptions) -> None:
+        self._options = options
+        self.messages = KeptTable()
+        self.tools = KeptTable()
+
+    def noted(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int | Noted]:
+        """Make messages ready to be placed: those that are not known are redacted and cut.
+
+        Args:
+            messages: Messages, or the prompts of a plain language model.
+            warnings: Takes what is to be warned of.
+        """
+        noted: list[int | Noted] = []
+        for message in messages:
+            place = self.messages.find(message)
+            noted.append(self._noted(message, warnings) if place is None else place)
+        return noted
+
+    def _noted(self, message: BaseMessage | str, warnings: list[str]) -> Noted:
+        plain = _plain_message(message)
+        name = plain.pop("name", None) if plain["role"] == "assistant" else None
+        digest = _digest(plain)
+        if name is not None and not self._may_be_named(digest, name):
+            digest = _digest([digest.hex(), name])
+        if self.messages.place_of(digest) is not None:
+            return Noted(message, digest, None)
+        entry = _kept_message(plain, self._options, warnings)
+        return Noted(message, digest, entry if name is None else {**entry, "name": name})
+
+    def _may_be_named(self, digest: bytes, name: str) -> bool:
+        """Tell whether a message is not that of another agent; the name gets into it after the model's call."""
+        place = self.messages.place_of(digest)
+        return place is None or self.messages.entries[place].get("name", name) == name
+
+    def noted_tools(self, params: Any, warnings: list[str]) -> list[int | Noted]:
+        """Make the definitions of the tools ready to be placed that a model is given with its invocation parameters."""
+        tools = params.get("tools") if isinstance(params, Mapping) else None
+        noted: list[int | Noted] = []
+        for tool in tools if isinstance(tools, (list, tuple)) else ():
+            place = self.tools.find(tool)
+            noted.append(self._noted_tool(tool, warnings) if place is None else place)
+        return noted
+
+    def _noted_tool(self, tool: Any, warnings: list[str]) -> Noted:
+        plain = json_value(tool)
+        definition = plain if isinstance(plain, dict) else {"definition": plain}
+        digest = _digest(definition)
+        if self.tools.place_of(digest) is not None:
+            return Noted(tool, digest, None)
+        return Noted(tool, digest, _as_dict(redacted(definition, self._options, "definition of a tool", warnings)))
+
+    def place(self, message: BaseMessage, warnings: list[str]) -> int:
+        """Give the place of a message, with the handler's lock."""
+        return places(self.messages, self.noted([message], warnings))[0]
+
+    def snapshot(self) -> "KeptMessages":
+        """Give a copy for a copy of the handler, to which nothing is added."""
+        twin = KeptMessages(self._options)
+        for kept, own in ((twin.messages, self.messages), (twin.tools, self.tools)):
+            kept.entries, kept.digests = list(own.entries), list(own.digests)
+        return twin
+
+    def close(self) -> None:
+        """Let go of all objects."""
+        self.messages.close()
+        self.tools.close()
+
+
+def places(table: KeptTable, noted: Iterable[int | Noted]) -> list[int]:
+    """Give the places of items in a table, new ones at its end."""
+    return [each if isinstance(each, int) else table.add(*each) for each in noted]
+
+
+def ranges(of: Iterable[int]) -> Ranges:
+    """Give places as ranges, each from its first place to the one behind its last.
+
+    Example:
+        >>> ranges([0, 1, 2, 5, 4])
+        [[0, 3], [5, 6], [4, 5]]
+    """
+    found: Ranges = []
+    for place in of:
+        if found and found[-1][1] == place:
+            found[-1][1] += 1
+        else:
+            found.append([place, place + 1])
+    return found
+
+
+class JoinedTable:
+    """The tables of the runs that make one response, as one."""
+
+    def __init__(self, tables: Iterable[KeptTable]) -> None:
+        self._joined = KeptTable()
+        self._moved: list[list[int]] = []
+        for table in tables:
+            # Copied first: a run that goes on may get more of them.
+            entries = list(table.entries)
+            self._moved.append(list(map(self._place, table.digests[: len(entries)], entries)))
+
+    def _place(self, digest: bytes, entry: dict[str, Any]) -> int:
+        place = self._joined.add(None, digest, entry)
+        if "name" in entry and "name" not in self._joined.entries[place]:
+            self._joined.entries[place] = {**self._joined.entries[place], "name": entry["name"]}
+        return place
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Give copies of all entries."""
+        return [json_value(entry) for entry in self._joined.entries]
+
+    def place(self, table: int, place: int) -> int:
+        """Give where an entry of a table stands now."""
+        return self._moved[table][place]
+
+    def ranges(self, table: int, of: Ranges) -> Ranges:
+        """Give where ranges of a table stand now."""
+        moved = self._moved[table]
+        if table == 0:  # which are where they were
+            return [list(each) for each in of]
+        return ranges(moved[place] for start, stop in of for place in range(start, stop))
+
+
+# --- what is kept of a message ---
+
+
+def _plain_message(message: BaseMessage | str) -> dict[str, Any]:
+    """Give a message as a dict that ``convert_to_messages`` reads, as plain JSON but for large binary contents."""
+    if isinstance(message, str):
+        return {"role": "user", "content": message}
+    role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
+    plain: dict[str, Any] = {"role": role, "content": _without_binaries(message.content, is_text=True)}
+    if message.name is not None:
+        plain["name"] = message.name
+    if isinstance(message, AIMessage):
+        for key, calls in (("tool_calls", message.tool_calls), ("invalid_tool_calls", message.invalid_tool_calls)):
+            if calls:
+                plain[key] = [_plain_call(call) for call in calls]
+        for key in _MORE_OF_MODELS:
+            if isinstance(text := message.additional_kwargs.get(key), str) and text:
+                plain[key] = text
+    if isinstance(message, ToolMessage):
+        plain["tool_call_id"] = message.tool_call_id
+        if message.status == "error":
+            plain["status"] = message.status
+    return plain
+
+
+def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {key: call.get(key) for key in ("name", "args", "id", "error") if key != "error" or call.get(key)}
+    return {**plain, "args": _without_binaries(plain["args"])}
+
+
+def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
+    """Give a plain JSON value in which images and other binary contents give way to how long they are.
+
+    Args:
+        value: A message's content, a block of it, or what stands in it.
+        is_text: Whether it is text for people, which may hold such contents but is none itself.
+    """
+    if isinstance(value, str):
+        text = json_value(value)
+        if len(text) < _LONGEST_BINARY:
+            return text
+        whole = None if is_text else _BASE64.fullmatch(text)
+        if whole is not None:
+            return _binary(whole)
+        return _DATA_URL.sub(_binary, text) if ";base64," in text else text
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value):,} bytes, blake2b {blake2b(value, digest_size=4).hexdigest()}>"
+    if isinstance(value, (list, tuple)):
+        return [_without_binaries(item, is_text=is_text) for item in value]
+    if isinstance(value, Mapping):
+        is_text_block = value.get("type") in ("text", "reasoning", "thinking", "output_text", "input_text")
+        return {
+            str(key): _without_binaries(item, is_text=is_text_block and key in ("text", "reasoning", "thinking"))
+            for key, item in value.items()
+        }
+    return json_value(value)
+
+
+def _binary(match: re.Match[str]) -> str:
+    body = match["body"]
+    digest = blake2b(body.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return f"{match['head'] or ''}<{len(body):,} characters, blake2b {digest}>"
+
+
+def _digest(plain: Any) -> bytes:
+    text = json.dumps(plain, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=repr)
+    return blake2b(text.encode("ascii"), digest_size=16).digest()
+
+
+def _kept_message(plain: dict[str, Any], options: CaptureOptions, warnings: list[str]) -> dict[str, Any]:
+    """Give a message as it is kept: its texts and arguments redacted, its content no longer than allowed."""
+    what = f"content of a message ({plain['role']})"
+    full = _full_length(plain["content"])
+    entry = {**plain, "content": _kept_content(plain["content"], options, what, warnings)}
+    if options.max_output_chars is not None and _full_length(entry["content"]) > options.max_output_chars:
+        entry["content"] = _cut(entry["content"], options.max_output_chars)
+        entry["full_length"] = full
+    if options.redact is not None:
+        for key in ("tool_calls", "invalid_tool_calls"):
+            if key in entry:
+                entry[key] = [_kept_call(call, options, warnings) for call in entry[key]]
+        for key in _MORE_OF_MODELS:
+            if key in entry:
+                entry[key] = kept_text(entry[key], options, what, warnings)
+    return entry
+
+
+def _kept_content(content: Any, options: CaptureOptions, what: str, warnings: list[str]) -> Any:
+    if options.redact is None:
+        return content
+    if isinstance(content, str):
+        return kept_text(content, options, what, warnings)
+    if isinstance(content, dict) and content.keys() <= _PLAIN_BLOCK and isinstance(content.get("text"), str):
+        return {**content, "text": kept_text(content["text"], options, what, warnings)}
+    if isinstance(content, list):
+        return [_kept_content(block, options, what, warnings) for block in content]
+    return _as_dict(redacted(content, options, what, warnings))
+
+
+def _kept_call(call: dict[str, Any], options: CaptureOptions, warnings: list[str]) -> dict[str, Any]:
+    args = redacted(call["args"], options, f"args of {options.step_name(str(call['name']))}", warnings)
+    kept = {**call, "args": args if not isinstance(call["args"], dict) or isinstance(args, dict) else {"args": args}}
+    if isinstance(call.get("error"), str):
+        kept["error"] = kept_text(call["error"], options, "error of an invalid tool call", warnings)
+    return kept
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"type": "text", "text": str(value)}
+
+
+def _full_length(content: Any) -> int:
+    return sum(map(len, _texts(content)))
+
+
+def _texts(content: Any) -> Iterable[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Sequence):
+        for block in content:
+            yield from _texts(block.get("text", "") if isinstance(block, dict) else block)
+
+
+def _cut(content: Any, limit: int) -> Any:
+    """Cut the texts of a content, so that all of them together are no longer than allowed."""
+    if isinstance(content, str):
+        return content[:limit]
+    cut: list[Any] = []
+    for block in content:
+        text = block.get("text") if isinstance(block, dict) else block
+        if not isinstance(text, str):
+            cut.append(block)
+            continue
+        cut.append(text[:limit] if isinstance(block, str) else {**block, "text": text[:limit]})
+        limit = max(0, limit - len(text))
+    return cut

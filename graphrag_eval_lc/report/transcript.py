@@ -1,0 +1,165 @@
+"""What the model calls of a question were given and gave, where a run kept it: its messages, each of them once."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.report.texts import args_text, one_line, shortened, shown_name, value_text
+from graphrag_eval_lc.run_folder import json_text
+
+_MOST_CALLS = 200
+_MOST_GIVEN = 2_000  # messages of one call
+_LONGEST = 100_000  # characters of the texts of a question
+_LEFT_OUT = "left out, as the transcript is long; the whole is in responses.jsonl"
+
+
+def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Give the messages of a question and, for each model call, where in them its own stand.
+
+    Args:
+        result: A result of any origin: what is not as it should be is passed over.
+
+    Returns:
+        ``messages``; ``calls``, each with ``before`` (the ranges of what earlier calls had been given or gave), ``new``
+        (the places of what none had) and ``gave``; and how many calls are ``left_out``. None where no messages are
+        kept.
+    """
+    messages, calls = result.get("llm_messages"), result.get("llm_calls")
+    if not isinstance(messages, list) or not isinstance(calls, list):
+        return None
+    kept = [call for call in calls if isinstance(call, Mapping)]
+    if not any("input_messages" in call or "output_message" in call for call in kept):
+        return None
+    seen: set[int] = set()
+    rows: list[dict[str, Any]] = []
+    for call in kept[:_MOST_CALLS]:
+        given = list(_places(call.get("input_messages"), len(messages)))
+        gave = [place for place in (call.get("output_message"),) if isinstance(place, int)]
+        gave = [place for place in gave if 0 <= place < len(messages)]
+        rows.append(
+            {
+                **_head(call),
+                "before": _ranges(place for place in given if place in seen),
+                "new": list(dict.fromkeys(place for place in given if place not in seen)),
+                **({"gave": gave[0]} if gave else {}),
+                **_tools(call, result.get("llm_tools")),
+            }
+        )
+        seen.update(given, gave)
+    return {
+        "messages": list(_shown_messages(messages, seen)),
+        "calls": rows,
+        "left_out": len(kept) - len(rows),
+    }
+
+
+def _places(ranges: Any, number_of_messages: int) -> Iterator[int]:
+    left = _MOST_GIVEN
+    for each in ranges if isinstance(ranges, list) else ():
+        if not isinstance(each, list) or len(each) != 2 or not all(isinstance(end, int) for end in each):
+            continue
+        start, stop = max(0, each[0]), min(each[1], number_of_messages, max(0, each[0]) + left)
+        left -= max(0, stop - start)
+        yield from range(start, stop)
+
+
+def _ranges(places: Iterable[int]) -> list[list[int]]:
+    ranges: list[list[int]] = []
+    for place in places:
+        if ranges and ranges[-1][1] == place:
+            ranges[-1][1] += 1
+        else:
+            ranges.append([place, place + 1])
+    return ranges
+
+
+def _head(call: Mapping[str, Any]) -> dict[str, Any]:
+    path = call.get("node_path")
+    nodes = path if isinstance(path, list) and path else [call["node"]] if call.get("node") is not None else []
+    texts = {
+        "model": call.get("model") or "unknown model",
+        "agent": call.get("agent"),
+        "node": " › ".join(map(str, nodes)) or None,
+        "step": call.get("parent_id"),
+    }
+    numbers = {"tokens": "total_tokens", "seconds": "elapsed_sec", "first_token": "first_token_sec"}
+    head: dict[str, Any] = {key: shown_name(text) for key, text in texts.items() if text is not None}
+    head |= {key: value for key, metric in numbers.items() if (value := number(call.get(metric))) is not None}
+    return head if call.get("error") is None else {**head, "error": shortened(str(call["error"]))}
+
+
+def _tools(call: Mapping[str, Any], definitions: Any) -> dict[str, list[str]]:
+    """Give the names of the tools that a model was given."""
+    if not isinstance(definitions, list):
+        return {}
+    names = [_tool_name(definitions[place]) for place in _places(call.get("tools"), len(definitions))]
+    return {"tools": names} if names else {}
+
+
+def _tool_name(definition: Any) -> str:
+    if not isinstance(definition, Mapping):
+        return shown_name(definition)
+    function = definition.get("function")
+    name = function.get("name") if isinstance(function, Mapping) else None
+    return shown_name(name or definition.get("name") or definition.get("type") or "tool")
+
+
+def _shown_messages(messages: Sequence[Any], wanted: set[int]) -> Iterator[dict[str, Any] | None]:
+    """Give the messages to be shown, None in the place of others; of the last ones only the head, where it is much."""
+    left = _LONGEST
+    for place, message in enumerate(messages):
+        if place not in wanted:
+            yield None
+            continue
+        shown = _message(message if isinstance(message, Mapping) else {"content": message})
+        left -= sum(len(text) for text in (shown.get("text", ""), *(call["args"] for call in shown.get("calls", ()))))
+        if left < 0:
+            shown = {"role": shown["role"], "note": _LEFT_OUT}
+        yield shown
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = {"role": one_line(message.get("role") or "message", 30)}
+    if message.get("name") is not None:
+        shown["name"] = shown_name(message["name"])
+    if message.get("tool_call_id") is not None:
+        shown["answers"] = shown_name(message["tool_call_id"])
+    if message.get("status") == "error":
+        shown["is_error"] = True
+    texts = [_content(message.get("content")), *(str(message[key]) for key in ("refusal",) if message.get(key))]
+    if text := "\n".join(text for text in texts if text):
+        shown["text"] = shortened(text)
+    if message.get("reasoning_content"):
+        shown["reasoning"] = shortened(str(message["reasoning_content"]))
+    calls = [*_listed(message.get("tool_calls")), *_listed(message.get("invalid_tool_calls"))]
+    if calls:
+        shown["calls"] = [_call(call) for call in calls]
+    if isinstance(message.get("full_length"), int):
+        shown["note"] = f"cut; it had {message['full_length']:,} characters"
+    return shown
+
+
+def _content(content: Any) -> str:
+    """Give a content as text: blocks of text as they are, others as JSON."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return "" if content is None else value_text(content)
+    return "\n".join(block if isinstance(block, str) else _block(block) for block in content)
+
+
+def _block(block: Any) -> str:
+    if isinstance(block, Mapping) and isinstance(block.get("text"), str) and block.get("type") == "text":
+        return str(block["text"])
+    return json_text(block)
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {"name": shown_name(call.get("name") or "tool"), "args": args_text(call.get("args"))}
+    if call.get("id") is not None:
+        shown["id"] = shown_name(call["id"])
+    return shown if call.get("error") is None else {**shown, "error": shortened(str(call["error"]))}
+
+
+def _listed(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

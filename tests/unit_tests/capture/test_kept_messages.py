@@ -1,0 +1,448 @@
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.caches import InMemoryCache
+from langchain_core.language_models import FakeListLLM
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+from openai_stub import OpenAIStub
+from pydantic import SecretStr
+
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.kept_messages import KeptMessages, places, ranges
+from graphrag_eval_lc.capture.options import CaptureOptions
+
+HI: Any = {"messages": [("user", "hi")]}
+SECRET = "s3cr3t"
+PNG = "iVBORw0KGgo" + "A" * 4_000
+
+
+@pytest.fixture
+def keeper() -> GraphRAGEvalCallbackHandler:
+    return GraphRAGEvalCallbackHandler(keep_messages=True)
+
+
+def expanded(of: Any) -> list[int]:
+    return [place for start, stop in of for place in range(start, stop)]
+
+
+def given_and_gave(response: Any) -> list[tuple[list[Any], Any]]:
+    """Give the messages that each model call was given, and its own."""
+    messages = response["llm_messages"]
+    return [
+        ([messages[place] for place in expanded(call["input_messages"])], messages[call["output_message"]])
+        for call in response["llm_calls"]
+    ]
+
+
+def kept(*messages: AnyMessage | str, **options: Any) -> list[dict[str, Any]]:
+    """Give what a table holds after messages were noted one after the other."""
+    table, warnings = KeptMessages(CaptureOptions(**options)), list[str]()
+    for message in messages:
+        places(table.messages, table.noted([message], warnings))
+    assert warnings == []
+    return table.messages.entries
+
+
+# --- real agents ---
+
+
+def test_off_by_default(make_agent, ai, ask) -> None:
+    response = ask(make_agent([ai("done")], []))
+    assert not {"llm_messages", "llm_tools"} & response.keys()
+    assert not {"input_messages", "output_message", "tools"} & response["llm_calls"][0].keys()
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
+async def test_each_call_has_what_it_was_given_and_gave(way, make_agent, ai, search, keeper) -> None:
+    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("The answer.")], [search])
+    config: Any = {"callbacks": [keeper]}
+    if way == "invoke":
+        agent.invoke(HI, config)
+    elif way == "ainvoke":
+        await agent.ainvoke(HI, config)
+    else:
+        list(agent.stream(HI, config, stream_mode="messages"))
+    response = keeper.response()
+    question = {"role": "user", "content": "hi"}
+    calls = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"name": "search", "args": {"query": "a"}, "id": "call_1"}],
+    }
+    found = {"role": "tool", "content": "found a", "name": "search", "tool_call_id": "call_1"}
+    answer = {"role": "assistant", "content": "The answer."}
+    assert response["llm_messages"] == [question, calls, found, answer]
+    assert [call["input_messages"] for call in response["llm_calls"]] == [[[0, 1]], [[0, 3]]]
+    assert given_and_gave(response) == [([question], calls), ([question, calls, found], answer)]
+    assert json.loads(json.dumps(response, allow_nan=False)) == response
+
+
+def looping(chat_model: Any, ai: Any, search: Any, turns: int) -> Any:
+    script = [ai("x" * 1_000, ("search", {"query": f"{turn}"}, f"call_{turn}")) for turn in range(turns)]
+    return create_agent(chat_model(script=[*script, ai("done")]), [search], system_prompt="Search.")
+
+
+def test_a_growing_loop_costs_its_messages_and_not_their_square(chat_model, ai, search) -> None:
+    sizes = []
+    for turns in (20, 40):
+        keeper = GraphRAGEvalCallbackHandler(keep_messages=True)
+        looping(chat_model, ai, search, turns).invoke(HI, {"callbacks": [keeper], "recursion_limit": 200})
+        response = keeper.response()
+        assert len(response["llm_messages"]) == 2 + 2 * turns + 1
+        assert all(len(call["input_messages"]) == 1 for call in response["llm_calls"])
+        assert len(given_and_gave(response)[-1][0]) == 2 + 2 * turns
+        sizes.append(len(json.dumps(response)))
+    assert sizes[1] < 2.1 * sizes[0]
+
+
+def test_agents_inside_agents_have_their_own_messages(chat_model, ai, search, keeper) -> None:
+    inner = create_agent(chat_model(script=[ai("inner")]), [], name="expert", system_prompt="You know.")
+
+    @tool
+    def expert(question: str) -> str:
+        """Ask the expert."""
+        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    script = [ai("", ("expert", {"question": "why?"}, "call_1")), ai("done")]
+    create_agent(chat_model(script=script), [expert], name="boss").invoke(HI, {"callbacks": [keeper]})
+    first, second, last = given_and_gave(keeper.response())
+    assert [message["content"] for message in second[0]] == ["You know.", "why?"]
+    assert [message["content"] for message in last[0]] == ["hi", "", "inner"]
+    # Agents put their names into their messages after the model's call.
+    assert [gave["name"] for _, gave in (first, second, last)] == ["boss", "expert", "boss"]
+
+
+def test_what_two_agents_say_alike_stands_twice() -> None:
+    same = [AIMessage("I do not know.", name=name) for name in ("a", "b", "a")]
+    assert [entry["name"] for entry in kept(*same)] == ["a", "b"]
+    assert len(kept(AIMessage("I do not know."), same[0])) == 1
+
+
+def test_a_resumed_run_has_each_message_once(make_agent, ai, keeper) -> None:
+    @tool
+    def ask_somebody(question: str) -> str:
+        """Ask."""
+        return str(interrupt(question))
+
+    script = [ai("", ("ask_somebody", {"question": "?"}, "c1")), ai("done")]
+    agent = make_agent(script, [ask_somebody], checkpointer=InMemorySaver())
+    config: Any = {
+        "callbacks": [keeper],
+        "metadata": {"question_id": "q1"},
+        "configurable": {"thread_id": "t1"},
+    }
+    agent.invoke(HI, config)
+    agent.invoke(Command(resume="yes"), config)
+    response = keeper.response("q1")
+    assert [message["content"] for message in response["llm_messages"]] == ["hi", "", "yes", "done"]
+    assert [[m["content"] for m in each] for each, _ in given_and_gave(response)] == [["hi"], ["hi", "", "yes"]]
+
+
+def test_a_message_that_the_agent_changes_is_another_one(chat_model, ai, search, keeper) -> None:
+    class Clearing(AgentMiddleware):
+        """Rewrites what tools found, in place, before the last call."""
+
+        def before_model(self, state: Any, runtime: Any) -> None:
+            if len(state["messages"]) > 4:
+                state["messages"][2].content = "[cleared]"
+
+    script = [ai("", ("search", {"query": "a"}, f"call_{turn}")) for turn in range(2)]
+    agent = create_agent(chat_model(script=[*script, ai("done")]), [search], middleware=[Clearing()])
+    agent.invoke(HI, {"callbacks": [keeper]})
+    asked = [[message["content"] for message in each] for each, _ in given_and_gave(keeper.response())]
+    assert asked[1] == ["hi", "", "found a"]
+    assert asked[2] == ["hi", "", "[cleared]", "", "found a"]
+
+
+def test_a_call_that_failed_has_no_message_of_its_own(make_agent, keeper) -> None:
+    with pytest.raises(RuntimeError):
+        make_agent([RuntimeError("no")], []).invoke(HI, {"callbacks": [keeper]})
+    response = keeper.response()
+    (call,) = response["llm_calls"]
+    assert call["input_messages"] == [[0, 1]]
+    assert "output_message" not in call
+    assert response["llm_messages"] == [{"role": "user", "content": "hi"}]
+
+
+def test_a_call_that_only_a_message_tells_of_has_what_it_gave(keeper) -> None:
+    answer = AIMessage("so", id="run-1", usage_metadata={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2})
+    keeper.add_run(HI, {"messages": [answer]})
+    response = keeper.response()
+    (call,) = response["llm_calls"]
+    assert "input_messages" not in call
+    assert response["llm_messages"][call["output_message"]] == {"role": "assistant", "content": "so"}
+
+
+def test_a_plain_language_model_has_its_prompt_and_text(keeper) -> None:
+    FakeListLLM(responses=["done"]).invoke("hi", {"callbacks": [keeper]})
+    assert given_and_gave(keeper.response()) == [
+        ([{"role": "user", "content": "hi"}], {"role": "assistant", "content": "done"})
+    ]
+
+
+def test_an_answer_of_the_cache_is_no_call_but_a_message_like_others(chat_model, ai, keeper) -> None:
+    model = chat_model(script=[ai("done")], cache=InMemoryCache())
+    RunnableLambda(lambda text: [model.invoke(text), model.invoke(text)]).invoke("hi", {"callbacks": [keeper]})
+    response = keeper.response()
+    assert len(response["llm_calls"]) == 1
+    assert len(response["llm_messages"]) == 2
+
+
+def test_parallel_branches_keep_their_messages_apart(chat_model, ai, keeper) -> None:
+    graph = StateGraph(MessagesState)
+    for name in "abcdef":
+        model = chat_model(script=[ai(f"answer {name}")])
+        graph.add_node(
+            name,
+            lambda state, name=name, model=model: {
+                "messages": [model.invoke([SystemMessage(name), *state["messages"]])]
+            },
+        )
+        graph.add_edge(START, name)
+    graph.compile().invoke(HI, {"callbacks": [keeper]})
+    response = keeper.response()
+    assert len(response["llm_messages"]) == 13
+    for call, (asked, gave) in zip(response["llm_calls"], given_and_gave(response), strict=True):
+        assert [message["content"] for message in asked] == [call["node"], "hi"]
+        assert gave["content"] == f"answer {call['node']}"
+
+
+@pytest.mark.parametrize("way", ["threads", "gather"])
+async def test_runs_at_once_keep_their_messages_apart(way: str, chat_model, ai, search, keeper) -> None:
+    class Echo(chat_model):
+        def _next(self, messages):
+            word = messages[0].content
+            return ai("", ("search", {"query": word}, "call_1")) if len(messages) == 1 else ai(f"{word}!")
+
+    agent = create_agent(Echo(script=[]), [search])
+    words = [f"w{number:03}" for number in range(40)]
+    inputs: list[Any] = [{"messages": [("user", word)]} for word in words]
+    configs: list[Any] = [{"callbacks": [keeper], "metadata": {"question_id": word}} for word in words]
+    if way == "threads":
+        agent.batch(inputs, configs)
+    else:
+        await asyncio.gather(*(agent.ainvoke(*pair) for pair in zip(inputs, configs, strict=True)))
+    for word in words:
+        messages = keeper.response(word)["llm_messages"]
+        assert [message["content"] for message in messages] == [word, "", f"found {word}", f"{word}!"]
+
+
+def test_tools_are_kept_once_as_the_model_was_given_them(keeper, search) -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    with OpenAIStub() as stub:
+        stub.answers.extend(['{"query": "a"}', "no JSON"])  # a call of search, and one that cannot be read
+        agent = create_agent(ChatOpenAI(model="m", base_url=stub.base_url, api_key=SecretStr("x")), [search, add])
+        agent.invoke(HI, {"callbacks": [keeper]})
+        sent = [request.body["tools"] for request in stub.chat_requests]
+    response = keeper.response()
+    assert [definition["function"]["name"] for definition in response["llm_tools"]] == ["search", "add"]
+    assert sent == [response["llm_tools"]] * 2
+    assert [call["tools"] for call in response["llm_calls"]] == [[[0, 2]]] * 2
+    assert response["llm_messages"][-1]["invalid_tool_calls"][0]["args"] == "no JSON"
+
+
+# --- options ---
+
+
+def starred(value: Any) -> Any:
+    return json.loads(json.dumps(value).replace(SECRET, "***"))
+
+
+def test_all_of_it_is_redacted(chat_model, ai) -> None:
+    @tool
+    def read(account: str) -> str:
+        """Read."""
+        return f"balance of {account}"
+
+    redacted: list[Any] = []
+
+    def redact(value: Any) -> Any:
+        redacted.append(value)
+        return starred(value)
+
+    keeper = GraphRAGEvalCallbackHandler(keep_messages=True, redact=redact)
+    script = [
+        ai([{"type": "text", "text": f"I read {SECRET}"}], ("read", {"account": SECRET}, "call_1")),
+        ai(f"{SECRET} is rich."),
+    ]
+    agent = create_agent(chat_model(script=script), [read], system_prompt=f"The key is {SECRET}.")
+    agent.invoke({"messages": [HumanMessage(f"How is {SECRET}?")]}, {"callbacks": [keeper]})
+    response = keeper.response()
+    assert SECRET not in json.dumps([response["llm_messages"], response["actual_steps"], response["llm_calls"]])
+    assert [message["content"] for message in response["llm_messages"]] == [
+        "The key is ***.",
+        "How is ***?",
+        [{"type": "text", "text": "I read ***"}],
+        "balance of ***",
+        "*** is rich.",
+    ]
+    assert response["llm_messages"][2]["tool_calls"][0]["args"] == {"account": "***"}
+    assert redacted.count(f"The key is {SECRET}.") == 1  # each message once
+
+
+def test_what_redact_raises_at_is_left_out_with_a_warning(make_agent, ai) -> None:
+    def redact(value: Any) -> Any:
+        raise ValueError(SECRET)
+
+    keeper = GraphRAGEvalCallbackHandler(keep_messages=True, redact=redact)
+    make_agent([ai("done")], []).invoke(HI, {"callbacks": [keeper]})
+    response = keeper.response()
+    assert {message["content"] for message in response["llm_messages"]} == {"[redaction failed]"}
+    assert (
+        "redact raised ValueError on the content of a message (user), which is left out"
+        in (response["capture_warnings"])
+    )
+
+
+def test_redact_may_ask_the_handler(make_agent, ai) -> None:
+    def redact(value: Any) -> Any:
+        worker = threading_answer(lambda: len(keeper.responses()))
+        assert worker == 1
+        return value
+
+    keeper = GraphRAGEvalCallbackHandler(keep_messages=True, redact=redact)
+    make_agent([ai("done")], []).invoke(HI, {"callbacks": [keeper]})
+    assert [message["content"] for message in keeper.response()["llm_messages"]] == ["hi", "done"]
+
+
+def threading_answer(function: Callable[[], int]) -> int:
+    """Give what a function gives in another thread, which a lock that is held here would keep waiting."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result(timeout=5)
+
+
+def test_long_texts_are_cut_and_say_so(make_agent, ai) -> None:
+    keeper = GraphRAGEvalCallbackHandler(keep_messages=True, max_output_chars=4)
+    make_agent([ai([{"type": "text", "text": "abc"}, {"type": "text", "text": "defg"}])], []).invoke(
+        {"messages": [("user", "what?")]}, {"callbacks": [keeper]}
+    )
+    response = keeper.response()
+    assert response["llm_messages"] == [
+        {"role": "user", "content": "what", "full_length": 5},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "abc"}, {"type": "text", "text": "d"}],
+            "full_length": 7,
+        },
+    ]
+    assert response["capture_warnings"] == ["2 of 2 messages were cut to 4 characters"]
+
+
+# --- messages of all kinds ---
+
+
+def test_messages_can_be_made_of_them_again() -> None:
+    call = {"name": "search", "args": {"query": "a"}, "id": "c1", "type": "tool_call"}
+    invalid = {"name": "search", "args": "{", "id": "c2", "error": "no JSON", "type": "invalid_tool_call"}
+    messages = [
+        SystemMessage("s"),
+        HumanMessage([{"type": "text", "text": "a"}], name="bob"),
+        AIMessage("", tool_calls=[call], invalid_tool_calls=[invalid], additional_kwargs={"refusal": "No."}),
+        ToolMessage("it broke", tool_call_id="c1", status="error"),
+        ChatMessage("x", role="critic"),
+    ]
+    entries = kept(*messages)
+    assert [entry["role"] for entry in entries] == ["system", "user", "assistant", "tool", "critic"]
+    assert entries[2]["refusal"] == "No."
+    assert entries[2]["invalid_tool_calls"] == [{"name": "search", "args": "{", "id": "c2", "error": "no JSON"}]
+    again = convert_to_messages([entry for entry in entries if entry["role"] != "critic"])
+    for before, after in zip(messages, again, strict=False):
+        assert (before.type, before.content, before.name) == (after.type, after.content, after.name)
+    assert again[2].tool_calls == [call]
+    assert again[3].status == "error"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+        {"type": "image", "base64": PNG, "mime_type": "image/png"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+        {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PNG}", "filename": "a.pdf"}},
+        {"type": "input_audio", "input_audio": {"data": PNG, "format": "wav"}},
+        {"type": "image", "data": PNG.encode()},
+        {"type": "reasoning", "encrypted_content": PNG},
+        {"type": "text", "text": f"See ![it](data:image/png;base64,{PNG}) there"},
+    ],
+)
+def test_binary_contents_give_way_to_their_length(block: dict[str, Any]) -> None:
+    (entry,) = kept(HumanMessage([{"type": "text", "text": "What is this?"}, block]))
+    text = json.dumps(entry)
+    assert PNG not in text
+    assert len(text) < 300
+    assert "4,011" in text
+    assert entry["content"][1]["type"] == block["type"]
+
+
+def test_images_of_one_length_are_told_apart() -> None:
+    blocks = [[{"type": "image", "base64": PNG[:-1] + last, "mime_type": "image/png"}] for last in "AB"]
+    assert len(kept(*(HumanMessage(block) for block in blocks))) == 2
+
+
+def test_long_texts_and_identifiers_are_no_binaries() -> None:
+    text = "word " * 200
+    block = {"type": "text", "text": "A" * 1_000}
+    call = {"name": "search", "args": {"query": text, "url": f"https://a.example/{'a' * 300}"}, "id": "c1"}
+    (entry,) = kept(AIMessage([text, block], tool_calls=[call]))
+    assert entry["content"] == [text, block]
+    assert entry["tool_calls"][0]["args"] == call["args"]
+
+
+def test_a_content_that_json_does_not_have_is_made_plain() -> None:
+    (entry,) = kept(HumanMessage([{"type": "custom", "at": {1}, "x": float("inf"), "é": "\ud800"}]))
+    assert json.loads(json.dumps(entry)) == entry
+    assert entry["content"][0]["at"] == [1]
+
+
+# --- tables ---
+
+
+@given(st.lists(st.integers(0, 30)))
+def test_ranges_hold_the_places_in_their_order(of: list[int]) -> None:
+    found = ranges(of)
+    assert expanded(found) == of
+    assert all(before[1] != after[0] for before, after in pairwise(found))
+
+
+@given(st.lists(st.sampled_from("abcdef")))
+def test_each_text_stands_once_where_it_came_first(texts: list[str]) -> None:
+    entries = kept(*(HumanMessage(text) for text in texts))
+    assert [entry["content"] for entry in entries] == list(dict.fromkeys(texts))
+
+
+def test_messages_are_let_go_when_their_run_ends(make_agent, ai, keeper) -> None:
+    message = HumanMessage("hi")
+    before = sys.getrefcount(message)
+    make_agent([ai("done")], []).invoke({"messages": [message]}, {"callbacks": [keeper]})
+    assert sys.getrefcount(message) == before
+    keeper.clear()
+    assert keeper.responses() == []

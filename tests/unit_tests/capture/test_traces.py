@@ -1,0 +1,340 @@
+"""What a response says of its run and of its model calls: ids, times, the first token, and where a model was called."""
+
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+from openai_stub import OpenAIStub
+from pydantic import SecretStr
+
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
+
+HI: Any = {"messages": [("user", "hi")]}
+
+
+def moment(text: str) -> datetime:
+    assert text.endswith("Z")
+    return datetime.fromisoformat(text)
+
+
+# --- the run ---
+
+
+def test_a_run_has_its_start_and_the_id_by_which_langsmith_knows_it(make_agent, ai, handler) -> None:
+    run_id, before = uuid.uuid4(), datetime.now(UTC)
+    make_agent([ai("done")], []).invoke(HI, {"callbacks": [handler], "run_id": run_id})
+    response = handler.response()
+    assert response["run_id"] == str(run_id)
+    assert "run_ids" not in response
+    (call,) = response["llm_calls"]
+    assert before <= moment(response["started_at"]) <= moment(call["started_at"]) <= datetime.now(UTC)
+
+
+def test_a_resumed_run_has_start_id_tags_and_metadata_of_its_first_part(make_agent, ai, handler) -> None:
+    @tool
+    def ask_somebody(question: str) -> str:
+        """Ask."""
+        return str(interrupt(question))
+
+    agent = make_agent(
+        [ai("", ("ask_somebody", {"question": "?"}, "c1")), ai("done")], [ask_somebody], checkpointer=InMemorySaver()
+    )
+    ids = [uuid.uuid4(), uuid.uuid4()]
+    for number, given in enumerate((HI, Command(resume="yes"))):
+        agent.invoke(
+            given,
+            {
+                "callbacks": [handler],
+                "run_id": ids[number],
+                "tags": [f"part {number}"],
+                "metadata": {"question_id": "q1", "part": number},
+                "configurable": {"thread_id": "t1"},
+            },
+        )
+    first, response = handler.responses()[0], handler.response("q1")
+    assert response["run_id"] == str(ids[0])
+    assert response["run_ids"] == [str(each) for each in ids]
+    assert response["started_at"] == first["started_at"]
+    assert (response["tags"], response["metadata"]) == (["part 0"], {"part": 0, "thread_id": "t1"})
+
+
+def test_a_run_that_called_no_handler_has_no_id_and_began_before_it_was_known(handler) -> None:
+    handler.add_run(HI, {"messages": [AIMessage("so")]}, question_id="q1", elapsed_sec=3600.0)
+    response = handler.response("q1")
+    assert "run_id" not in response
+    assert 3590 < (datetime.now(UTC) - moment(response["started_at"])).total_seconds() < 3700
+    assert (response["tags"], response["metadata"]) == ([], {})
+
+
+# --- where a model is called ---
+
+
+def places(response: Any) -> list[tuple[Any, ...]]:
+    return [
+        (call.get("agent"), call.get("node"), call.get("node_path"), call.get("parent_id"))
+        for call in response["llm_calls"]
+    ]
+
+
+def test_a_model_call_has_the_node_around_it(make_agent, ai, ask) -> None:
+    assert places(ask(make_agent([ai("done")], []))) == [(None, "model", None, None)]
+
+
+def test_a_model_call_outside_of_graphs_has_no_place(chat_model, ai, handler) -> None:
+    (RunnableLambda(str) | chat_model(script=[ai("a")])).invoke("x", {"callbacks": [handler]})
+    assert places(handler.response()) == [(None, None, None, None)]
+
+
+@pytest.fixture
+def researcher(chat_model: Any, ai: Any, search: Any) -> Any:
+    """An agent that searches once."""
+    script = [ai("", ("search", {"query": "y"}, "search_1")), ai("It is y.")]
+    return create_agent(chat_model(script=script), [search], name="researcher", system_prompt="You search.")
+
+
+@pytest.fixture
+def supervisor(chat_model: Any, ai: Any, researcher: Any) -> Any:
+    """An agent whose tool is the researcher."""
+
+    @tool
+    def research(question: str) -> str:
+        """Research."""
+        return str(researcher.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    script = [ai("", ("research", {"question": "y?"}, "research_1")), ai("Found.")]
+    return create_agent(chat_model(script=script), [research], name="supervisor")
+
+
+SUPERVISED = [
+    ("supervisor", "model", None, None),
+    ("researcher", "model", ["tools", "model"], "research_1"),
+    ("researcher", "model", ["tools", "model"], "research_1"),
+    ("supervisor", "model", None, None),
+]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "capture_run"])
+async def test_agents_as_tools_are_told_apart(way, supervisor, handler) -> None:
+    if way == "invoke":
+        supervisor.invoke(HI, {"callbacks": [handler], "run_name": "a name of the caller's"})
+    elif way == "ainvoke":
+        await supervisor.ainvoke(HI, {"callbacks": [handler]})
+    else:
+        with capture_run() as handler:
+            supervisor.invoke(HI)
+    response = handler.response()
+    assert places(response) == SUPERVISED
+    (research, search) = response["actual_steps"]
+    assert (research["id"], search["parent_id"]) == ("research_1", "research_1")
+
+
+def test_an_agent_as_a_node_has_the_path_to_it(researcher, handler) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("team", researcher)
+    graph.add_edge(START, "team")
+    graph.compile(name="company").invoke(HI, {"callbacks": [handler]})
+    assert places(handler.response()) == [("researcher", "model", ["team", "model"], None)] * 2
+
+
+def test_a_named_graph_inside_an_agent_is_no_part_of_that_agent(chat_model, ai, make_agent, handler) -> None:
+    inner = StateGraph(MessagesState)
+    model = chat_model(script=[ai("inner")])
+    inner.add_node("write", lambda state: {"messages": [model.invoke(state["messages"])]})
+    inner.add_edge(START, "write")
+    graphs = {"writer": inner.compile(name="writer"), "boss": inner.compile()}
+
+    for agent_name, graph in graphs.items():
+
+        @tool
+        def write(text: str, graph: Any = graph) -> str:
+            """Write."""
+            return str(graph.invoke({"messages": [("user", text)]})["messages"][-1].content)
+
+        script = [ai("", ("write", {"text": "x"}, "write_1")), ai("done")]
+        create_agent(chat_model(script=script), [write], name="boss").invoke(HI, {"callbacks": [handler]})
+        # A graph without a name says nothing, so that the agent around it counts.
+        assert places(handler.response())[1] == (agent_name, "write", ["tools", "write"], "write_1")
+        handler.clear()
+
+
+# --- the first token ---
+
+
+class SlowStream:
+    """What a provider streams: an opening without content, then something to read."""
+
+    opening = AIMessageChunk("")
+    chunks: tuple[AIMessageChunk, ...] = (AIMessageChunk("A"), AIMessageChunk("B"))
+
+
+@pytest.fixture
+def slow_model(chat_model: Any) -> Any:
+    class Slow(chat_model):
+        chunks: Any = SlowStream.chunks
+
+        def _stream(
+            self, messages: Any, stop: Any = None, run_manager: CallbackManagerForLLMRun | None = None, **_: Any
+        ):
+            for chunk in (SlowStream.opening, *self.chunks):
+                yield ChatGenerationChunk(message=chunk.model_copy())
+                time.sleep(0.02)
+
+        async def _astream(self, *args: Any, **kwargs: Any):
+            for chunk in self._stream(*args, **kwargs):
+                yield chunk
+
+    return Slow
+
+
+@pytest.mark.parametrize("way", ["stream", "astream", "messages", "v2", "v3"])
+async def test_a_streamed_call_has_the_time_to_its_first_token(way, slow_model, handler) -> None:
+    model = slow_model(script=[])
+    agent = create_agent(model, [])
+    config: Any = {"callbacks": [handler]}
+    if way == "stream":
+        list(model.stream("hi", config))
+    elif way == "astream":
+        [_ async for _ in model.astream("hi", config)]
+    elif way == "messages":
+        list(agent.stream(HI, config, stream_mode="messages"))
+    elif way == "v2":
+        [_ async for _ in agent.astream_events(HI, config, version="v2")]
+    else:
+        [_ async for _ in await agent.astream_events(HI, config, version="v3")]
+    (call,) = handler.response()["llm_calls"]
+    # The opening came at once, the last chunk after 0.04 s.
+    assert 0.02 <= call["first_token_sec"] < call["elapsed_sec"] - 0.015
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        AIMessageChunk("", tool_call_chunks=[{"name": "search", "args": "", "id": "c1", "index": 0}]),
+        AIMessageChunk([{"type": "reasoning", "reasoning": "Well"}]),
+        AIMessageChunk("", additional_kwargs={"reasoning_content": "Well"}),
+    ],
+)
+def test_a_part_of_a_call_and_reasoning_are_tokens(chunk: AIMessageChunk, slow_model, handler) -> None:
+    list(slow_model(script=[], chunks=(chunk, AIMessageChunk("done"))).stream("hi", {"callbacks": [handler]}))
+    (call,) = handler.response()["llm_calls"]
+    assert 0.02 <= call["first_token_sec"] < call["elapsed_sec"] - 0.015
+
+
+def test_a_call_that_was_not_streamed_has_no_first_token(make_agent, ai, ask) -> None:
+    (call,) = ask(make_agent([ai("done")], []))["llm_calls"]
+    assert "first_token_sec" not in call
+
+
+def test_the_handler_makes_no_model_stream(slow_model, handler) -> None:
+    streams = []
+
+    class Quiet(slow_model):
+        def _stream(self, *args: Any, **kwargs: Any):
+            streams.append(self)
+            return super()._stream(*args, **kwargs)
+
+    model = Quiet(script=[AIMessage("whole")])
+    assert model.invoke("hi", {"callbacks": [handler]}).content == "whole"
+    assert streams == []
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+async def test_a_real_stream_over_http_has_its_first_token(way: str, handler) -> None:
+    with OpenAIStub() as stub:
+        stub.answers.append("first second third")
+        agent = create_agent(ChatOpenAI(model="m", base_url=stub.base_url, api_key=SecretStr("x")), [], name="writer")
+        config: Any = {"callbacks": [handler]}
+        if way == "stream":
+            chunks = list(agent.stream(HI, config, stream_mode="messages"))
+        else:
+            chunks = [chunk async for chunk in agent.astream(HI, config, stream_mode="messages")]
+    assert "".join(chunk.content for chunk, _ in chunks) == "first second third"
+    (call,) = handler.response()["llm_calls"]
+    assert 0 < call["first_token_sec"] <= call["elapsed_sec"]
+    assert (call["agent"], call["node"]) == ("writer", "model")
+
+
+def test_a_run_that_was_forgotten_meanwhile_takes_no_tokens(slow_model, handler: GraphRAGEvalCallbackHandler) -> None:
+    stream = slow_model(script=[]).stream("hi", {"callbacks": [handler]})
+    next(stream)
+    handler.clear()
+    list(stream)
+    assert handler.responses() == []
+
+
+# --- agents of other packages ---
+
+
+@pytest.mark.full
+def test_agents_of_a_supervisor_are_told_apart(chat_model, ai, search, handler) -> None:
+    pytest.importorskip("langgraph_supervisor")
+    from langgraph.prebuilt import create_react_agent
+    from langgraph_supervisor import create_supervisor
+
+    inner = chat_model(script=[ai("", ("search", {"query": "y"}, "s1")), ai("It is y.")], by_turn=False)
+    boss = chat_model(script=[ai("", ("transfer_to_researcher", {}, "t1")), ai("Found.")], by_turn=False)
+    researcher = create_react_agent(inner, [search], name="researcher")
+    create_supervisor([researcher], model=boss).compile(name="company").invoke(HI, {"callbacks": [handler]})
+    told = [place for place in places(handler.response()) if place[1] is not None]
+    assert told == [
+        ("supervisor", "agent", ["supervisor", "agent"], None),
+        ("researcher", "agent", ["researcher", "agent"], None),
+        ("researcher", "agent", ["researcher", "agent"], None),
+        ("supervisor", "agent", ["supervisor", "agent"], None),
+    ]
+
+
+@pytest.mark.full
+def test_agents_of_a_swarm_are_told_apart(chat_model, ai, search, handler) -> None:
+    pytest.importorskip("langgraph_swarm")
+    from langgraph_swarm import create_handoff_tool, create_swarm
+
+    first = create_agent(
+        chat_model(script=[ai("", ("transfer_to_bob", {}, "t1"))], by_turn=False),
+        [create_handoff_tool(agent_name="bob")],
+        name="alice",
+    )
+    second = create_agent(chat_model(script=[ai("I am Bob.")], by_turn=False), [search], name="bob")
+    swarm = create_swarm([first, second], default_active_agent="alice").compile()
+    swarm.invoke(HI, {"callbacks": [handler]})
+    assert places(handler.response()) == [
+        ("alice", "model", ["alice", "model"], None),
+        ("bob", "model", ["bob", "model"], None),
+    ]
+
+
+@pytest.mark.full
+def test_subagents_of_deepagents_are_told_apart(chat_model, ai) -> None:
+    deepagents = pytest.importorskip("deepagents")
+    task = ("task", {"description": "Find y.", "subagent_type": "finder"}, "task_1")
+    boss = chat_model(script=[ai("", task), ai("Found.")], by_turn=False)
+    finder = {
+        "name": "finder",
+        "description": "Finds.",
+        "system_prompt": "Find.",
+        "tools": [],
+        "model": chat_model(script=[ai("It is y.")], by_turn=False),
+    }
+    agent = deepagents.create_deep_agent(model=boss, subagents=[finder], name="boss")
+    handler = GraphRAGEvalCallbackHandler(keep_messages=True)
+    agent.invoke(HI, {"callbacks": [handler]})
+    response = handler.response()
+    assert [(call["agent"], call.get("parent_id")) for call in response["llm_calls"]] == [
+        ("boss", None),
+        ("finder", "task_1"),
+        ("boss", None),
+    ]
+    stop = response["llm_calls"][1]["input_messages"][-1][1]
+    assert response["llm_messages"][stop - 1]["content"] == "Find y."

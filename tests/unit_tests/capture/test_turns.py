@@ -1,0 +1,362 @@
+"""What is recorded of each turn on a thread: what stood before it is neither a step of it nor its answer."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware, hook_config
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.seen_messages import SeenMessages
+
+Turn = Callable[[str], Any]  # asks a question on a thread
+
+
+@tool
+def search(query: str) -> str:
+    """Search."""
+    return f"found {query}"
+
+
+class Scripted(GenericFakeChatModel):
+    """Gives its messages one after the other."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+
+def scripted(turns: list[list[str]]) -> Scripted:
+    """Give a model that searches for the words of each turn, always with the same call id, and answers."""
+    usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    messages = []
+    for number, words in enumerate(turns):
+        for word in words:
+            call = {"name": "search", "args": {"query": word}, "id": "call_1"}
+            messages.append(AIMessage("", tool_calls=[call], usage_metadata=usage))
+        messages.append(AIMessage(f"answer {number}", usage_metadata=usage))
+    return Scripted(messages=iter(messages))
+
+
+def agent_on_a_thread(turns: list[list[str]]) -> Any:
+    return create_agent(scripted(turns), [search], checkpointer=InMemorySaver())
+
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+
+
+def own_thread(turns: list[list[str]]) -> Any:
+    agent = agent_on_a_thread(turns)
+    return RunnableLambda(lambda text: {"messages": [("user", text)]}) | RunnableLambda(
+        lambda state, config: agent.invoke(state, config)
+    )
+
+
+def as_root(turns: list[list[str]]) -> Any:
+    return agent_on_a_thread(turns)
+
+
+def in_a_function(turns: list[list[str]]) -> Any:
+    agent = agent_on_a_thread(turns)
+    return RunnableLambda(lambda text: agent.invoke({"messages": [("user", f"Please: {text}")]}, THREAD))
+
+
+def in_a_node(turns: list[list[str]]) -> Any:
+    graph = StateGraph(MessagesState).add_node("agent", create_agent(scripted(turns), [search]))
+    return graph.add_edge(START, "agent").compile(checkpointer=InMemorySaver())
+
+
+def unheard(agent: Any) -> Callable[[Any], Any]:
+    """Run an agent as a server does: no callback tells of it, and its messages come back as dicts."""
+
+    def invoke(given: Any) -> Any:
+        states: list[Any] = []
+        thread = threading.Thread(target=lambda: states.append(agent.invoke(given, THREAD)))
+        thread.start()
+        thread.join()
+        return {"messages": [message.model_dump() for message in states[0]["messages"]]}
+
+    return invoke
+
+
+def unheard_in_a_function(turns: list[list[str]]) -> Any:
+    invoke = unheard(agent_on_a_thread(turns))
+    return RunnableLambda(lambda text: invoke({"messages": [("user", text)]}))
+
+
+def unheard_in_a_node(turns: list[list[str]]) -> Any:
+    invoke = unheard(agent_on_a_thread(turns))
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: invoke({"messages": [("user", state["messages"][-1].content)]}))
+    return graph.add_edge(START, "agent").compile(checkpointer=InMemorySaver())
+
+
+def functional(turns: list[list[str]]) -> Any:
+    model = scripted(turns)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def chat(text: str, *, previous: Any = None) -> Any:
+        messages = add_messages(previous or [], [HumanMessage(text)])
+        while (answer := model.invoke(messages)).tool_calls:
+            results = [search.invoke(call) for call in answer.tool_calls]
+            messages = add_messages(messages, [answer, *results])
+        messages = add_messages(messages, [answer])
+        return entrypoint.final(value=messages, save=messages)
+
+    return chat
+
+
+SHAPES = [as_root, own_thread, in_a_function, in_a_node, unheard_in_a_function, unheard_in_a_node, functional]
+TAKES_STATE = (as_root, in_a_node, unheard_in_a_node)
+
+
+def ask(shape: Any, agent: Any, question: str, handler: GraphRAGEvalCallbackHandler, question_id: str) -> Any:
+    given = {"messages": [("user", question)]} if shape in TAKES_STATE else question
+    agent.invoke(given, {"callbacks": [handler], "metadata": {"question_id": question_id}, **THREAD})
+    response = handler.response(question_id)
+    steps = [(step["id"], step["args"], step["output"]) for step in response["actual_steps"]]
+    return steps, response["actual_answer"], response["input_tokens"], len(response["llm_calls"])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=6, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from("ab"), max_size=2), min_size=1, max_size=3),
+    st.lists(st.sampled_from(["why so?", "and how?"]), min_size=3, max_size=3),
+    st.booleans(),
+)
+def test_a_turn_on_a_thread_is_recorded_as_if_it_were_the_first(
+    shape: Any, turns: list[list[str]], questions: list[str], shared: bool
+) -> None:
+    on_thread, handler = shape(turns), GraphRAGEvalCallbackHandler()
+    for number, (words, question) in enumerate(zip(turns, questions, strict=False)):
+        handler = handler if shared else GraphRAGEvalCallbackHandler()
+        recorded = ask(shape, on_thread, question, handler, str(number))
+        steps, _, *tokens = ask(shape, shape([words]), question, GraphRAGEvalCallbackHandler(), "alone")
+        assert recorded == (steps, f"answer {number}", *tokens)
+        assert len(steps) == len(words)
+
+
+# --- turns that take no step ---
+
+
+class Chat(MessagesState):
+    question: str
+    refusal: str
+
+
+class Question(TypedDict):
+    question: str
+
+
+class QuestionModel(BaseModel):
+    question: str = ""
+
+
+def guarded(schema: Any, refusal: Any) -> Any:
+    """Give an agent behind a guard that refuses all but the first turn, and sees no messages."""
+    refuses = iter([False, *[True] * 9])
+
+    def guard(state: Any) -> Any:
+        return Command(goto=END, update=refusal) if next(refuses) else Command(goto="agent")
+
+    graph = StateGraph(Chat).add_node("guard", guard, destinations=("agent", END), input_schema=schema)
+    graph.add_node("agent", create_agent(scripted([["a"]]), [search])).add_edge(START, "guard")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def guarded_by_a_graph(schema: Any, refusal: Any) -> Any:
+    """Give the same with a graph as the guard, whose state has no messages."""
+    refuses = iter([False, *[True] * 9])
+    check = StateGraph(schema)
+    check.add_node("check", lambda state: {"question": "refused" if next(refuses) else "fine"}).add_edge(START, "check")
+    graph = StateGraph(Chat).add_node("guard", check.compile())
+    graph.add_node("agent", create_agent(scripted([["a"]]), [search])).add_node("refuse", lambda state: refusal)
+    graph.add_conditional_edges("guard", lambda state: "refuse" if state["question"] == "refused" else "agent")
+    return graph.add_edge(START, "guard").compile(checkpointer=InMemorySaver())
+
+
+def turn(question: str) -> dict[str, Any]:
+    return {"messages": [("user", question)], "question": question}
+
+
+NO_TURN = ([], None, 0)
+
+
+def brief(response: Any) -> tuple[list[str], str | None, int]:
+    outputs = [step.get("output", step.get("error")) for step in response["actual_steps"]]
+    return outputs, response.get("actual_answer"), len(response["llm_calls"])
+
+
+def run(agent: Any, *inputs: Any, shared: bool = True) -> list[Any]:
+    handler, found = GraphRAGEvalCallbackHandler(), []
+    for number, given_input in enumerate(inputs):
+        handler = handler if shared else GraphRAGEvalCallbackHandler()
+        agent.invoke(given_input, {"callbacks": [handler], "metadata": {"question_id": str(number)}, **THREAD})
+        found.append(brief(handler.response(str(number))))
+    return found
+
+
+@pytest.mark.parametrize("second", [turn("hi"), turn("and?"), {"question": "hi"}, {"question": "and?"}])
+@pytest.mark.parametrize("schema", [Question, QuestionModel])
+@pytest.mark.parametrize("make", [guarded, guarded_by_a_graph])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_guard_that_never_sees_the_messages(make: Any, schema: Any, second: Any, shared: bool) -> None:
+    first = (["found a"], "answer 0", 2)
+    assert run(make(schema, {"refusal": "no"}), turn("hi"), second, second, shared=shared) == [first, NO_TURN, NO_TURN]
+    refusal = {"messages": [AIMessage("I may not")]}
+    assert run(make(schema, refusal), turn("hi"), second, shared=shared) == [first, ([], "I may not", 0)]
+
+
+@pytest.mark.parametrize("wording", ["{}", "Question: {}"])
+@pytest.mark.parametrize("make", [guarded, guarded_by_a_graph])
+def test_a_guarded_agent_with_a_thread_of_its_own(make: Any, wording: str) -> None:
+    agent = make(Question, {"refusal": "no"})
+    wrapped = RunnableLambda(lambda text: agent.invoke(turn(wording.format(text)), THREAD))
+    assert run(wrapped, "hi", "hi", shared=False) == [(["found a"], "answer 0", 2), NO_TURN]
+
+
+def test_a_wrapped_agent_that_sees_the_messages_and_says_nothing() -> None:
+    class Guard(AgentMiddleware):
+        turns = 0
+
+        @hook_config(can_jump_to=["end"])
+        def before_agent(self, state: Any, runtime: Any) -> Any:
+            self.turns += 1
+            return {"jump_to": "end"} if self.turns > 1 else None
+
+    for wrapped in (False, True):
+        agent = create_agent(scripted([["a"]]), [search], middleware=[Guard()], checkpointer=InMemorySaver())
+        if wrapped:
+            inner = agent
+            agent = RunnableLambda(
+                lambda state, inner=inner: inner.invoke({"messages": [("user", "rewritten")]}, THREAD)
+            )
+        assert run(agent, turn("hi"), turn("hi"), shared=False) == [(["found a"], "answer 0", 2), NO_TURN]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("again", [None, Command(resume="x")])
+def test_going_on_with_a_finished_thread_is_nothing_new(again: Any, shared: bool) -> None:
+    agent = agent_on_a_thread([["a"]])
+    first = (["found a"], "answer 0", 2)
+    assert run(agent, turn("hi"), again, again, shared=shared) == [first, NO_TURN, NO_TURN]
+    inner = agent_on_a_thread([["a"]])
+    wrapped = RunnableLambda(lambda text: inner.invoke(turn(text) if text == "hi" else again, THREAD))
+    assert run(wrapped, "hi", "go on", shared=shared) == [first, NO_TURN]
+    silent = RunnableLambda(unheard(agent_on_a_thread([["a"]])))
+    assert run(silent, turn("hi"), again, shared=shared) == [first, NO_TURN]
+
+
+@pytest.mark.parametrize("message", [("ai", "so"), {"role": "assistant", "content": "so"}, AIMessage("so")])
+@pytest.mark.parametrize("listed", [True, False])
+def test_messages_of_every_form_are_the_answer_of_each_turn(listed: bool, message: Any) -> None:
+    graph = StateGraph(MessagesState).add_node("say", lambda state: {"messages": [message] if listed else message})
+    chat = graph.add_edge(START, "say").compile(checkpointer=InMemorySaver())
+    if isinstance(message, AIMessage):  # else the second turn gives the same message, by its id
+        chat = RunnableLambda(lambda state, chat=chat: chat.invoke(state, {"configurable": {"thread_id": id(state)}}))
+    assert run(chat, turn("hi"), turn("hi"), shared=False) == [([], "so", 0)] * 2
+
+
+@pytest.mark.parametrize("field", ["answer", "output", "structured_response"])
+@pytest.mark.parametrize("as_command", [True, False])
+def test_a_field_from_before_the_run_is_no_answer(as_command: bool, field: str) -> None:
+    state: Any = TypedDict("state", {"question": str, field: str})
+    answers = iter(["first", None, "third"])
+
+    def say(state: Any) -> Any:
+        answer = next(answers)
+        update = {} if answer is None else {field: answer}
+        return Command(update=update) if as_command else update
+
+    graph = StateGraph(state).add_node("say", say).add_edge(START, "say").compile(checkpointer=InMemorySaver())
+    asked = {"question": "hi"}
+    assert [answer for _, answer, _ in run(graph, asked, asked, None, asked)] == ["first", None, None, "third"]
+
+
+def test_history_that_is_summed_up_stays_history() -> None:
+    summaries = Scripted(messages=iter([AIMessage("so far: …") for _ in range(9)]))
+    middleware = SummarizationMiddleware(summaries, trigger=("messages", 4), keep=("messages", 3))
+    turns = [["a"], ["a", "a"], ["a"]]
+    agent = create_agent(scripted(turns), [search], middleware=[middleware], checkpointer=InMemorySaver())
+    found = run(agent, *[turn("hi")] * 3)
+    assert [outputs for outputs, _, _ in found] == [["found a"], ["found a", "found a"], ["found a"]]
+    assert [answer for _, answer, _ in found] == ["answer 0", "answer 1", "answer 2"]
+
+
+# --- remote messages in front of a model ---
+
+
+def test_what_a_node_got_before_it_asked_a_model_is_no_history() -> None:
+    invoke = unheard(agent_on_a_thread([["a"]]))
+    model = Scripted(messages=iter([AIMessage("summed up")]))
+
+    def agent(state: MessagesState) -> Any:
+        prompt = [*invoke({"messages": [("user", state["messages"][-1].content)]})["messages"], HumanMessage("Sum up.")]
+        return {"messages": [*prompt, model.invoke(prompt)]}
+
+    graph = StateGraph(MessagesState).add_node("agent", agent).add_edge(START, "agent").compile()
+    assert run(graph, turn("hi")) == [(["found a"], "summed up", 3)]
+
+
+def test_a_question_asked_again_by_a_critic_hides_no_step() -> None:
+    """Only where the user's messages are the same they are turns."""
+    call = {"name": "search", "args": {"query": "a"}, "id": "call_1"}
+    asking, result = AIMessage("", tool_calls=[call]), ToolMessage("found a", tool_call_id="call_1")
+    messages = [HumanMessage("Task: why so?"), asking, result, HumanMessage('No answer to "why so?"'), AIMessage("so")]
+    assert run(RunnableLambda(lambda text: {"messages": messages}), "why so?") == [(["found a"], "so", 0)]
+
+
+@pytest.mark.parametrize("shape", [as_root, in_a_function, in_a_node])
+def test_a_turn_costs_the_same_however_many_went_before(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+    find = SeenMessages._find
+
+    def counting_find(self: SeenMessages, item: Any) -> Any:
+        nonlocal looked_at
+        looked_at += 1
+        return find(self, item)
+
+    monkeypatch.setattr(SeenMessages, "_find", counting_find)
+    agent, costs = shape([["a"]] * 8), []
+    for _ in range(8):
+        looked_at = 0
+        ask(shape, agent, "why so?", GraphRAGEvalCallbackHandler(), "q1")
+        costs.append(looked_at)
+    assert costs[1] == costs[-1] < 40
+
+
+def test_a_field_that_comes_with_a_handoff_is_an_answer_of_this_run() -> None:
+    def hand_over(state: Any) -> Any:
+        return Command(graph=Command.PARENT, goto="after", update={"answer": next(answers)})
+
+    class State(TypedDict):
+        question: str
+        answer: str
+
+    answers = iter(["first", "second"])
+    inner = StateGraph(State).add_node("hand_over", hand_over).add_edge(START, "hand_over").compile()
+    graph = StateGraph(State).add_node("inner", inner, destinations=("after",)).add_node("after", lambda state: {})
+    chat = graph.add_edge(START, "inner").compile(checkpointer=InMemorySaver())
+    found = run(chat, {"question": "hi"}, {"question": "hi"})
+    assert [answer for _, answer, _ in found] == ["first", "second"]
+
+
+def test_a_state_that_was_kept_for_a_question_answers_it_again() -> None:
+    """A cache gives the same messages, with the same ids."""
+    call = {"name": "search", "args": {"query": "a"}, "id": "call_1"}
+    asking, result = AIMessage("", tool_calls=[call], id="m1"), ToolMessage("found a", tool_call_id="call_1", id="m2")
+    kept = {"messages": [HumanMessage("Please: why so?", id="m0"), asking, result, AIMessage("so", id="m3")]}
+    assert run(RunnableLambda(lambda text: kept), "why so?", "why so?") == [(["found a"], "so", 0)] * 2
