@@ -63,7 +63,10 @@ class ActualStep(TypedDict):
 class ModelCall(TypedDict):
     """One call of a chat model or LLM. What the provider did not report is absent, never 0.
 
-    ``cached_input_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``. ``cost`` is in USD.
+    ``cached_input_tokens`` and ``cache_write_input_tokens``, those that the provider read from its cache and wrote to
+    it, are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``; ``cache_write_1h_input_tokens`` are
+    those of the written ones that it keeps for an hour. ``finish_reason`` is why the answer ended, as the provider
+    states it. ``cost`` is in USD.
     ``started_at`` is ISO 8601 in UTC; ``first_token_sec`` the seconds to the first token, where it was streamed.
     ``node`` is the node of a graph in which it ran, ``node_path`` all nodes from the outermost graph to it where graphs
     are nested, ``agent`` the agent's name, and ``parent_id`` the id of the step inside which it ran.
@@ -78,7 +81,10 @@ class ModelCall(TypedDict):
     output_tokens: NotRequired[int]
     total_tokens: NotRequired[int]
     cached_input_tokens: NotRequired[int]
+    cache_write_input_tokens: NotRequired[int]
+    cache_write_1h_input_tokens: NotRequired[int]
     reasoning_tokens: NotRequired[int]
+    finish_reason: NotRequired[str]
     elapsed_sec: NotRequired[float]
     cost: NotRequired[float]
     error: NotRequired[str]

@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
+from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.graph_events import is_handoff, is_interrupt
 from graphrag_eval_lc.capture.keeping import (
     Ending,
@@ -20,7 +21,7 @@ from graphrag_eval_lc.capture.keeping import (
     kept_args,
     kept_ending,
     kept_text,
-    message_ending,
+    output_ending,
 )
 from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
 from graphrag_eval_lc.capture.messages import question_in
@@ -36,7 +37,9 @@ from graphrag_eval_lc.capture.outputs import (
 from graphrag_eval_lc.capture.run_record import OpenModelCall
 from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id
 from graphrag_eval_lc.capture.steps import Step
+from graphrag_eval_lc.capture.structured_output import is_model_node
 from graphrag_eval_lc.capture.usage import (
+    finish_reason,
     first_generation,
     has_content,
     model_name,
@@ -156,6 +159,7 @@ class RunCallbacks(BaseCallbackHandler):
             if run.opens is not None:
                 run.record.graph_goes_on(inputs, run.opens.inputs, is_start=True)
             if run.is_top or run.is_node:
+                run.is_model_node = run.is_node and is_model_node(metadata)
                 run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
                 return
             run.inputs = inputs
@@ -175,7 +179,9 @@ class RunCallbacks(BaseCallbackHandler):
             elif run.is_top:
                 run.record.top_ended(outputs, is_state=run.has_nodes)
             elif run.is_node:
-                run.record.node_ended(outputs, run.scope, run.outer_step, run.node_id)
+                run.record.node_ended(
+                    outputs, run.scope, run.outer_step, run.node_id, is_of_model_node=run.is_model_node
+                )
             else:
                 if run.is_graph:
                     self._end_graph(run, outputs)
@@ -274,7 +280,7 @@ class RunCallbacks(BaseCallbackHandler):
         message = None
         if type(output) is not str:
             message = tool_message_of(output, None if step is None else step.asked_id)
-        ending = Ending("success", output_text(output)) if message is None else message_ending(message)
+        ending = output_ending(output, message)
         self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
 
     @_harmless
@@ -431,13 +437,19 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a model call with its tokens."""
+        """Settle a model call with its tokens; what its answer shows is made ready without the lock."""
+        warnings: list[str] = []
+        reason = finish_reason(response)
+        problems = answer_problems(response, reason, self._options, warnings)
         output = self._kept_output(run_id, response) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
                 return
+            if warnings:
+                run.record.warn(*warnings)
             if run.model_call is not None:
+                run.model_call.finish_reason, run.model_call.problems = reason, problems
                 run.record.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
                 run.record.keep_output(run.model_call, output)
             if run.is_root:

@@ -195,6 +195,8 @@ class AskedCalls:
                 answers.setdefault(message.tool_call_id, message)  # of several with one id the last counts
             elif isinstance(message, AIMessage) and message.tool_calls:
                 calls = self._taken_from(waiting, message)
+                for call in calls:
+                    call.is_shown = True
                 found += [(call, answers[call.call_id]) for call in calls if call.call_id in answers]
                 answers = {}
                 if not calls or not waiting:

@@ -29,10 +29,10 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning. JSON
             that was cut cannot be read any more: such a step scores 0 where rows, documents or JSON are compared.
         redact: A function applied to each step's args (a dict), output (a string) and artifact, to all errors
-            (strings) and to the texts (strings) and args of kept messages, before they are kept; what it gives is
-            kept. It gets a copy, and must not be slow nor wait for other threads, as it runs in the agent's thread.
-            Where it raises, ``[redaction failed]`` is kept, with a warning. The question, the answer and the names
-            stay as they are.
+            (strings), to what warnings show of a model's answer (strings), and to the texts (strings) and args of
+            kept messages, before they are kept; what it gives is kept. It gets a copy, and must not be slow nor wait
+            for other threads, as it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with
+            a warning. The question, the answer and the names stay as they are.
         keep_artifacts: Whether steps have the ``artifact`` that a tool gives beside its text.
         keep_messages: Whether the response has what each model call was given and gave: ``llm_messages`` and
             ``llm_tools``, in which each stands once, and in each of ``llm_calls`` where in them its own are.

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 
+from graphrag_eval_lc.capture.mcp_results import mcp_text
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import document_value, json_text, json_value, message_text, output_text
 
@@ -69,7 +70,21 @@ def message_ending(message: ToolMessage) -> Ending:
     artifact = NO_ARTIFACT if message.artifact is None else message.artifact
     if message.status == "error":
         return Ending("error", message_text(message).strip() or "error without a message", artifact)
-    return Ending("success", message_text(message), artifact)
+    text = mcp_text(message.content, message.artifact)
+    return Ending("success", message_text(message) if text is None else text, artifact)
+
+
+def output_ending(output: Any, message: ToolMessage | None) -> Ending:
+    """Give how a tool's own end says that its call ended.
+
+    Args:
+        output: What the tool returned.
+        message: The tool message in it that answers the call, where there is one.
+    """
+    if message is not None:
+        return message_ending(message)
+    text = mcp_text(output) if type(output) is list else None
+    return Ending("success", output_text(output) if text is None else text)
 
 
 def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, warnings: list[str]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _QUESTION_KEYS = ("messages", "question", "input", "query")
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
 _NUMBERS = frozenset({int, float, bool})
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
+_COSTS = ("usage_metadata", "response_metadata")
 _STRUCTURED_KEY = "structured_response"
 _HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -87,9 +88,13 @@ def as_message(value: Any) -> BaseMessage | None:
     except Exception:
         pass  # its keys are not those of LangChain's own messages
     try:
-        return convert_to_messages([value])[0]
+        message = convert_to_messages([value])[0]
+        told = {key: value[key] for key in _COSTS if value.get(key)} if isinstance(value, dict) else {}
+        if told and isinstance(message, AIMessage):
+            return AIMessage(**{**message.model_dump(exclude={"type"}), **told})
     except Exception:
         return None
+    return message
 
 
 def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
@@ -118,15 +123,6 @@ def tool_calls_in(value: Any) -> list[ToolCall]:
         for call in value[:_MAX_BREADTH]
         if isinstance(call, dict) and call.get("type") == "tool_call"
     ]
-
-
-def has_structured_response(value: Any) -> bool:
-    """Tell whether a node's output sets ``structured_response``; the tool messages beside it answer no real tool."""
-    if isinstance(value, (list, tuple)):
-        return any(has_structured_response(item) for item in value[:_MAX_BREADTH])
-    if is_command(value):
-        return has_structured_response(value.update)
-    return isinstance(value, Mapping) and value.get("structured_response") is not None
 
 
 def is_interrupted(output: Any) -> bool:

@@ -104,6 +104,7 @@ def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Resp
     warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
     warnings.update(dict.fromkeys(_step_warnings(steps, options)))
     warnings.update(dict.fromkeys(_unanswered(records, steps)))
+    warnings.update(dict.fromkeys(_answer_warnings(records)))
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
@@ -160,6 +161,23 @@ def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable
     calls = [call for record in records if not record.is_paused for call in record.unanswered if call not in taken]
     if calls:
         yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
+
+
+def _answer_warnings(records: Sequence[RunRecord]) -> Iterable[str]:
+    """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
+    unparsed = [call for record in records for call in record.unparsed]
+    if unparsed:
+        yield f"structured output of a model that did not parse: {_list(unparsed)}"
+    numbers: dict[tuple[str, str], list[int]] = {}
+    counted = (each for record in records for each in _counted_calls(record))
+    for number, (call, known) in enumerate(counted, 1):
+        for problem in call.problems:
+            numbers.setdefault((known.get("model", ""), problem), []).append(number)
+    for (model, problem), found in numbers.items():
+        named = f" ({model})" if model else ""
+        yield from (f"model call {number}{named} {problem}" for number in found[:_MOST_LISTED])
+        if len(found) > _MOST_LISTED:
+            yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
 def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:

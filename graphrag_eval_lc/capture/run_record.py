@@ -11,14 +11,15 @@ from uuid import UUID
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 
+from graphrag_eval_lc.capture.answer_problems import answer_problems
 from graphrag_eval_lc.capture.calls import AskedCalls, CallsOfMessage
+from graphrag_eval_lc.capture.counted_messages import CountedMessages
 from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, Noted, Ranges, places
 from graphrag_eval_lc.capture.messages import (
     answer_fields,
     answer_in,
     answer_text,
-    has_structured_response,
     is_handoff_message,
     is_interrupted,
     message_lists,
@@ -31,7 +32,15 @@ from graphrag_eval_lc.capture.outputs import is_command, json_value
 from graphrag_eval_lc.capture.provider_tools import provider_calls
 from graphrag_eval_lc.capture.seen_messages import NewMessage, Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, Order, Step
+from graphrag_eval_lc.capture.structured_output import (
+    is_class_name,
+    is_from_agent,
+    says_unparsed,
+    schema_names,
+    structured_response,
+)
 from graphrag_eval_lc.capture.usage import (
+    finish_reason,
     generated_message,
     is_cache_hit,
     is_generated,
@@ -56,6 +65,9 @@ class OpenModelCall:
         is_cache_hit: Whether LangChain's cache answered.
         is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
             own code.
+        finish_reason: Why its answer ended.
+        problems: What is wrong with it.
+        message_id: The id of its message.
         record: What the response says of it; None while it runs.
         started_at: The time at its start, in seconds since 1970.
         first_token: The ``perf_counter`` when the first token came, where it was streamed.
@@ -73,6 +85,9 @@ class OpenModelCall:
     unanswered_tool: str | None = None
     is_cache_hit: bool = False
     is_from_elsewhere: bool = False
+    finish_reason: str | None = None
+    problems: Sequence[str] = ()
+    message_id: str | None = None
     record: ModelCall | None = None
     started_at: float | None = None
     first_token: float | None = None
@@ -126,6 +141,7 @@ class RunRecord:
         self.is_graph = False
         self.error: str | None = None
         self.unanswered: list[tuple[str, str | None]] = []
+        self.unparsed: list[tuple[str, str | None]] = []
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
@@ -141,6 +157,8 @@ class RunRecord:
         self._elapsed_sec: float | None = None
         self._calls = AskedCalls()
         self._seen = SeenMessages(ends)
+        self._counted = CountedMessages()
+        self._schemas: set[str] = set()
         self._given_fields: set[str] = set()
 
     @property
@@ -306,8 +324,12 @@ class RunRecord:
         call.is_cache_hit = is_cache_hit(result)
         call.record = self._model_record(call, result)
         message = generated_message(result)
-        if message is not None:
-            self._seen.add_told(message, node_id)
+        if message is not None and message.id in self._told_ids and self._is_passed_on(call, message):
+            self.model_calls.remove(call)
+        elif message is not None:
+            call.message_id = message.id
+            self._seen.add_told(message)
+            self._counted.add(message, node_id, is_told=True)
             if message.id is not None:
                 self._told_ids.add(message.id)
             self._add_provider_steps(message, parent)
@@ -315,6 +337,14 @@ class RunRecord:
                 asked = self._calls.ask(message.id, message.tool_calls, scope, parent, is_told=True, is_expected=True)
                 for each in asked.values():
                     each.is_expected = call.unanswered_tool not in ("", each.name)
+
+    def _is_passed_on(self, call: OpenModelCall, message: AIMessage) -> bool:
+        """Tell whether a model hands on what another one answered that it called, such as a router of models."""
+        return not call.is_cache_hit and any(
+            other.message_id == message.id and other.started is not None and other.started >= (call.started or 0)
+            for other in self.model_calls
+            if other is not call
+        )
 
     def model_failed(self, call: OpenModelCall, error: str, result: Any) -> None:
         """Note a model call that failed, with the tokens that were reported until then."""
@@ -331,6 +361,8 @@ class RunRecord:
         model = result_model_name(result) or call.model
         record: ModelCall = {"model": model} if model else {}
         record.update(model_usage(result))
+        if call.finish_reason is not None:
+            record["finish_reason"] = call.finish_reason
         if call.started is not None:
             record["elapsed_sec"] = perf_counter() - call.started
         return record
@@ -355,13 +387,22 @@ class RunRecord:
         if loose_calls:
             self._calls.ask(None, loose_calls, scope, parent)
 
-    def node_ended(self, output: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:
+    def node_ended(
+        self, output: Any, scope: UUID, parent: Step | None, node_id: UUID, *, is_of_model_node: bool = False
+    ) -> None:
         """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
         if node_id != self.root_id:
             self.node_gave(output, scope)
         readings = self._seen.read(output)
-        is_structured = any(reading.new for reading in readings) and has_structured_response(output)
-        self._take_in(readings, scope, parent, node_id, needs_step=not is_structured)
+        is_unparsed = False
+        if readings and max([len(reading.new) for reading in readings]) > 1:  # a schema's call stands beside its answer
+            response = structured_response(output)
+            is_of_model_node = is_of_model_node and is_from_agent(output)
+            is_unparsed = is_of_model_node and response is None
+            for reading in readings:
+                messages = [each.message for each in reading.new]
+                self._schemas.update(schema_names(messages, response, is_of_model_node=is_of_model_node))
+        self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
 
     def node_gave(self, output: Any, scope: UUID) -> None:
         """Note which fields for answers a node of the root sets; the thread may have them from before."""
@@ -392,9 +433,12 @@ class RunRecord:
                 call.is_expected = False
 
     def _take_in(
-        self, readings: Iterable[Reading], scope: UUID, parent: Step | None, node_id: UUID, *, needs_step: bool = True
+        self, readings: Iterable[Reading], scope: UUID, parent: Step | None, node_id: UUID, *, is_unparsed: bool = False
     ) -> None:
-        """Take calls, answers and model calls from messages that are new."""
+        """Take calls, answers and model calls from messages that are new.
+
+        ``is_unparsed`` tells that no structured output among them parsed.
+        """
         for reading in readings:
             asking = reading.before if isinstance(reading.before, AIMessage) else None
             calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
@@ -405,29 +449,36 @@ class RunRecord:
                     asking = message
                     calls = self._calls.meet(message) if is_told else self._unheard(message, scope, parent, node_id)
                 elif asking is not None and any(call["id"] == message.tool_call_id for call in asking.tool_calls):
-                    self._answer(calls.get(message.tool_call_id), message, parent, needs_step=needs_step)
+                    self._answer(calls.get(message.tool_call_id), message, parent, is_unparsed=is_unparsed)
                 else:
                     call = self._calls.call_answered(message.tool_call_id, scope)
-                    self._answer(call, message, parent, needs_step=needs_step)
+                    self._answer(call, message, parent, is_unparsed=is_unparsed)
 
     def _unheard(self, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID) -> CallsOfMessage:
         """Note a model's message that no callback told of, or not as this one, and give its calls."""
         if is_handoff_message(message):
             return {}
-        if message.id not in self._told_ids and not self._seen.is_told_again(message, node_id):
+        is_models = is_generated(message)
+        if message.id not in self._told_ids and not self._counted.has(message, node_id):
             self._add_provider_steps(message, parent)
-            if is_generated(message):
-                result = message_result(message)
-                call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result))
-                call.record = self._model_record(call, result)
-                call.is_from_elsewhere = message.id is not None
-                call.parent = parent
-                if self.kept is not None:
-                    warnings: list[str] = []
-                    call.output_message = self.kept.place(message, warnings)
-                    self.warn(*warnings)
-                self.model_calls.append(call)
-        return self._calls.ask_unheard(message, scope, parent, is_generated=is_generated(message))
+            if is_models:
+                self._counted.add(message, node_id, is_told=False)
+                self._add_unheard_call(message, parent)
+        return self._calls.ask_unheard(message, scope, parent, is_generated=is_models)
+
+    def _add_unheard_call(self, message: AIMessage, parent: Step | None) -> None:
+        """Note the model call of which nothing tells but its message."""
+        result = message_result(message)
+        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result), finish_reason=finish_reason(result))
+        call.record = self._model_record(call, result)
+        call.is_from_elsewhere = message.id is not None
+        call.parent = parent
+        warnings: list[str] = []
+        call.problems = answer_problems(result, call.finish_reason, self._options, warnings)
+        if self.kept is not None:
+            call.output_message = self.kept.place(message, warnings)
+        self.warn(*warnings)
+        self.model_calls.append(call)
 
     def _add_provider_steps(self, message: AIMessage, parent: Step | None) -> None:
         """Note the calls of the provider's own tools in a model's message, which have ended already."""
@@ -439,10 +490,15 @@ class RunRecord:
             self.steps.append(step)
 
     def _answer(
-        self, call: AskedCall | None, message: ToolMessage, parent: Step | None, *, needs_step: bool = True
+        self, call: AskedCall | None, message: ToolMessage, parent: Step | None, *, is_unparsed: bool = False
     ) -> None:
-        """Settle a call with the tool message that answers it."""
+        """Settle a call with the tool message that answers it; that of a schema is no step."""
         if call is None:
+            return
+        if call.name in self._schemas:
+            if not call.is_settled and (is_unparsed or says_unparsed(message)):
+                self.unparsed.append((call.name, call.call_id))
+            self._calls.settle(call)
             return
         ending = message_ending(message)
         if call.is_settled:
@@ -452,14 +508,12 @@ class RunRecord:
         step = self._step_without_call(message, hash(ending.text), parent)
         if step is not None:
             self._link(step, call)
-        elif needs_step:
+        else:
             args = self._kept_args(call.name, call.args)
             step = Step(call.name, args, self.root_id, call.parent, call.order, started=None, is_from_message=True)
             step.started_at = call.asked_at
             self._settle(step, kept_ending(ending, self._options, call.name))
             self._new_step(step, call)
-        else:
-            self._calls.settle(call)
 
     def _step_without_call(self, message: ToolMessage, text_hash: int, parent: Step | None) -> Step | None:
         """Give the step of a tool that a node ran by hand with other arguments than the model asked for."""
@@ -550,19 +604,29 @@ class RunRecord:
             self.unanswered = self._unanswered()
         self._calls.clear()  # no message is kept longer than its run
         self._seen.clear()
+        self._counted.clear()
         if self.kept is not None:
             self.kept.close()
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
         """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
+        ran = {step.name for step in self.steps}
         loose = Counter(step.name for step in self.steps if step.call is None)
         unanswered: list[tuple[str, str | None]] = []
         for call in self._calls.waiting:
             if loose[call.name] > 0:
                 loose[call.name] -= 1
-            elif call.is_expected:
+            elif call.is_expected and (call.name in ran or not self._is_read_by_its_node(call)):
                 unanswered.append((call.name, call.call_id))
         return unanswered
+
+    @staticmethod
+    def _is_read_by_its_node(call: AskedCall) -> bool:
+        """Tell whether the code that asked the model took the arguments for its own use, as those of a schema.
+
+        It is named as a class is, and no other model and no state was shown it.
+        """
+        return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
 
 
 def _without_superseded(messages: Sequence[NewMessage]) -> list[NewMessage]:

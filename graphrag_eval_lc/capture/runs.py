@@ -38,6 +38,7 @@ class Run:
         is_block: Whether it is no run, but a block of code whose runs make one record.
         is_node: Whether it is a node of a graph.
         has_nodes: Whether it is a graph with a state; None where no node has told.
+        is_model_node: Whether it is named as the node of ``create_agent`` that asks the model.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
@@ -61,6 +62,7 @@ class Run:
         "is_graph",
         "is_inside_step",
         "is_interrupted",
+        "is_model_node",
         "is_node",
         "is_retriever",
         "is_root",
@@ -94,6 +96,7 @@ class Run:
         self.is_block = False
         self.is_node = False
         self.has_nodes: bool | None = None
+        self.is_model_node = False
         self.is_inside_step = False
         self.is_retriever = False
         self.retrieval: Retrieval | None = None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
-from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
@@ -69,7 +68,6 @@ class SeenMessages:
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
-        self._told: dict[Any, tuple[AIMessage, UUID]] = {}
         self._has_own = False
 
     def __reduce__(self) -> tuple[type["SeenMessages"], tuple[()]]:
@@ -83,15 +81,14 @@ class SeenMessages:
 
     def clear(self) -> None:
         """Forget all messages."""
-        for kept in (self._by_id, self._objects, self._nameless, self._old, self._told):
+        for kept in (self._by_id, self._objects, self._nameless, self._old):
             kept.clear()
         self._old_keys = None
 
-    def add_told(self, message: AIMessage, node_id: UUID) -> None:
-        """Note a message that a model's callback told of, in a node of a graph."""
+    def add_told(self, message: AIMessage) -> None:
+        """Note a message that a model's callback told of."""
         if self._find(message) is None:
             self._note(message, _Met.TOLD)
-            self._told[_key(message)] = message, node_id
 
     def add_input(self, inputs: Any, question: str | None) -> list[Sequence[Any]]:
         """Note what the run itself is given, with the question in it, and give the lists of messages in it."""
@@ -160,15 +157,6 @@ class SeenMessages:
         met = self._find(item)
         return self._is_among_old(item) if met is None else met is _Met.OLD
 
-    def is_told_again(self, message: AIMessage, node_id: UUID) -> bool:
-        """Tell whether a new message is one that a callback told of in the same node, made anew; each counts once."""
-        for key, (told, told_in) in self._told.items():
-            is_alike = told.content == message.content and told.tool_calls == message.tool_calls
-            if told_in == node_id and (is_alike or told.usage_metadata == message.usage_metadata is not None):
-                del self._told[key]
-                return True
-        return False
-
     def read(self, value: Any, *, unknown: Literal["new", "old", "elsewhere"] = "new") -> list[Reading]:
         """Give what is new in a node's input or output, and note it.
 
@@ -200,8 +188,6 @@ class SeenMessages:
         older = first if unknown == "new" else 0
         for place, item in enumerate(unread):
             self._note(item, _Met.OLD if place < older else _Met.READ)
-            self._told.pop(_key(item), None)
-            self._told.pop(id(item), None)  # told of before it had an id
         new = list(zip(map(as_message, unread[first:]), told[first:], strict=True))
         return Reading(
             [NewMessage(each, is_told) for each, is_told in new if isinstance(each, (AIMessage, ToolMessage))],

@@ -29,6 +29,7 @@ class AskedCall:
         is_told: Whether a model's callback told of the message.
         is_expected: Whether the run is to answer it.
         is_met: Whether the message of a callback was met in a list, perhaps as a copy.
+        is_shown: Whether a later model was shown it while it waited.
         step: The step that carries it out.
         is_settled: True once it needs no step any more.
     """
@@ -44,6 +45,7 @@ class AskedCall:
     is_told: bool = False
     is_expected: bool = False
     is_met: bool = False
+    is_shown: bool = False
     step: "Step | None" = None
     is_settled: bool = False
 

@@ -1,19 +1,43 @@
 """What one model call cost, read from the result that the model hands to ``on_llm_end``."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
+from graphrag_eval_lc.capture.counted_messages import has_run_id
 from graphrag_eval_lc.records import ModelCall
 
 _INPUT_KEYS = ("input_tokens", "prompt_tokens", "prompt_token_count")
 _OUTPUT_KEYS = ("output_tokens", "completion_tokens", "candidates_token_count")
 _TOTAL_KEYS = ("total_tokens", "total_token_count")
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
-_RUN_IDS = ("lc_run-", "run-")  # LangChain's ids of messages that came from a model
+_FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
+_USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
+_REPEATED = re.compile(r"(.+?)\1+")  # chunks of a stream that each say it are joined: STOPSTOP
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
+_METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
+_INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
+_OUTPUT_DETAILS = ("output_token_details", "completion_tokens_details", "output_tokens_details")
+_ANTHROPIC_KEYS = {  # of its own usage, as it sends it
+    "cache_read_input_tokens": "read",
+    "cache_creation_input_tokens": "written",
+}
+_CACHE_KEYS = {
+    "cache_read": "read",
+    "cached_tokens": "read",
+    "priority_cache_read": "read",
+    "flex_cache_read": "read",
+    "cache_creation": "written",
+    "cache_write_tokens": "written",
+    "priority_cache_creation": "written",
+    "flex_cache_creation": "written",
+    "ephemeral_5m_input_tokens": "written for minutes",
+    "ephemeral_1h_input_tokens": "written for an hour",
+}
+_REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
 
 
 def first_generation(result: LLMResult) -> Generation | None:
@@ -45,8 +69,12 @@ def message_result(message: AIMessage) -> LLMResult:
 
 
 def is_generated(message: AIMessage) -> bool:
-    """Tell whether a model wrote a message, and not a node's own code: it says what it cost, or how it was made."""
-    return bool(message.usage_metadata or message.response_metadata or (message.id or "").startswith(_RUN_IDS))
+    """Tell whether a model wrote a message, and not a node's own code: it says what it cost, or how it was made.
+
+    A node's own code gives messages ids and metadata too, such as langgraph-supervisor's on the way back.
+    """
+    metadata = message.response_metadata
+    return bool(message.usage_metadata) or has_run_id(message) or any(key in metadata for key in _METADATA_KEYS)
 
 
 def is_cache_hit(result: LLMResult) -> bool:
@@ -87,7 +115,10 @@ def _usage_sources(result: LLMResult) -> Iterable[Mapping[str, Any]]:
 
 def _tokens(usage: Mapping[str, Any]) -> ModelCall:
     call: ModelCall = {}
+    cache = _cache_tokens(usage)
     if (input_tokens := _count(usage, _INPUT_KEYS)) is not None:
+        if any(key in usage for key in _ANTHROPIC_KEYS) and "input_tokens" in usage:  # there they stand beside it
+            input_tokens += cache.get("cached_input_tokens", 0) + cache.get("cache_write_input_tokens", 0)
         call["input_tokens"] = input_tokens
     if (output_tokens := _count(usage, _OUTPUT_KEYS)) is not None:
         call["output_tokens"] = output_tokens
@@ -96,13 +127,40 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
         total = input_tokens + output_tokens
     if total is not None:
         call["total_tokens"] = total
-    cached = _detail(usage, ("input_token_details", "prompt_tokens_details"), ("cache_read", "cached_tokens"))
-    if cached is not None:
-        call["cached_input_tokens"] = cached
-    reasoning = _detail(usage, ("output_token_details", "completion_tokens_details"), ("reasoning", "reasoning_tokens"))
+    call.update(cache)
+    reasoning = _count(_details(usage, _OUTPUT_DETAILS), _REASONING_KEYS)
     if reasoning is not None:
         call["reasoning_tokens"] = reasoning
     return call
+
+
+def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
+    """Give the tokens of the prompt that were read from the provider's cache, and those that were written to it.
+
+    LangChain's ``cache_creation`` is 0 where the tokens are told by how long they stay: for five minutes or an hour.
+    """
+    found: dict[str, int] = {}
+    for place in _INPUT_DETAILS:
+        details = usage.get(place)
+        if details and isinstance(details, Mapping):
+            for key in details:
+                if key in _CACHE_KEYS and (count := _count(details, (key,))) is not None:
+                    found[_CACHE_KEYS[key]] = count
+            break
+    for key, name in _ANTHROPIC_KEYS.items():
+        if key in usage and (count := _count(usage, (key,))) is not None:
+            found.setdefault(name, count)
+    if not found:
+        return {}
+    cache: ModelCall = {}
+    if "read" in found:
+        cache["cached_input_tokens"] = found.pop("read")
+    if found:
+        hourly = found.get("written for an hour", 0)
+        cache["cache_write_input_tokens"] = max(found.get("written", 0), found.get("written for minutes", 0) + hourly)
+        if hourly:
+            cache["cache_write_1h_input_tokens"] = hourly
+    return cache
 
 
 def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
@@ -115,12 +173,12 @@ def _count(usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
     return None
 
 
-def _detail(usage: Mapping[str, Any], places: tuple[str, ...], keys: tuple[str, ...]) -> int | None:
+def _details(usage: Mapping[str, Any], places: tuple[str, ...]) -> Mapping[str, Any]:
     for place in places:
         details = usage.get(place)
-        if isinstance(details, Mapping) and (count := _count(details, keys)) is not None:
-            return count
-    return None
+        if details and isinstance(details, Mapping):
+            return details
+    return {}
 
 
 def model_name(*places: Any) -> str | None:
@@ -138,6 +196,36 @@ def result_model_name(result: LLMResult) -> str | None:
     """Give the model's name as the provider's answer states it."""
     message = generated_message(result)
     return model_name(message.response_metadata if message is not None else None, result.llm_output)
+
+
+def finish_reason(result: LLMResult) -> str | None:
+    """Give why a model's answer ended, in the provider's own word; None where it does not say.
+
+    OpenAI's Responses API says why an answer is incomplete, and else its status.
+
+    Example:
+        >>> message = AIMessage("Os", response_metadata={"stop_reason": "max_tokens"})
+        >>> finish_reason(message_result(message))
+        'max_tokens'
+    """
+    generation = first_generation(result)
+    metadata = generation.message.response_metadata if isinstance(generation, ChatGeneration) else None
+    for place in (metadata, None if generation is None else generation.generation_info, result.llm_output):
+        if place and isinstance(place, Mapping) and (reason := _stated_reason(place)):
+            repeated = None if reason in _USUAL_REASONS else _REPEATED.fullmatch(reason)
+            return reason if repeated is None else repeated[1]
+    return None
+
+
+def _stated_reason(place: Mapping[str, Any]) -> str | None:
+    for key in _FINISH_KEYS:
+        reason = place.get(key)
+        if reason and isinstance(reason, str):
+            return reason
+    details = place.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    reason = reason or (place.get("status") if place.get("object") == "response" else None)
+    return reason if isinstance(reason, str) and reason else None
 
 
 _ANY_TOOL = ("any", "required")

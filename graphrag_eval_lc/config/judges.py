@@ -62,8 +62,12 @@ class PriceConfig(Section):
         input: Of the prompt.
         output: Of the answer; 0 for embedding models.
         cached_input: Of the part of the prompt that the provider had in its cache; None: as ``input``.
+        cache_write_input: Of the part that it wrote to its cache; None: as ``input``.
+        cache_write_1h_input: Of the part of it that stays for an hour; None: as ``cache_write_input``.
     """
 
     input: float = Field(ge=0.0, allow_inf_nan=False)
     output: float = Field(ge=0.0, allow_inf_nan=False)
     cached_input: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
+    cache_write_input: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
+    cache_write_1h_input: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)

@@ -18,12 +18,16 @@ class Usage:
         input_tokens: Tokens of the prompt, cached ones included; of the texts for embeddings.
         output_tokens: Tokens of the answer; 0 for embeddings.
         cached_input_tokens: Those of the prompt that the provider had in its cache.
+        cache_write_input_tokens: Those that it wrote to its cache.
+        cache_write_1h_input_tokens: Those of the written ones that it keeps for an hour.
     """
 
     model: str | None
     input_tokens: int | None
     output_tokens: int | None
     cached_input_tokens: int | None = None
+    cache_write_input_tokens: int | None = None
+    cache_write_1h_input_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

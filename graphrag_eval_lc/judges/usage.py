@@ -16,8 +16,9 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
     """Give the usage that the body of an answer of the OpenAI API reports.
 
     Example:
-        >>> usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
-        Usage(model='m', input_tokens=9, output_tokens=2, cached_input_tokens=None)
+        >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
+        >>> usage.model, usage.input_tokens, usage.output_tokens
+        ('m', 9, 2)
     """
     return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
 
@@ -34,6 +35,8 @@ def _usage(result: LLMResult) -> Usage:
         tokens.get("input_tokens"),
         tokens.get("output_tokens"),
         tokens.get("cached_input_tokens"),
+        tokens.get("cache_write_input_tokens"),
+        tokens.get("cache_write_1h_input_tokens"),
     )
 
 
@@ -64,6 +67,8 @@ def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> f
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cached_input_tokens=usage.cached_input_tokens,
+            cache_write_input_tokens=usage.cache_write_input_tokens,
+            cache_write_1h_input_tokens=usage.cache_write_1h_input_tokens,
             provider=provider,
         )
         if cost is not None:

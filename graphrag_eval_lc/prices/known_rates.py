@@ -67,7 +67,15 @@ def _rates(price: Any) -> Rates | None:
         output=None if price.output_mtok is None else _rate(price.output_mtok),
         cached_input=of_input if price.cache_read_mtok is None else _rate(price.cache_read_mtok),
         request=float(price.requests_kcount or 0) / 1000,
+        cache_write_input=_rate_or_none(price, "cache_write_mtok"),
+        cache_write_1h_input=_rate_or_none(price, "cache_write_1h_mtok"),
     )
+
+
+def _rate_or_none(price: Any, name: str) -> Rate | None:
+    """Give a rate that older data does not have for any model."""
+    found = getattr(price, name, None)
+    return None if found is None else _rate(found)
 
 
 def _rate(price: Any) -> Rate:

@@ -46,25 +46,32 @@ class Pricing:
         input_tokens: int | None,
         output_tokens: int | None,
         cached_input_tokens: int | None = None,
+        cache_write_input_tokens: int | None = None,
+        cache_write_1h_input_tokens: int | None = None,
         provider: str | None = None,
     ) -> float | None:
         """Give the USD of one call.
 
         Args:
             model: The model that answered, as the provider reports it.
-            input_tokens: Tokens of the prompt, cached ones included.
+            input_tokens: Tokens of the prompt, those read from a cache and written to one included.
             output_tokens: Tokens of the answer; 0 for embeddings.
             cached_input_tokens: Those of the prompt that the provider had in its cache; None: none.
+            cache_write_input_tokens: Those that it wrote to its cache; None: none.
+            cache_write_1h_input_tokens: Those of the written ones that it keeps for an hour; None: none.
             provider: Who runs the model, where that is known.
 
         Returns:
             None where the model has no known price, or the tokens are not known or contradict each other.
         """
-        cached = cached_input_tokens or 0
-        if input_tokens is None or output_tokens is None or not 0 <= cached <= input_tokens or output_tokens < 0:
+        cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
+        hourly = cache_write_1h_input_tokens or 0
+        if input_tokens is None or output_tokens is None or output_tokens < 0:
+            return None
+        if min(cached, written) < 0 or cached + written > input_tokens or not 0 <= hourly <= written:
             return None
         rates = self._rates_of(model, provider) if model else None
-        cost = None if rates is None else rates.cost(input_tokens, output_tokens, cached)
+        cost = None if rates is None else rates.cost(input_tokens, output_tokens, cached, written, hourly)
         if cost is None:
             self.unpriced.add(model or _UNNAMED)
         return cost
@@ -91,6 +98,8 @@ def _rates(price: PriceConfig) -> Rates:
         input=of_input,
         output=None if price.output is None else flat_rate(price.output),
         cached_input=of_input if price.cached_input is None else flat_rate(price.cached_input),
+        cache_write_input=None if price.cache_write_input is None else flat_rate(price.cache_write_input),
+        cache_write_1h_input=None if price.cache_write_1h_input is None else flat_rate(price.cache_write_1h_input),
     )
 
 

@@ -21,6 +21,8 @@ class Rates:
         output: That of tokens of the answer; None for a model that gives none, such as one of embeddings.
         cached_input: That of tokens of the prompt which the provider had in its cache.
         request: USD for the request itself.
+        cache_write_input: That of tokens of the prompt which the provider wrote to its cache; None: as ``input``.
+        cache_write_1h_input: That of those which it keeps for an hour; None: as ``cache_write_input``.
 
     Example:
         >>> Rates(input=flat_rate(2.0), output=flat_rate(8.0), cached_input=flat_rate(0.5)).cost(500_000, 100_000, 0)
@@ -31,12 +33,34 @@ class Rates:
     output: Rate | None
     cached_input: Rate
     request: float = 0.0
+    cache_write_input: Rate | None = None
+    cache_write_1h_input: Rate | None = None
 
-    def cost(self, input_tokens: int, output_tokens: int, cached_input_tokens: int) -> float | None:
-        """Give the USD of one request, of whose prompt some tokens were cached; None where a rate is not known."""
-        micro_usd = _usd(self.input, input_tokens) * (input_tokens - cached_input_tokens)
-        if cached_input_tokens:
-            micro_usd += _usd(self.cached_input, input_tokens) * cached_input_tokens
+    def cost(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        cached_input_tokens: int,
+        cache_write_input_tokens: int = 0,
+        cache_write_1h_input_tokens: int = 0,
+    ) -> float | None:
+        """Give the USD of one request; None where a rate is not known.
+
+        Args:
+            input_tokens: Tokens of the prompt, all of them.
+            output_tokens: Tokens of the answer.
+            cached_input_tokens: Those of the prompt that were read from the provider's cache.
+            cache_write_input_tokens: Those that were written to it.
+            cache_write_1h_input_tokens: Those of the written ones that stay for an hour.
+        """
+        of_write = self.cache_write_input or self.input
+        parts = (
+            (self.input, input_tokens - cached_input_tokens - cache_write_input_tokens),
+            (self.cached_input, cached_input_tokens),
+            (of_write, cache_write_input_tokens - cache_write_1h_input_tokens),
+            (self.cache_write_1h_input or of_write, cache_write_1h_input_tokens),
+        )
+        micro_usd = sum(_usd(rate, input_tokens) * tokens for rate, tokens in parts if tokens)
         if output_tokens:
             if self.output is None:
                 return None

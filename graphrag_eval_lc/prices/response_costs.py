@@ -56,6 +56,8 @@ def _priced_call(call: Any, pricing: Pricing) -> Any:
         input_tokens=_count(call, "input_tokens"),
         output_tokens=_count(call, "output_tokens"),
         cached_input_tokens=_count(call, "cached_input_tokens"),
+        cache_write_input_tokens=_count(call, "cache_write_input_tokens"),
+        cache_write_1h_input_tokens=_count(call, "cache_write_1h_input_tokens"),
     )
     return dict(call) if cost is None else {**call, "cost": cost}
 

@@ -546,8 +546,8 @@ def test_calls_that_are_the_answer_itself_are_not_waited_for(shape, ai, ask, cha
 
 @pytest.mark.parametrize("choice", ["auto", None, {"type": "auto"}])
 def test_calls_that_the_model_chose_itself_are_waited_for(choice, ai, ask, chat_model) -> None:
-    model = chat_model(script=[ai("", ("Route", {"to": "oslo"}, "call_1"))])
-    assert ask(by_choice(choice)(model), "hi")["capture_warnings"] == [UNANSWERED + "Route (call_1)"]
+    model = chat_model(script=[ai("", ("route", {"to": "oslo"}, "call_1"))])
+    assert ask(by_choice(choice)(model), "hi")["capture_warnings"] == [UNANSWERED + "route (call_1)"]
 
 
 def test_a_tool_that_ran_with_other_arguments_answered_its_call(ai, ask, chat_model, search) -> None:

@@ -72,7 +72,7 @@ async def test_other_providers_are_asked_through_langchain(openai_stub: OpenAISt
     assert len((await embedding.aembed(["a", "b"])).vectors) == 2
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "no-such-provider"])
+@pytest.mark.parametrize("provider", ["cohere", "no-such-provider"])
 def test_a_provider_that_cannot_be_had_is_a_clear_error(provider: str) -> None:
     with pytest.raises(ConfigError, match=rf"LangChain cannot make the model {provider}:m: .+"):
         as_judge_model(f"{provider}:m")
@@ -101,8 +101,10 @@ def test_ollama_is_asked_in_the_language_of_its_address(path: str, is_openai: bo
 
 
 def test_an_address_does_not_make_a_provider_compatible() -> None:
-    with pytest.raises(ConfigError, match="anthropic:m"):
-        as_judge_model(GenerationConfig(provider="anthropic", model="m", base_url="http://localhost:1"))
+    settings = GenerationConfig(provider="cohere", model="m", base_url="http://localhost:1")
+    assert not is_openai_compatible(settings)
+    with pytest.raises(ConfigError, match="cohere:m"):
+        as_judge_model(settings)
 
 
 @pytest.mark.parametrize("value", [None, 3, object(), OpenAIJudgeModel])

@@ -38,6 +38,36 @@ def test_cached_tokens_without_a_price_of_their_own_cost_as_others() -> None:
     assert Pricing(prices).cost("m", input_tokens=MILLION, output_tokens=0, cached_input_tokens=MILLION) == 1.0
 
 
+WRITES = {"input_tokens": MILLION, "output_tokens": 0, "cache_write_input_tokens": MILLION // 2}
+
+
+@pytest.mark.parametrize(
+    ("price", "expected"),
+    [
+        ({}, 1.0),
+        ({"cache_write_input": 2.0}, 1.5),
+        ({"cache_write_input": 2.0, "cache_write_1h_input": 4.0}, 2.0),
+        ({"cache_write_1h_input": 5.0}, 2.0),
+    ],
+)
+def test_tokens_written_to_the_cache_have_a_price_of_their_own(price: dict[str, float], expected: float) -> None:
+    """Half of the prompt is written, and half of that for an hour."""
+    pricing = Pricing({"m": PriceConfig(input=1.0, output=1.0, **price)})
+    assert pricing.cost("m", **WRITES, cache_write_1h_input_tokens=MILLION // 4) == expected
+
+
+def test_known_prices_of_cache_writes_are_those_of_the_package() -> None:
+    def cost(**tokens: int) -> float:
+        found = Pricing().cost("claude-sonnet-4-5-20250929", input_tokens=100_000, output_tokens=0, **tokens)
+        assert found is not None
+        return found
+
+    written = {"cache_write_input_tokens": 100_000}
+    assert cost(**written) == pytest.approx(100_000 * 3.75 / MILLION)
+    # Older versions of the package have no price of their own for what stays an hour.
+    assert cost(**written, cache_write_1h_input_tokens=100_000) in (pytest.approx(0.375), pytest.approx(0.6))
+
+
 @pytest.mark.parametrize(
     "tokens",
     [
@@ -45,6 +75,9 @@ def test_cached_tokens_without_a_price_of_their_own_cost_as_others() -> None:
         {"input_tokens": 1, "output_tokens": None},
         {"input_tokens": 1, "output_tokens": 1, "cached_input_tokens": 2},
         {"input_tokens": -1, "output_tokens": 1},
+        {"input_tokens": 1, "output_tokens": 1, "cached_input_tokens": 1, "cache_write_input_tokens": 1},
+        {"input_tokens": 1, "output_tokens": 1, "cache_write_input_tokens": -1},
+        {"input_tokens": 1, "output_tokens": 1, "cache_write_1h_input_tokens": 1},
         {"input_tokens": 1, "output_tokens": -1},
     ],
 )

@@ -26,6 +26,13 @@ def test_each_call_has_its_cost_and_the_response_their_sum() -> None:
     assert found["agent_cost"] == 0.75
 
 
+def test_tokens_written_to_the_cache_are_priced() -> None:
+    prices = {"m": PriceConfig(input=1.0, output=1.0, cache_write_input=1.25, cache_write_1h_input=2.0)}
+    written = {"cache_write_input_tokens": 400_000, "cache_write_1h_input_tokens": 100_000}
+    found = priced_response({"llm_calls": [{**CALL, **written}]}, Pricing(prices))
+    assert found["agent_cost"] == pytest.approx(0.1 + 0.3 * 1.25 + 0.1 * 2.0)
+
+
 @pytest.mark.parametrize(
     "unknown", [UNPRICED, {"model": "m"}, {"model": "m", "error": "cut off", "input_tokens": 5}, 7]
 )

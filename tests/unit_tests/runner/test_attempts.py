@@ -230,7 +230,7 @@ async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() 
     assert (step["name"], step["args"], step["id"]) == ("search", {"query": "oslo"}, "call_1")
     assert (step["output"], step["artifact"], "elapsed_sec" in step) == ("urn:oslo", {"rows": 1}, False)
     tokens = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
-    assert kept["llm_calls"] == [{"model": "fake-1", **tokens}] * 2
+    assert kept["llm_calls"] == [{"model": "fake-1", **tokens, "finish_reason": "stop"}] * 2
     assert (kept["input_tokens"], kept["output_tokens"], kept["total_tokens"]) == (20, 4, 24)
     assert kept["elapsed_sec"] > 0
     assert kept["capture_warnings"] == [

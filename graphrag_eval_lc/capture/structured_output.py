@@ -1,0 +1,107 @@
+"""The tool calls by which a model gives structured output: a schema takes their arguments, so no tool runs."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from pydantic import BaseModel
+
+from graphrag_eval_lc.capture.outputs import is_command, message_text
+
+_MAX_BREADTH = 32
+_RETURNED = "Returning structured response: "
+_UNPARSED = re.compile(r"Error: Failed to parse structured output for tool '([^']+)'")
+_SEVERAL = re.compile(r"Error: Model incorrectly returned multiple structured responses \(([^)]+)\)")
+_CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
+
+
+def is_model_node(metadata: Mapping[str, Any] | None) -> bool:
+    """Tell whether a run is a node of the name that ``create_agent`` gives to the one that asks its model."""
+    return metadata is not None and metadata.get("langgraph_node") == "model"
+
+
+def is_from_agent(output: Any) -> bool:
+    """Tell whether a node of that name gave its output as ``create_agent`` does: no tool ever runs in that node.
+
+    It gives a list of Commands, which hardly anybody writes. The agent's own metadata do not say so with every
+    version of langgraph.
+    """
+    return isinstance(output, list) and bool(output) and is_command(output[0])
+
+
+def is_class_name(name: str) -> bool:
+    """Tell whether a tool is named as a class is, which a model was given for its fields.
+
+    Example:
+        >>> is_class_name("GradeDocuments"), is_class_name("search_docs")
+        (True, False)
+    """
+    return _CLASS_NAME.fullmatch(name) is not None
+
+
+def structured_response(output: Any) -> Any:
+    """Give what a node's output, or an update in it, sets as ``structured_response``; None where there is none."""
+    if isinstance(output, (list, tuple)):
+        found = (structured_response(item) for item in output[:_MAX_BREADTH])
+        return next((response for response in found if response is not None), None)
+    if is_command(output):
+        return structured_response(output.update)
+    return output.get("structured_response") if isinstance(output, Mapping) else None
+
+
+def says_unparsed(message: ToolMessage) -> bool:
+    """Tell whether LangChain's own text in a tool message says that structured output did not parse."""
+    text = message_text(message)
+    return _UNPARSED.match(text) is not None or _SEVERAL.match(text) is not None
+
+
+def schema_names(
+    messages: Sequence[AIMessage | ToolMessage], response: Any = None, *, is_of_model_node: bool = False
+) -> Iterator[str]:
+    """Give the names of the schemas whose calls a list of new messages answers.
+
+    LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again.
+
+    Args:
+        messages: The new messages of models and tools, in order.
+        response: The ``structured_response`` beside them.
+        is_of_model_node: Whether ``create_agent`` made the list in the node that asks its model.
+    """
+    if not any(isinstance(message, AIMessage) for message in messages):
+        return
+    if is_of_model_node and isinstance(messages[0], AIMessage):
+        answered = {message.tool_call_id for message in messages[1:] if isinstance(message, ToolMessage)}
+        yield from (call["name"] for call in messages[0].tool_calls if call["id"] in answered)
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            text = message_text(message)
+            if text.startswith(_RETURNED) and message.name is not None:
+                yield message.name
+            elif (found := _UNPARSED.match(text) or _SEVERAL.match(text)) is not None:
+                yield from found[1].split(", ")
+    if response is not None and (call := _last_answered(messages)) is not None:
+        fields = _field_names(response)
+        if call["args"] and fields.issuperset(call["args"]):
+            yield call["name"]
+
+
+def _last_answered(messages: Sequence[AIMessage | ToolMessage]) -> ToolCall | None:
+    """Give the call of the last model's message that is answered first: that of a schema is, before tools run."""
+    answer: ToolMessage | None = None
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            answered_id = None if answer is None else answer.tool_call_id
+            return next((call for call in message.tool_calls if call["id"] == answered_id), None)
+        answer = message
+    return None
+
+
+def _field_names(response: Any) -> set[str]:
+    if isinstance(response, Mapping):
+        return set(response)
+    if isinstance(response, BaseModel):
+        fields = type(response).model_fields
+        return {*fields, *(field.alias for field in fields.values() if field.alias is not None)}
+    return set(response.__dataclass_fields__) if is_dataclass(response) else set()

@@ -1,0 +1,126 @@
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableLambda
+from langgraph.graph import START, MessagesState, StateGraph
+
+from graphrag_eval_lc.capture.counted_messages import CountedMessages
+
+NODE, OTHER_NODE = UUID(int=1), UUID(int=2)
+USAGE = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+MORE: dict[str, Any] = {**USAGE, "input_tokens": 11, "total_tokens": 13}
+
+
+def said(content: str = "yes", message_id: str | None = "lc_run--a", **keys: Any) -> AIMessage:
+    return AIMessage(content, id=message_id, **{"usage_metadata": USAGE, **keys})
+
+
+def counted(message: AIMessage, *, is_told: bool = True) -> CountedMessages:
+    messages = CountedMessages()
+    messages.add(message, NODE, is_told=is_told)
+    return messages
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        said(),
+        said("whatever the agent made of it"),
+        said(message_id=str(UUID(int=7)), name="expert"),
+        said(message_id=str(UUID(int=7)), usage_metadata=None),
+        AIMessageChunk("yes", id="lc_run--a", usage_metadata=USAGE),
+    ],
+)
+def test_a_copy_is_counted_already_wherever_it_is_met(copy: AIMessage, is_told: bool) -> None:
+    assert counted(said(), is_told=is_told).has(copy, OTHER_NODE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        said(message_id="lc_run--b"),
+        said(message_id=str(UUID(int=7)), usage_metadata=MORE),
+        said("no", message_id=str(UUID(int=7))),
+        said("no", message_id=None),
+    ],
+)
+def test_another_call_is_not(other: AIMessage) -> None:
+    assert not counted(said()).has(other, OTHER_NODE)
+
+
+def test_what_a_node_rewrote_itself_is_a_copy_in_that_node_only() -> None:
+    rewritten = said("The answer is yes.", message_id=None)
+    assert counted(said()).has(rewritten, NODE)
+    assert not counted(said()).has(rewritten, OTHER_NODE)
+    assert not counted(said(), is_told=False).has(rewritten, NODE)
+
+
+def test_the_providers_id_of_the_answer_decides_where_both_have_one() -> None:
+    first, second = {"id": "chatcmpl-1"}, {"id": "chatcmpl-2"}
+    messages = counted(said(response_metadata=first))
+    assert messages.has(said("The answer is yes.", message_id=None, response_metadata=first), OTHER_NODE)
+    assert not messages.has(said(message_id=None, response_metadata=second), NODE)
+
+
+def test_messages_without_ids_that_look_alike_are_calls_of_their_own() -> None:
+    """A node's own code makes one of each answer of a model that it asked by itself."""
+    assert not counted(said(message_id=None), is_told=False).has(said(message_id=None), NODE)
+
+
+def test_a_message_that_gets_an_id_later_stays_the_same() -> None:
+    message = said(message_id=None)
+    messages = counted(message, is_told=False)
+    message.id = str(UUID(int=7))
+    assert messages.has(message, OTHER_NODE)
+    assert messages.has(said(message_id=str(UUID(int=8))), OTHER_NODE)
+
+
+@given(st.lists(st.sampled_from([USAGE, MORE, None]), max_size=8), st.booleans())
+def test_each_of_several_messages_is_found_again(usages: list[Any], is_told: bool) -> None:
+    messages = CountedMessages()
+    all_said = [said(f"{place}", message_id=None, usage_metadata=usage) for place, usage in enumerate(usages)]
+    for message in all_said:
+        assert not messages.has(message.model_copy(), OTHER_NODE)
+        messages.add(message, NODE, is_told=is_told)
+    assert all(messages.has(each.model_copy(update={"id": str(uuid4())}), OTHER_NODE) for each in all_said)
+    messages.clear()
+    assert not any(messages.has(each, NODE) for each in all_said)
+
+
+# --- in a run ---
+
+
+class Router(BaseChatModel):
+    """A model that asks another one."""
+
+    inner: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "router"
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.inner.invoke(messages))])
+
+
+def test_a_model_that_asks_another_one_is_one_call(ai: Any, ask: Any, chat_model: Any) -> None:
+    router = Router(inner=chat_model(script=[ai("", ("search", {}, "c1"))]))
+    response = ask(RunnableLambda(lambda text: str(router.invoke(text).tool_calls)), "hi")
+    assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 10)
+    assert [warning.count("search (c1)") for warning in response["capture_warnings"]] == [1]
+
+
+def test_a_nodes_own_message_with_metadata_is_no_call(ai: Any, ask: Any, chat_model: Any) -> None:
+    """As langgraph-supervisor's on the way back: it has no tokens, and would leave the sums out."""
+    model = chat_model(script=[ai("done")])
+    back = AIMessage("Going back.", response_metadata={"__is_handoff_back": True})
+    graph = StateGraph(MessagesState).add_node("a", lambda state: {"messages": [back, model.invoke("?")]})
+    response = ask(graph.add_edge(START, "a").compile())
+    assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 10)
