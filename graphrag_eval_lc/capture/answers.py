@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from graphrag_eval_lc.capture.messages import answer_in
-from graphrag_eval_lc.capture.outputs import json_text, json_value, text_of
+from graphrag_eval_lc.capture.messages import answer_in, value_text
 
 
 def plain_answer(output: Any) -> str | None:
@@ -13,11 +12,8 @@ def plain_answer(output: Any) -> str | None:
         >>> plain_answer(42), plain_answer(b"yes"), plain_answer({"a": 1})
         ('42', 'yes', None)
     """
-    if isinstance(output, bytes | bytearray | memoryview):
-        return str(json_value(output))
-    if isinstance(output, int | float):
-        return text_of(output)
-    return None
+    is_plain = isinstance(output, bytes | bytearray | memoryview | int | float)
+    return value_text(output) if is_plain else None
 
 
 def answer_of(output: Any) -> str | None:
@@ -29,7 +25,5 @@ def answer_of(output: Any) -> str | None:
     """
     if output is None:
         return None
-    for answer in (answer_in(output), plain_answer(output)):
-        if answer is not None:
-            return answer
-    return json_text(json_value(output))
+    answer = answer_in(output)
+    return value_text(output) if answer is None else answer

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
@@ -35,7 +35,7 @@ from graphrag_eval_lc.capture.outputs import (
     tool_message_of,
 )
 from graphrag_eval_lc.capture.run_record import OpenModelCall
-from graphrag_eval_lc.capture.runs import Run, Runs
+from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.capture.structured_output import is_model_node
 from graphrag_eval_lc.capture.usage import (
@@ -64,6 +64,8 @@ def _harmless(callback: _Callback) -> _Callback:
             run_id = kwargs.get("run_id")
             self._warn(run_id, f"capture failed in {name}: {self._kept_error(error, run_id)}")
         if self._enclosing is not None:
+            if self._runs.block_id is not None and kwargs.get("parent_run_id", "") is None:
+                kwargs["parent_run_id"] = self._parent_inside_block()
             getattr(self._enclosing, name)(*args, **kwargs)
 
     return cast("_Callback", harmless)
@@ -101,6 +103,35 @@ class RunCallbacks(BaseCallbackHandler):
             self._warn(run_id, *warnings)
         return text or _UNKNOWN_ERROR
 
+    # --- blocks of code, all runs of which make one response ---
+
+    def open_block(self, question_id: str) -> UUID:
+        """Begin a block, to which belongs what has no known parent until it ends, and give its id."""
+        block_id = uuid4()
+        self.on_block_start(run_id=block_id, parent_run_id=calling_run_id(), question_id=question_id)
+        with self._lock:
+            self._runs.block_id = block_id
+        return block_id
+
+    def _parent_inside_block(self) -> UUID | None:
+        """Give what the handler of an enclosing block is to take for the parent of a run that has none."""
+        caller_id = calling_run_id()
+        with self._lock:
+            return self._runs.block_id if self._runs.get(caller_id) is None else caller_id
+
+    @_harmless
+    def on_block_start(self, *, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
+        """Note that a block begins, of this handler or of one inside its own."""
+        with self._lock:
+            self._runs.block_started(run_id, parent_run_id, question_id)
+
+    @_harmless
+    def on_block_end(self, *, run_id: UUID, error: BaseException | None) -> None:
+        """Close the record of a block."""
+        kept = None if error is None else self._kept_error(error, run_id)
+        with self._lock:
+            self._runs.block_ended(run_id, kept)
+
     # --- chains, graphs and their nodes ---
 
     @_harmless
@@ -121,11 +152,13 @@ class RunCallbacks(BaseCallbackHandler):
             if run is None or run.record.has_ended:
                 return
             run.name = kwargs.get("name")
-            if run.is_root:
+            if not run.is_node:
+                self._runs.chain_given(run, inputs, metadata)
+            if run.is_top and run.record.question is None:
                 run.record.question = question_in(inputs)
             if run.opens is not None:
                 run.record.graph_goes_on(inputs, run.opens.inputs, is_start=True)
-            if run.is_root or run.is_node:
+            if run.is_top or run.is_node:
                 run.is_model_node = run.is_node and is_model_node(metadata)
                 run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
                 return
@@ -142,6 +175,9 @@ class RunCallbacks(BaseCallbackHandler):
                 return
             if run.is_root:
                 self._end_root(run, outputs)
+                self._runs.root_ended(run.record)
+            elif run.is_top:
+                run.record.top_ended(outputs, is_state=run.has_nodes)
             elif run.is_node:
                 run.record.node_ended(
                     outputs, run.scope, run.outer_step, run.node_id, is_of_model_node=run.is_model_node
@@ -155,7 +191,7 @@ class RunCallbacks(BaseCallbackHandler):
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Close a root run that failed; note a run that pauses."""
         steers = is_interrupt(error) or is_handoff(error)
-        kept = None if steers or not self._is_open_root(run_id) else self._kept_error(error, run_id)
+        kept = None if steers or not self._is_open_top(run_id) else self._kept_error(error, run_id)
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
@@ -163,13 +199,20 @@ class RunCallbacks(BaseCallbackHandler):
             if run.is_node and is_handoff(error):
                 run.record.node_gave(error.args, run.scope)
             run.record.is_paused = run.record.is_paused or is_interrupt(error)
-            if run.is_root:
-                run.record.close(kept)
+            self._end_top(run, kept)
 
-    def _is_open_root(self, run_id: UUID) -> bool:
+    def _is_open_top(self, run_id: UUID) -> bool:
         with self._lock:
             run = self._runs.get(run_id)
-            return run is not None and run.is_root and not run.record.has_ended
+            return run is not None and run.is_top and not run.record.has_ended
+
+    def _end_top(self, run: Run, error: str | None) -> None:
+        """End a root, which closes its record, or what a block calls: the block failed if its last run did."""
+        if run.is_root:
+            run.record.close(error)
+            self._runs.root_ended(run.record)
+        elif run.is_top:
+            run.record.error = error
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
@@ -198,7 +241,7 @@ class RunCallbacks(BaseCallbackHandler):
     @staticmethod
     def _end_root(run: Run, output: Any) -> None:
         try:
-            run.record.root_ended(output)
+            run.record.root_ended(output, is_state=run.has_nodes)
         finally:
             run.record.close()
 
@@ -262,7 +305,7 @@ class RunCallbacks(BaseCallbackHandler):
         """End a run of a tool or retriever; its ending is made ready without the lock: ``redact`` is not ours."""
         kept = None if step is None else kept_ending(ending, self._options, step.name, step.retrievals)
         root_error = None
-        if fails_root and self._is_open_root(run_id):
+        if fails_root and self._is_open_top(run_id):
             root_error = self._kept_error(ending.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
         with self._lock:
             run = self._runs.ended(run_id)
@@ -270,8 +313,7 @@ class RunCallbacks(BaseCallbackHandler):
                 return
             if run.step is not None and kept is not None:
                 run.record.step_ended(run.step, run_id, kept, call_id, run.scope)
-            if run.is_root:
-                run.record.close(root_error)
+            self._end_top(run, root_error)
 
     # --- retrievers ---
 
@@ -343,6 +385,8 @@ class RunCallbacks(BaseCallbackHandler):
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
             if run is not None and not run.record.has_ended:
+                if run.is_top and run.record.question is None and messages:
+                    run.record.question = question_in(messages[0])
                 run.model_call = run.record.model_started(
                     model_name(params, metadata),
                     messages[0] if messages else (),
@@ -359,6 +403,10 @@ class RunCallbacks(BaseCallbackHandler):
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], **kwargs: Any) -> None:
         """Open a call of a plain language model."""
         self.on_chat_model_start(serialized, [], prompts=prompts, **kwargs)
+        with self._lock:
+            run = self._runs.get(kwargs.get("run_id"))
+            if run is not None and run.is_top and run.record.question is None and prompts:
+                run.record.question = prompts[0]
 
     def _keep_given(self, run: Run, call: OpenModelCall, messages: Sequence[BaseMessage | str], params: object) -> None:
         """Keep what a model call is given; it is made ready without the lock: ``redact`` is not ours."""
@@ -406,6 +454,8 @@ class RunCallbacks(BaseCallbackHandler):
                 run.record.keep_output(run.model_call, output)
             if run.is_root:
                 self._end_root(run, response)
+            elif run.is_top:
+                run.record.top_ended(response)
 
     def _kept_output(self, run_id: UUID, result: object) -> list[int | Noted]:
         """Make ready what a model call gave: its first message, or the first text of a plain language model."""
@@ -434,5 +484,4 @@ class RunCallbacks(BaseCallbackHandler):
             if run.model_call is not None:
                 run.record.model_failed(run.model_call, kept, kwargs.get("response"))
                 run.record.keep_output(run.model_call, output)
-            if run.is_root:
-                run.record.close(kept)
+            self._end_top(run, kept)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.steps import AskedCall, Step
+from graphrag_eval_lc.capture.steps import AskedCall, Order, Step
 
 _MAX_PASSED = 32  # messages of a prompt that are passed over in the search for those that answer calls
 
@@ -16,16 +16,29 @@ CallsOfMessage = dict[str | None, AskedCall]
 
 
 class AskedCalls:
-    """All tool calls that the models of one run asked for."""
+    """All tool calls that the models of one run asked for.
+
+    Attributes:
+        branch: Where the event that is being recorded belongs among parallel branches.
+    """
 
     def __init__(self) -> None:
         self._by_id: dict[str | None, list[AskedCall]] = {}
         self._waiting: dict[AskedCall, None] = {}
         self._ranks = count()
+        self.branch: Order = ()
+
+    def __reduce__(self) -> tuple[type["AskedCalls"], tuple[()]]:
+        """Leave the calls behind where a handler is copied or pickled: none of their answers can reach the copy."""
+        return AskedCalls, ()
 
     def next_rank(self) -> int:
-        """Give the next place in the order of the run."""
+        """Give the next number in the order of the run."""
         return next(self._ranks)
+
+    def next_order(self, place: int = 0) -> Order:
+        """Give the next place in the order of the run, inside the present branch."""
+        return (*self.branch, next(self._ranks), place)
 
     def clear(self) -> None:
         """Forget all calls."""
@@ -69,11 +82,13 @@ class AskedCalls:
             is_expected: Whether the run is to answer them.
         """
         rank, now = self.next_rank(), time()
+        branch = self.branch
         calls: CallsOfMessage = {}
         for place, call in enumerate(tool_calls):
             asked = self._waiting_like(call, scope, is_told=is_told)
             if asked is None:
-                asked = AskedCall(message_id, call["id"], call["name"], call["args"], scope, parent, (rank, place), now)
+                order = (*branch, rank, place)
+                asked = AskedCall(message_id, call["id"], call["name"], call["args"], scope, parent, order, now)
                 asked.is_told, asked.is_expected = is_told, is_expected
                 self._by_id.setdefault(call["id"], []).append(asked)
                 self._waiting[asked] = None

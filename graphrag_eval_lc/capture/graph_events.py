@@ -1,6 +1,6 @@
 """What langgraph alone tells of: its interrupt events, and the exceptions by which it steers a run."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 
 @cache
@@ -16,8 +16,25 @@ def with_graph_events(handler_class: type) -> type:
         return handler_class
     if issubclass(handler_class, GraphCallbackHandler):
         return handler_class
-    names = {"__module__": handler_class.__module__, "__qualname__": handler_class.__qualname__}
+    names = {
+        "__module__": handler_class.__module__,
+        "__qualname__": handler_class.__qualname__,
+        "_written_as": handler_class,
+    }
     return type(handler_class.__name__, (handler_class, GraphCallbackHandler), names)
+
+
+@lru_cache(maxsize=1024)
+def task_order(path: object) -> str:
+    """Give langgraph's path of a task as a text by which the parallel tasks of a step stand as in the state.
+
+    Example:
+        >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
+        True
+    """
+    if isinstance(path, list | tuple):
+        return ",".join(map(task_order, path))
+    return f"{path:010d}" if isinstance(path, int) else str(path)
 
 
 def is_interrupt(error: object) -> bool:

@@ -1,5 +1,6 @@
 """The callback handler that users register, and what they ask it for."""
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self, cast
 from uuid import uuid4
@@ -7,7 +8,7 @@ from uuid import uuid4
 from graphrag_eval_lc.capture.callbacks import RunCallbacks
 from graphrag_eval_lc.capture.graph_events import with_graph_events
 from graphrag_eval_lc.capture.options import checked_options
-from graphrag_eval_lc.capture.responses import records_of, response_from
+from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
 from graphrag_eval_lc.records import Response
 
 
@@ -53,8 +54,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Give a handler that also hears langgraph's interrupt events."""
-        handler_class: type = cls
-        return cast("Self", object.__new__(with_graph_events(handler_class)))
+        return cast("Self", _new_handler(cls))
 
     def __init__(
         self,
@@ -72,30 +72,43 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             )
         )
 
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
+
+        Raises:
+            CaptureError: It is pickled and its ``redact`` is a lambda or another function that cannot be.
+        """
+        with self._lock:
+            state = {**self.__dict__, "_runs": self._runs.snapshot(), "_enclosing": None}
+        del state["_lock"]
+        return _new_handler, (getattr(type(self), "_written_as", type(self)),), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
     def responses(self) -> list[Response]:
-        """Give the responses of all root runs, in the order in which they started.
+        """Give a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
+
+        A run that was paused (interrupted) and those that resumed it are one response.
 
         Returns:
             New dicts of plain JSON values. A run that has not ended counts as an error.
         """
         with self._lock:
-            return [response_from([record], record.question_id, self._options) for record in self._runs.records]
+            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.records)]
 
     def response(self, question_id: str | None = None) -> Response:
-        """Give the response of one question.
+        """Give the last response of one question: asked again, it has a new one, and ``responses()`` has them all.
 
         Args:
-            question_id: The ``question_id`` in the metadata of its runs. All runs with this id make one response, such
-                as a run that was paused and the one that resumed it. If the handler recorded only one run and that
-                has no id, it gets this one. Without a question id the handler must have recorded one question only.
+            question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out where the
+                handler recorded one question only, or one run without an id.
 
         Raises:
             CaptureError: There is no such run, or no telling which one is meant.
         """
         with self._lock:
-            records = records_of(self._runs.records, question_id)
-            known_id = records[0].question_id if question_id is None else str(question_id)
-            return response_from(records, known_id, self._options)
+            return response_from(runs_of(runs_of_responses(self._runs.records), question_id), self._options)
 
     @property
     def has_runs(self) -> bool:
@@ -140,8 +153,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:
-                run.record.is_traced = False
-                if elapsed_sec is not None:
+                run.record.run_ids.remove(run_id)
+                if elapsed_sec is not None and run.is_root:
                     run.record.start_earlier(elapsed_sec)
         self.on_chain_end(output, run_id=run_id)
 
@@ -149,3 +162,8 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         """Forget all runs. Those under way are not recorded any further."""
         with self._lock:
             self._runs.clear()
+
+
+def _new_handler(handler_class: type) -> Any:
+    """Give the handler that a copy's state is put into."""
+    return object.__new__(with_graph_events(handler_class))

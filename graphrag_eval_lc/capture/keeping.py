@@ -13,7 +13,16 @@ from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import document_value, json_text, json_value, message_text, output_text
 
 REDACTION_FAILED = "[redaction failed]"
-NO_ARTIFACT: Any = object()
+
+
+class _NoArtifact:
+    """Stands for no artifact, also in a copy of a handler."""
+
+    def __reduce__(self) -> str:
+        return "NO_ARTIFACT"
+
+
+NO_ARTIFACT: Any = _NoArtifact()
 
 
 class Ending(NamedTuple):

@@ -149,6 +149,13 @@ class KeptMessages:
         """Give the place of a message, with the handler's lock."""
         return places(self.messages, self.noted([message], warnings))[0]
 
+    def snapshot(self) -> "KeptMessages":
+        """Give a copy for a copy of the handler, to which nothing is added."""
+        twin = KeptMessages(self._options)
+        for kept, own in ((twin.messages, self.messages), (twin.tools, self.tools)):
+            kept.entries, kept.digests = list(own.entries), list(own.digests)
+        return twin
+
     def close(self) -> None:
         """Let go of all objects."""
         self.messages.close()

@@ -2,21 +2,29 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
 from itertools import islice
 from typing import Any, cast
 
+from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
+from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, json_text, message_text
+from graphrag_eval_lc.capture.outputs import is_command, json_text, json_value, message_text, text_of
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
 _CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
+_QUESTION_KEYS = ("messages", "question", "input", "query")
+_ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
+_NUMBERS = frozenset({int, float, bool})
+_VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
 _COSTS = ("usage_metadata", "response_metadata")
-_ANSWER_KEYS = ("answer", "output")
 _STRUCTURED_KEY = "structured_response"
 _HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -123,17 +131,43 @@ def is_interrupted(output: Any) -> bool:
 
 
 def question_in(inputs: Any) -> str | None:
-    """Give what a root run is asked: its input where that is a text, else the last message of the user."""
-    if isinstance(inputs, str):
+    """Give what a root run is asked: its input where that is a text, else the last message of the user.
+
+    Without messages it is what stands under ``question``, ``input`` or ``query``. Of content blocks the texts count.
+
+    Example:
+        >>> question_in({"question": "why?"}), question_in([("user", [{"type": "text", "text": "so?"}])])
+        ('why?', 'so?')
+    """
+    if inputs is None or isinstance(inputs, str):
         return inputs
-    messages = inputs.get("messages") if isinstance(inputs, Mapping) else inputs
-    if not isinstance(messages, (list, tuple)):
-        return None
+    if isinstance(inputs, PromptValue):
+        inputs = inputs.to_messages()
+    if isinstance(inputs, (list, tuple)):
+        return _last_question(inputs)
+    if _is_message(inputs):
+        return _last_question([inputs])
+    asked = (question_in(field_of(inputs, key)) for key in _QUESTION_KEYS)
+    return next((question for question in asked if question is not None), None)
+
+
+def _last_question(messages: Sequence[Any]) -> str | None:
+    if all(isinstance(item, Mapping) and "type" in item and "content" not in item for item in messages):
+        return _content_text(messages)  # content blocks without the message around them
     for item in reversed(messages):
         role, content = role_and_content(item)
         if role in ("human", "user"):
-            return content if isinstance(content, str) else None
+            return _content_text(content)
     return None
+
+
+def _content_text(content: Any) -> str | None:
+    """Give a message's content where it is a text, or the texts among its blocks, a line each."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        return None
+    return "\n".join(text for text in map(_text_in, content) if text) or None
 
 
 def role_and_content(item: Any) -> tuple[Any, Any]:
@@ -155,19 +189,25 @@ def answer_in(
 ) -> str | None:
     """Give the answer in a root run's output: the last model message of this run that asks for no tool.
 
-    A plain string is the answer itself. Where the messages end with what tools gave, as after a tool with
-    ``return_direct``, that is the answer, but for their errors; several are joined by line breaks. Without such
-    messages it is ``structured_response`` as JSON, or the string under ``answer`` or ``output``; None where there is
-    none of these.
+    A plain string is the answer itself, and so is a number or a truth value. Where the messages end with what tools
+    gave, as after a tool with ``return_direct``, that is the answer, but for their errors; several are joined by line
+    breaks. Without such messages it is ``structured_response`` as JSON, or what stands under ``answer`` or a key like
+    it: a text as it is, anything else as JSON. None where there is none of these.
 
     Args:
         output: The output.
         is_old: Tells which messages stood before the run; what stands before one of these does too.
         is_given: Tells whether this run has set a field; the state of a thread may have it from before.
+
+    Example:
+        >>> answer_in({"result": {"total": 3}}), answer_in({"question": "why?", "documents": []})
+        ('{"total": 3}', None)
     """
     if isinstance(output, str):
         return output
-    structured = _field(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
+    if type(output) in _NUMBERS:
+        return text_of(output)
+    structured = field_of(output, _STRUCTURED_KEY) if is_given(_STRUCTURED_KEY) else None
     text = _last_text(output, is_old, has_tools=structured is None)
     if text:
         return text
@@ -175,8 +215,45 @@ def answer_in(
         return structured if isinstance(structured, str) else json_text(structured)
     if text is not None:
         return text
-    fields = (_field(output, key) for key in _ANSWER_KEYS if is_given(key))
-    return next((value for value in fields if isinstance(value, str)), None)
+    keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
+    answers = (_value_text(field_of(output, key), is_old) for key in keys if is_given(key))
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def _value_text(value: Any, is_old: Callable[[Any], bool]) -> str | None:
+    """Give what stands under a key for the answer as a text: JSON where it is neither a text nor a message."""
+    if isinstance(value, BaseMessage):
+        return _last_text(value, is_old, has_tools=True)
+    return None if value is None else value_text(value)
+
+
+def value_text(value: Any) -> str:
+    """Give a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON.
+
+    Example:
+        >>> value_text(True), value_text(b"yes"), value_text(["a", 1])
+        ('True', 'yes', '["a", 1]')
+    """
+    if type(value) in _NUMBERS:
+        return text_of(value)
+    plain = json_value(value)
+    return plain if isinstance(plain, str) else json_text(plain)
+
+
+def whole_answer(output: Any) -> str | None:
+    """Give a value that is an answer as a whole, such as a parser's; None for messages, documents and unknown objects.
+
+    Example:
+        >>> whole_answer({"total": 3}), whole_answer({"messages": []})
+        ('{"total": 3}', None)
+    """
+    first = output[0] if isinstance(output, (list, tuple)) and output else output
+    if isinstance(first, (BaseMessage, PromptValue, Document)) or is_interrupted(output):
+        return None
+    if isinstance(output, Mapping):
+        return None if "messages" in output else value_text(output)
+    is_value = isinstance(output, _VALUES) or (is_dataclass(output) and not isinstance(output, type))
+    return value_text(output) if is_value and not is_command(output) else None
 
 
 def answer_fields(output: Any) -> Iterator[str]:
@@ -187,7 +264,7 @@ def answer_fields(output: Any) -> Iterator[str]:
     elif is_command(output):
         yield from answer_fields(output.update)
     else:
-        yield from (key for key in (_STRUCTURED_KEY, *_ANSWER_KEYS) if _field(output, key) is not None)
+        yield from (key for key in (_STRUCTURED_KEY, *_ANSWER_KEYS) if field_of(output, key) is not None)
 
 
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
@@ -238,7 +315,8 @@ def _text_in(block: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _field(output: Any, key: str) -> Any:
-    if isinstance(output, Mapping):
-        return output.get(key)
-    return getattr(output, key, None) if isinstance(output, BaseModel) or is_dataclass(output) else None
+def field_of(value: Any, key: str) -> Any:
+    """Give what a mapping or an object with fields has under a key; None where it has none."""
+    if isinstance(value, Mapping):
+        return value.get(key)
+    return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None

@@ -1,7 +1,8 @@
 """The options of a handler: what it keeps of the runs that it records, and under which names."""
 
+import pickle
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypedDict
 
 from graphrag_eval_lc.errors import CaptureError
@@ -28,6 +29,23 @@ class CaptureOptions:
     redact: Callable[[Any], Any] | None = None
     keep_artifacts: bool = True
     keep_messages: bool = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
+        """Give the options themselves: they never change."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say what to do where a handler is pickled with a function that cannot be.
+
+        Raises:
+            CaptureError: ``redact`` cannot be pickled.
+        """
+        try:
+            pickle.dumps(self.redact)
+        except Exception as error:
+            mend = "Give a function that stands at the top of a module."
+            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", mend=mend) from error
+        return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
 
     def step_name(self, tool_name: str) -> str:
         """Give the name that the steps of a tool have."""
@@ -61,6 +79,17 @@ def checked_options(
         keep_artifacts=_switch("keep_artifacts", keep_artifacts),
         keep_messages=_switch("keep_messages", keep_messages),
     )
+
+
+def checked_question_id(value: object) -> str:
+    """Give the id of a question as a text.
+
+    Raises:
+        CaptureError: It is none.
+    """
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise _wrong("question_id", value, "Give a text or a whole number.")
 
 
 def _names(value: object) -> dict[str, str]:

@@ -16,51 +16,70 @@ _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...
     "output_tokens",
     "total_tokens",
 )
+_ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
+_ASK_WITHOUT_ID = 'Put the id into the run: config={"metadata": {"question_id": ...}}; without ids, use response().'
 _MOST_LISTED = 5
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
-def records_of(records: Sequence[RunRecord], question_id: str | None) -> Sequence[RunRecord]:
-    """Give the records of one question among all that a handler has.
+def runs_of_responses(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
+    """Give the records by response, in start order: a run that was paused stands with those that resumed it."""
+    responses: list[list[RunRecord]] = []
+    paused: dict[RunRecord, list[RunRecord]] = {}
+    for record in records:
+        runs = paused.pop(record.resumes, None) if record.resumes is not None else None
+        if runs is None:
+            runs = []
+            responses.append(runs)
+        runs.append(record)
+        if record.is_paused:
+            paused[record] = runs
+    return responses
+
+
+def question_id_of(runs: Sequence[RunRecord]) -> str | None:
+    """Give the question id of a response's runs."""
+    return next((record.question_id for record in runs if record.question_id is not None), None)
+
+
+def runs_of(responses: Sequence[Sequence[RunRecord]], question_id: object) -> Sequence[RunRecord]:
+    """Give the runs of one question's last response among all that a handler has.
 
     Raises:
-        CaptureError: There is no such record, or no telling which one is meant.
+        CaptureError: There is no such response, or no telling which one is meant.
     """
-    if not records:
+    if not responses:
         raise CaptureError(
             "No run was recorded",
-            question_id=question_id,
+            question_id=None if question_id is None else str(question_id),
             mend='Pass the handler to the agent: config={"callbacks": [handler]}.',
         )
-    known = list(dict.fromkeys(record.question_id for record in records))
-    if len(records) == 1 and (question_id is None or known == [None]):
-        return records
+    known = list(dict.fromkeys(map(question_id_of, responses)))
     if question_id is None:
-        if len(known) > 1 or known == [None]:
+        if len(known) > 1 or (known == [None] and len(responses) > 1):
             raise CaptureError(
-                f"{len(records)} runs were recorded, so it is not clear which one is asked for",
+                f"{len(responses)} runs were recorded, so it is not clear which one is asked for",
                 mend='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
             )
-        return records
-    found = [record for record in records if record.question_id == str(question_id)]
+        return responses[-1]
+    found = [runs for runs in responses if question_id_of(runs) == str(question_id)]
     if not found:
-        ids = ", ".join(identifier for identifier in known if identifier is not None) or "none"
+        ids = [identifier for identifier in known if identifier is not None]
         raise CaptureError(
-            f"None of the {len(records)} recorded runs has this question id (recorded ids: {ids[:500]})",
-            question_id=question_id,
-            mend='Put the id into the run: config={"metadata": {"question_id": ...}}.',
+            f"No recorded run has this question id (recorded ids: {', '.join(ids)[:500] or 'none'})",
+            question_id=str(question_id),
+            mend=_ASK_FOR_A_KNOWN_ID if ids else _ASK_WITHOUT_ID,
         )
-    return found
+    return found[-1]
 
 
-def response_from(records: Sequence[RunRecord], question_id: str | None, options: CaptureOptions) -> Response:
-    """Give the response of one question.
+def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Response:
+    """Give one response.
 
     Args:
-        records: Its root runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
+        records: Its runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
             time add up; the last answer and the last run's status count.
-        question_id: The id that the response carries; None leaves it out.
         options: Those of the handler; they name the steps.
 
     Returns:
@@ -68,6 +87,7 @@ def response_from(records: Sequence[RunRecord], question_id: str | None, options
     """
     last = records[-1]
     error = last.error if last.has_ended else _NOT_ENDED
+    question_id = question_id_of(records)
     response: Response = {} if question_id is None else {"question_id": question_id}
     question = next((record.question for record in records if record.question is not None), None)
     if question is not None:
@@ -177,7 +197,7 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
 
 def _add_trace(response: Response, records: Sequence[RunRecord]) -> None:
     """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
-    run_ids = [str(record.root_id) for record in records if record.is_traced]
+    run_ids = [str(run_id) for record in records for run_id in record.run_ids]
     if run_ids:
         response["run_id"] = run_ids[0]
     if len(run_ids) > 1:

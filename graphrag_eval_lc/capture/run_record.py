@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from time import perf_counter, time
 from typing import Any
 from uuid import UUID
@@ -24,12 +25,13 @@ from graphrag_eval_lc.capture.messages import (
     message_lists,
     tool_calls_in,
     unanswered_calls,
+    whole_answer,
 )
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import is_command, json_value
 from graphrag_eval_lc.capture.provider_tools import provider_calls
 from graphrag_eval_lc.capture.seen_messages import NewMessage, Reading, SeenMessages
-from graphrag_eval_lc.capture.steps import AskedCall, Step
+from graphrag_eval_lc.capture.steps import AskedCall, Order, Step
 from graphrag_eval_lc.capture.structured_output import (
     is_class_name,
     is_from_agent,
@@ -47,6 +49,8 @@ from graphrag_eval_lc.capture.usage import (
     result_model_name,
 )
 from graphrag_eval_lc.records import ModelCall
+
+_MOST_LISTED = 5
 
 
 @dataclass(slots=True, eq=False)
@@ -141,7 +145,10 @@ class RunRecord:
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
-        self.is_traced = True  # whether LangChain knows the root by its id
+        self.has_begun = True  # a block has, once something runs in it
+        self.thread_ids: set[str] = set()
+        self.resumes: RunRecord | None = None  # the paused run that this one goes on with
+        self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
         self.started_at = time()
         self.tags: list[str] = []
         self.metadata: dict[str, Any] = {}
@@ -158,6 +165,46 @@ class RunRecord:
     def elapsed_sec(self) -> float:
         """Seconds from the start to the end, or to now."""
         return perf_counter() - self._started if self._elapsed_sec is None else self._elapsed_sec
+
+    @property
+    def branch(self) -> Order:
+        """Where the event that is being recorded belongs among parallel branches."""
+        return self._calls.branch
+
+    @branch.setter
+    def branch(self, branch: Order) -> None:
+        self._calls.branch = branch
+
+    def next_rank(self) -> int:
+        """Give the next number in the order of the run."""
+        return self._calls.next_rank()
+
+    def snapshot(self) -> "RunRecord":
+        """Give a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
+        twin = copy(self)
+        twin._elapsed_sec = self.elapsed_sec
+        twin._calls, twin._seen = AskedCalls(), SeenMessages()
+        twin.warnings, twin.thread_ids = dict(self.warnings), set(self.thread_ids)
+        twin.run_ids = list(self.run_ids)
+        twin.kept = None if self.kept is None else self.kept.snapshot()
+        twin.model_calls = [copy(call) for call in self.model_calls]
+        steps: dict[Step | None, Step] = {step: copy(step) for step in self.steps}
+        for step in steps.values():
+            step.parent = steps.get(step.parent)
+            if step.call is not None:
+                step.call = replace(step.call, args=None, parent=None, step=None)
+        for model_call in twin.model_calls:
+            model_call.parent = steps.get(model_call.parent)
+        twin.steps = list(steps.values())
+        return twin
+
+    def is_resumed_by(self, other: "RunRecord") -> bool:
+        """Tell whether another run, which resumes one, can be meant for this one: by its threads and question."""
+        if self.question_id is not None and other.question_id not in (None, self.question_id):
+            return False
+        if self.thread_ids and other.thread_ids:
+            return not self.thread_ids.isdisjoint(other.thread_ids)
+        return self.question_id == other.question_id
 
     def start_earlier(self, seconds: float) -> None:
         """Move the start back: the run had begun before it was known."""
@@ -200,11 +247,11 @@ class RunRecord:
         if call is not None and call.step is not None:
             call.step.start_again(run_id, kept)
             return call.step
-        return self._new_step(Step(name, kept, run_id, parent, (self._calls.next_rank(), 0), call_id=call_id), call)
+        return self._new_step(Step(name, kept, run_id, parent, self._calls.next_order(), call_id=call_id), call)
 
     def retriever_started(self, run_id: UUID, name: str, args: dict[str, Any], parent: Step | None) -> Step:
         """Give the step of a retriever that runs outside of tools."""
-        return self._new_step(Step(name, args, run_id, parent, (self._calls.next_rank(), 0)), None)
+        return self._new_step(Step(name, args, run_id, parent, self._calls.next_order()), None)
 
     def _new_step(self, step: Step, call: AskedCall | None) -> Step:
         if call is not None:
@@ -326,7 +373,8 @@ class RunRecord:
         What only a nested graph is given is not taken for older than the run: a node may have made it just now.
         """
         if node_id == self.root_id:
-            self.goes_on = inputs is None or is_command(inputs)
+            self.goes_on, self.is_graph = inputs is None or is_command(inputs), False
+        if node_id == self.root_id and not self._seen.has_own:
             passed_over = self._seen.add_input(inputs, self.question)
         else:
             readings = self._seen.read(inputs, unknown="old" if scope == self.root_id else "elsewhere")
@@ -435,7 +483,7 @@ class RunRecord:
     def _add_provider_steps(self, message: AIMessage, parent: Step | None) -> None:
         """Note the calls of the provider's own tools in a model's message, which have ended already."""
         for place, call in enumerate(provider_calls(message)):
-            order = (self._calls.next_rank(), place)
+            order = self._calls.next_order(place)
             args = self._kept_args(call.name, call.args)
             step = Step(call.name, args, self.root_id, parent, order, call_id=call.call_id, started=None)
             self._settle(step, kept_ending(Ending(call.status, call.text), self._options, call.name))
@@ -475,31 +523,58 @@ class RunRecord:
                 return step
         return None
 
-    def root_ended(self, output: Any) -> None:
+    def root_ended(self, output: Any, *, is_state: bool | None = None) -> None:
         """Close the record with the root's output."""
+        self.top_ended(output, is_state=is_state)
+        message = generated_message(output) if isinstance(output, LLMResult) else output
+        if isinstance(message, AIMessage) and message.tool_calls:
+            self._leave_to_the_caller()
+        self.close()
+
+    def top_ended(self, output: Any, *, is_state: bool | None = None) -> None:
+        """Take the answer from the output of the root, or of what a block calls: the last one counts.
+
+        Args:
+            output: What it gave.
+            is_state: Whether that is the state of a graph, which is no answer as a whole; None where it may be.
+        """
+        self.error = None
         if isinstance(output, LLMResult):
             message = generated_message(output)
-            if message is not None and not message.tool_calls:
-                self.answer = answer_text(message)
-            elif message is None and output.generations and output.generations[0]:
+            if message is not None:
+                self.answer = None if message.tool_calls else answer_text(message)
+            elif output.generations and output.generations[0]:
                 self.answer = output.generations[0][0].text
         else:
             self.is_paused = self.is_paused or is_interrupted(output)
             if self.goes_on:
                 self._seen.add_history(output, None, is_graph=self.is_graph)
             self.node_ended(output, self.root_id, None, self.root_id)
-            self._find_answer(output)
+            self._find_answer(output, is_state=is_state)
             self._seen.add_end(output)
-        self.close()
 
-    def _find_answer(self, output: Any) -> None:
+    def _leave_to_the_caller(self) -> None:
+        """Note that the run gives its caller a message with calls, which are none of its own to answer."""
+        left = [call for call in self._calls.waiting if call.is_expected]
+        for call in left:
+            call.is_expected = False
+        if left:
+            names = ", ".join(f"{call.name} ({call.call_id})" for call in left[:_MOST_LISTED])
+            self.warn(
+                f"the run gives its caller a message that asks for tools: {names}; to record a loop around such calls "
+                'as one response, put it into: with capture_run(question_id="...")'
+            )
+
+    def _find_answer(self, output: Any, *, is_state: bool | None) -> None:
         may_be_older = self.goes_on and self.is_graph
         answer = answer_in(
             output, self._seen.is_old, is_given=lambda field: not may_be_older or field in self._given_fields
         )
+        if answer is None and not (self.is_graph if is_state is None else is_state):
+            answer = whole_answer(output)
         if self.is_paused:
             self.draft = answer
-        else:
+        elif answer is not None or (isinstance(output, AIMessage) and output.tool_calls):
             self.answer = answer
         if answer is None and self.goes_on:
             self.standing = answer_in(output)

@@ -1,17 +1,23 @@
-"""Which run belongs to which root run: a map of run ids, and the records of the roots in start order."""
+"""Which run belongs to which root run or block: a map of run ids, and the records of these in start order."""
 
+from bisect import bisect
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from langchain_core.runnables.config import var_child_runnable_config
+
+from graphrag_eval_lc.capture.graph_events import task_order
 from graphrag_eval_lc.capture.keeping import Retrieval
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import is_command, text_of
 from graphrag_eval_lc.capture.root_config import kept_metadata, kept_tags
 from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
-from graphrag_eval_lc.capture.steps import Step
+from graphrag_eval_lc.capture.steps import Order, Step
 
 _NODE_TAG = "graph:step:"
+_ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
 _UNNAMED_GRAPH = "LangGraph"
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 
@@ -27,12 +33,19 @@ class Run:
         step: The step that it is itself.
         model_call: The model call that it is itself.
         name: The name of a chain, a graph or a node.
-        is_root: Whether its parent is unknown.
+        is_root: Whether its parent is unknown, so that the record is its own.
+        is_top: Whether it stands at the top of its record: a root, or a run that a block calls directly.
+        is_block: Whether it is no run, but a block of code whose runs make one record.
         is_node: Whether it is a node of a graph.
+        has_nodes: Whether it is a graph with a state; None where no node has told.
         is_model_node: Whether it is named as the node of ``create_agent`` that asks the model.
         is_inside_step: Whether a tool or retriever called it directly, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
+        task_path: Langgraph's path of the task around it.
+        branch: Where that task belongs among those beside it.
+        tasks: Order and rank of the tasks that have begun directly in it, in its present step.
+        tasks_step: That step.
         inputs: What it is given, unless it is a root or a node.
         is_graph: Whether it is a graph.
         goes_on: Whether it is a graph that goes on with a thread.
@@ -41,8 +54,11 @@ class Run:
     """
 
     __slots__ = (
+        "branch",
         "goes_on",
+        "has_nodes",
         "inputs",
+        "is_block",
         "is_graph",
         "is_inside_step",
         "is_interrupted",
@@ -50,6 +66,7 @@ class Run:
         "is_node",
         "is_retriever",
         "is_root",
+        "is_top",
         "model_call",
         "name",
         "node_id",
@@ -59,6 +76,9 @@ class Run:
         "retrieval",
         "scope",
         "step",
+        "task_path",
+        "tasks",
+        "tasks_step",
     )
 
     def __init__(
@@ -72,11 +92,18 @@ class Run:
         self.step: Step | None = None
         self.model_call: OpenModelCall | None = None
         self.is_root = is_root
+        self.is_top = is_root
+        self.is_block = False
         self.is_node = False
+        self.has_nodes: bool | None = None
         self.is_model_node = False
         self.is_inside_step = False
         self.is_retriever = False
         self.retrieval: Retrieval | None = None
+        self.task_path: Any = None
+        self.branch: Order = ()
+        self.tasks_step: Any = None
+        self.tasks: list[tuple[str, int]]
         self.inputs: Any = None
         self.is_graph = False
         self.goes_on = False
@@ -87,19 +114,27 @@ class Run:
         """Note that this is a graph: ``step`` is the tag of its first node; without it the graph is resumed."""
         self.is_graph = True
         self.goes_on = step not in _FIRST_STEPS or self.inputs is None or is_command(self.inputs)
-        if self.is_root:
+        if self.is_top:
             self.record.is_graph = True
             self.record.goes_on = self.record.goes_on or step not in _FIRST_STEPS
 
 
 class Runs:
-    """The runs of one handler. Its methods are called under the handler's lock."""
+    """The runs of one handler. Its methods are called under the handler's lock.
+
+    Attributes:
+        records: Those of the roots and blocks, in start order. A block without any run has none.
+        block_id: The block of the handler itself, while it is open: what has no known parent belongs to it.
+    """
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
         self.records: list[RunRecord] = []
+        self.block_id: UUID | None = None
         self._runs: dict[UUID, Run] = {}
         self._told_ids: set[str] = set()
+        self._paused: dict[str, RunRecord] = {}  # the last one on each thread
+        self._paused_without_thread: list[RunRecord] = []
         self._ends: set[str] = set()
 
     def started(
@@ -117,31 +152,169 @@ class Runs:
         """
         if run_id in self._runs:
             return None
-        parent = None if parent_run_id is None else self._runs.get(parent_run_id)
+        parent_run_id, parent = self._parent(parent_run_id, metadata)
         if parent is None or parent_run_id is None:
             run = self._root(run_id, metadata, tags or root_tags)
+        elif parent.is_block:
+            run = self._top(run_id, parent, metadata, tags or root_tags)
         else:
             run = Run(parent.record, parent.scope, parent.node_id, parent.step or parent.outer_step, is_root=False)
             step = next((tag for tag in tags if tag.startswith(_NODE_TAG)), None) if tags else None
             run.is_node = step is not None
             if run.is_node:
-                run.scope, run.node_id = parent_run_id, run_id
+                if not parent.has_nodes:
+                    parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
+                # What a block calls directly stands for the block, as a root run stands for its record.
+                run.scope, run.node_id = parent.scope if parent.is_top else parent_run_id, run_id
                 if not parent.is_graph:
                     parent.note_graph(step)
-                    run.opens = parent if parent.goes_on and not parent.is_root else None
+                    run.opens = parent if parent.goes_on and not parent.is_top else None
             else:
                 run.is_inside_step = parent.is_inside_step or parent.step is not None
                 run.is_retriever = parent.is_retriever
+            run.task_path, run.branch = parent.task_path, parent.branch
+            path = None if metadata is None else metadata.get("langgraph_path")
+            if metadata is not None and path is not None and (run.is_node or path != run.task_path):
+                self._begin_task(run, parent, path, metadata.get("langgraph_step"))
         self._runs[run_id] = run
+        run.record.branch = run.branch
         return run
 
+    def _parent(self, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> tuple[UUID | None, Run | None]:
+        """Give the parent of a run that starts.
+
+        A run without a known parent belongs to the one that calls it, as LangChain's context tells: a handler that is
+        passed once more inside of a tool has no parent, nor have the models of ``with_fallbacks``. Unless it names
+        another question: it is a root then, as is what goes on in the background after its caller's end.
+        """
+        parent = None if parent_run_id is None else self._runs.get(parent_run_id)
+        if parent is not None:
+            return parent_run_id, parent
+        caller_id = calling_run_id()
+        caller = None if caller_id is None else self._runs.get(caller_id)
+        if caller is not None and not caller.record.has_ended:
+            question_id = _question_id(metadata)
+            if question_id is None or question_id == caller.record.question_id:
+                return caller_id, caller
+        return self.block_id, None if self.block_id is None else self._runs.get(self.block_id)
+
     def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
-        question_id = None if metadata is None else metadata.get("question_id")
-        question_id = None if question_id is None else text_of(question_id)
-        record = RunRecord(run_id, question_id, self._options, self._told_ids, self._ends)
+        record = RunRecord(run_id, _question_id(metadata), self._options, self._told_ids, self._ends)
+        record.run_ids.append(run_id)
         record.tags, record.metadata = kept_tags(tags), kept_metadata(metadata)
         self.records.append(record)
         return Run(record, run_id, run_id, None, is_root=True)
+
+    def _top(self, run_id: UUID, block: Run, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
+        """Give a run that a block calls directly."""
+        record = block.record
+        if not record.has_begun:
+            record.has_begun = True
+            record.tags, record.metadata = kept_tags(tags), kept_metadata(metadata)
+            self.records.append(record)
+        if not record.has_ended:
+            record.run_ids.append(run_id)
+        question_id = _question_id(metadata)
+        if question_id not in (None, record.question_id):
+            record.warn(
+                f"a run of question {question_id} was called for question {record.question_id} and counts there"
+            )
+        run = Run(record, block.scope, block.node_id, None, is_root=False)
+        run.is_top = True
+        run.branch = (record.next_rank(), "")
+        return run
+
+    @staticmethod
+    def _begin_task(run: Run, parent: Run, path: Any, graph_step: Any) -> None:
+        """Note where a run belongs that begins a task of a graph, beside which others may run in the same step."""
+        if parent.tasks_step != graph_step:
+            parent.tasks_step, parent.tasks = graph_step, []
+        tasks, order = parent.tasks, task_order(path if isinstance(path, tuple) else str(path))
+        place = bisect(tasks, order, key=itemgetter(0)) if tasks else 0
+        rank = tasks[place][1] if place < len(tasks) else run.record.next_rank()
+        tasks.insert(place, (order, rank))
+        run.task_path, run.branch = path, (*parent.branch, rank, order)
+
+    # --- blocks ---
+
+    def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
+        """Note that a block of code begins, all runs of which make one record.
+
+        Args:
+            run_id: The id of the block, which its runs have as their parent.
+            parent_run_id: The run in which the block stands; it has no record of its own where that is known.
+            question_id: The id of its question.
+        """
+        parent_run_id, parent = self._parent(parent_run_id, None)
+        if parent is None:
+            record = RunRecord(run_id, question_id, self._options, self._told_ids, self._ends)
+            record.has_begun = False
+            run = self._runs[run_id] = Run(record, run_id, run_id, None, is_root=True)
+            run.is_block = True
+        elif parent.is_block:
+            run = self._runs[run_id] = Run(parent.record, parent.scope, parent.node_id, None, is_root=False)
+            run.is_block = True
+        else:
+            self.started(run_id, parent_run_id, None)
+
+    def block_ended(self, run_id: UUID, error: str | None) -> None:
+        """Note that a block ended; one without any run is kept where it failed."""
+        if self.block_id == run_id:
+            self.block_id = None
+        run = self.ended(run_id)
+        if run is None or not run.is_root:
+            return
+        if error is not None and not run.record.has_begun:
+            self.records.append(run.record)
+        run.record.close(error or run.record.error)
+        self.root_ended(run.record)
+        if error is None and not run.record.has_begun:
+            del self._runs[run_id]
+
+    # --- pauses ---
+
+    def chain_given(self, run: Run, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
+        """Note on which thread a graph runs, and whether it resumes a run that was paused."""
+        record = run.record
+        if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
+            record.thread_ids.add(thread_id if type(thread_id) is str else text_of(thread_id))
+        if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
+            return
+        if record.is_paused and run.is_top:
+            record.is_paused = False
+        # Whoever gives None may mean something else; a Command is given to graphs only.
+        is_sure = inputs is not None or (run.is_top and record.question_id is not None)
+        paused = None if record.resumes is not None else self._paused_run_of(record, by_question=is_sure)
+        if paused is not None:
+            record.resumes = paused
+            self._forget_pause(paused)
+
+    def _paused_run_of(self, record: RunRecord, *, by_question: bool) -> RunRecord | None:
+        """Give the paused run that another one resumes: on its thread, else perhaps the last one of its question."""
+        for thread_id in record.thread_ids:
+            paused = self._paused.get(thread_id)
+            if paused is not None and paused.is_resumed_by(record):
+                return paused
+        if not by_question:
+            return None
+        others = [*self._paused_without_thread, *(() if record.thread_ids else self._paused.values())]
+        return next((paused for paused in reversed(others) if paused.is_resumed_by(record)), None)
+
+    def _forget_pause(self, paused: RunRecord) -> None:
+        for thread_id in paused.thread_ids:
+            self._paused.pop(thread_id, None)
+        if paused in self._paused_without_thread:
+            self._paused_without_thread.remove(paused)
+
+    def root_ended(self, record: RunRecord) -> None:
+        """Note a run that waits to be resumed; an older one whose thread has gone on without is not waited for."""
+        for thread_id in record.thread_ids:
+            if record.is_paused:
+                self._paused[thread_id] = record
+            else:
+                self._paused.pop(thread_id, None)
+        if record.is_paused and not record.thread_ids:
+            self._paused_without_thread.append(record)
 
     def get(self, run_id: UUID | None) -> Run | None:
         """Give a run that is under way, or a root that has ended."""
@@ -161,13 +334,44 @@ class Runs:
             return None
         if not run.is_root or run.record.is_forgotten:
             del self._runs[run_id]
+        run.record.branch = run.branch
         return None if run.is_root and run.record.has_ended else run
+
+    def snapshot(self) -> "Runs":
+        """Give a copy for a copy of the handler; runs that are under way stand in it as they are now."""
+        twin = Runs(self._options)
+        twin._told_ids.update(self._told_ids)
+        twin._ends.update(self._ends)
+        records = {record: record.snapshot() for record in self.records}
+        for record in records.values():
+            record.resumes = None if record.resumes is None else records.get(record.resumes)
+        twin.records = list(records.values())
+        twin._paused = {thread_id: records[record] for thread_id, record in self._paused.items() if record in records}
+        twin._paused_without_thread = [records[record] for record in self._paused_without_thread if record in records]
+        return twin
 
     def clear(self) -> None:
         """Forget all records. Runs that are under way go on unrecorded, and their ids are forgotten as they end."""
         for record in self.records:
             record.is_forgotten = not record.has_ended
             record.close()
-        self._runs = {run_id: run for run_id, run in self._runs.items() if run.record.is_forgotten}
+        self._runs = {
+            run_id: run
+            for run_id, run in self._runs.items()
+            if run.record.is_forgotten or not (run.record.has_begun or run.record.has_ended)
+        }
         self.records = []
+        self._paused = {}
+        self._paused_without_thread = []
         self._told_ids, self._ends = set(), set()
+
+
+def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
+    question_id = None if metadata is None else metadata.get("question_id")
+    return None if question_id is None else text_of(question_id)
+
+
+def calling_run_id() -> UUID | None:
+    """Give the id of the run whose code is being carried out, as LangChain's context tells."""
+    config = var_child_runnable_config.get()
+    return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)

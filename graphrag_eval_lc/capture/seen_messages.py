@@ -70,6 +70,15 @@ class SeenMessages:
         self._old_keys: set[Any] | None = None
         self._has_own = False
 
+    def __reduce__(self) -> tuple[type["SeenMessages"], tuple[()]]:
+        """Leave the messages behind where a handler is copied or pickled: they are known by the objects they are."""
+        return SeenMessages, ()
+
+    @property
+    def has_own(self) -> bool:
+        """Whether any message of the run itself was met."""
+        return self._has_own
+
     def clear(self) -> None:
         """Forget all messages."""
         for kept in (self._by_id, self._objects, self._nameless, self._old):

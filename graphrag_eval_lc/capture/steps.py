@@ -13,6 +13,9 @@ from graphrag_eval_lc.capture.keeping import NO_ARTIFACT, KeptEnding, Retrieval
 from graphrag_eval_lc.capture.outputs import json_value
 from graphrag_eval_lc.records import ActualStep
 
+# A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
+Order = tuple[int | str, ...]
+
 
 @dataclass(slots=True, eq=False)
 class AskedCall:
@@ -22,7 +25,7 @@ class AskedCall:
         message_id: The id of the message; None where only the call itself was seen.
         call_id: The provider's id of the call. Some providers use the same ids in every message.
         scope: The graph run in which the message was written or first seen.
-        order: Where the step belongs: the rank of the message, and the place in its list of calls.
+        order: Where the step belongs: its branch, the rank of the message, and the place in its list of calls.
         is_told: Whether a model's callback told of the message.
         is_expected: Whether the run is to answer it.
         is_met: Whether the message of a callback was met in a list, perhaps as a copy.
@@ -37,7 +40,7 @@ class AskedCall:
     args: Any
     scope: UUID
     parent: "Step | None"
-    order: tuple[int, int]
+    order: Order
     asked_at: float
     is_told: bool = False
     is_expected: bool = False
@@ -72,7 +75,7 @@ class Step:
     args: dict[str, Any]
     run_id: UUID
     parent: "Step | None"
-    order: tuple[int, int]
+    order: Order
     call: AskedCall | None = None
     call_id: str | None = None
     status: Literal["open", "pending", "success", "error"] = "open"
@@ -99,9 +102,9 @@ class Step:
         return self.call_id or (self.call.call_id if self.call is not None else None)
 
     def start_again(self, run_id: UUID, args: dict[str, Any]) -> None:
-        """Begin another attempt; the time goes on from the first."""
+        """Begin another attempt, or go on after a pause; the time goes on from the first."""
+        self.attempts += self.status != "pending"
         self.run_id, self.args, self.status = run_id, args, "open"
-        self.attempts += 1
         self.retrievals = []
 
     def end(self, kept: KeptEnding) -> None:

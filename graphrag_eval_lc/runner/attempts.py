@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -113,52 +113,40 @@ class AgentCall:
     ) -> Attempt:
         handler = GraphRAGEvalCallbackHandler(**self.capture)
         clock = _AttemptClock(span)
+        config = self._config(question, attempt_id, handler)
         given: Any = None
         output: Any = None
         error: BaseException | None = None
-        was_asked = False
-        config = self._config(question, attempt_id, handler)
         try:
             given = self._input(question)
         except (Exception, SystemExit) as problem:
             error = problem
+            times = clock.times()
         else:
-            was_asked = True
+            block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
             output, error = await self._output(given, config, abandoned, clock, in_thread)
-        elapsed_sec, stalled_sec = clock.elapsed_sec, clock.stalled_sec
-        if error is not None and was_asked and not handler.has_runs:
-            output = await self._left_behind(config, error)
-        if not handler.has_runs and (error is None or output is not None):
-            handler.add_run(
-                given,
-                output,
-                question_id=str(question["id"]),
-                elapsed_sec=elapsed_sec,
-                tags=config.get("tags") or (),
-                metadata=config.get("metadata"),
-            )
-            response = self._unheard_response(handler, question, output)
-            if error is not None:
-                response.pop("actual_answer", None)  # what stands last in the state is a draft
-        else:
-            response = self._response(handler, question, output, error, elapsed_sec)
+            handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
+            times = clock.times()
+            if error is not None and not handler.has_runs:
+                output = await self._left_behind(config, error)
+        response = self._captured(handler, question, config, given, output, error, times)
         if error is None and self.answer_fn is not None:
-            try:
-                response["actual_answer"] = answer_of(self.answer_fn(output))
-            except (Exception, SystemExit) as problem:
-                response.pop("actual_answer", None)
-                error = problem
+            error = self._put_answer(response, output)
         if error is not None:
             response = _failed(response, error_text(error))
         elif response.get("status") == "error" and "error" in response:
             response["error"] = masked_text(response["error"])
-        response["elapsed_sec"] = elapsed_sec  # a run that the loop was late to begin took longer than the handler saw
-        if stalled_sec:
-            response = _beside("elapsed_sec", {"stalled_sec": stalled_sec}, response)
-        blocked = clock.blocked()
-        if blocked is not None:
-            response["capture_warnings"] = [*response.get("capture_warnings", ()), blocked]
-        return Attempt(response, error)
+        return Attempt(_timed(response, times), error)
+
+    def _put_answer(self, response: Response, output: Any) -> BaseException | None:
+        """Put the answer into a response that the caller's own function makes; give what that raised."""
+        assert self.answer_fn is not None
+        try:
+            response["actual_answer"] = answer_of(self.answer_fn(output))
+        except (Exception, SystemExit) as problem:
+            response.pop("actual_answer", None)
+            return problem
+        return None
 
     def _input(self, question: Question) -> Any:
         if self.input_fn is not None:
@@ -229,29 +217,45 @@ class AgentCall:
             return None
         return getattr(state, "values", None) or None
 
-    def _response(
+    def _captured(
         self,
         handler: GraphRAGEvalCallbackHandler,
         question: Question,
+        config: RunnableConfig,
+        given: Any,
         output: Any,
         error: BaseException | None,
-        elapsed_sec: float,
+        times: "_Times",
+    ) -> Response:
+        """Give what the handler heard; of an agent that told it of no run, what its output tells."""
+        if handler.has_runs or (error is not None and output is None):
+            return self._heard_response(handler, question, output, error)
+        handler.add_run(
+            given,
+            output,
+            question_id=str(question["id"]),
+            elapsed_sec=times.elapsed_sec,
+            tags=config.get("tags") or (),
+            metadata=config.get("metadata"),
+        )
+        response = self._unheard_response(handler, question, output)
+        if error is not None:
+            response.pop("actual_answer", None)  # what stands last in the state is a draft
+        return response
+
+    def _heard_response(
+        self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any, error: BaseException | None
     ) -> Response:
         identifier = str(question["id"])
         try:
             response = handler.response(identifier)
-        except CaptureError:  # no run of this question was told of
+        except CaptureError:  # the agent was not asked
             response = Response(question_id=identifier, question_text=question["question_text"], status="success")
             response["actual_steps"] = []
-            response["elapsed_sec"] = elapsed_sec
-            response["started_at"] = utc_timestamp(time.time() - elapsed_sec)
-            if error is None:
-                response["capture_warnings"] = [_NO_EVENTS]
-                if not _waits(response, output):
-                    response["actual_answer"] = answer_of(output)
         else:
             response["question_text"] = question["question_text"]
-        if error is None and response.get("actual_answer") is None and not _waits(response, output):
+        is_unread = response.get("actual_answer") is None or isinstance(output, str)
+        if error is None and is_unread and not _waits(response, output):
             answer = self._answer(output)
             if answer is not None:
                 response["actual_answer"] = answer
@@ -274,13 +278,26 @@ class AgentCall:
 
     def _answer(self, output: Any) -> str | None:
         """Give the answer in an output that the handler takes for none: what a function gives is its answer."""
-        if isinstance(output, Mapping):
-            for key in ("answer", "output"):
-                if output.get(key) is not None:
-                    return answer_of(output[key])
-            if "messages" in output:
-                return None
-        return answer_of(output) if self.agent.is_function else plain_answer(output)
+        if isinstance(output, Mapping) and "messages" in output:
+            return None
+        is_answer = self.agent.is_function or isinstance(output, str)
+        return answer_of(output) if is_answer else plain_answer(output)
+
+
+class _Times(NamedTuple):
+    """The times of an attempt.
+
+    Attributes:
+        started_at: Seconds since 1970.
+        elapsed_sec: Seconds in all: a run that a blocked loop was late to begin took longer than the handler saw.
+        stalled_sec: Seconds of these for which others held the loop up.
+        blocked: That and where it held the loop up itself.
+    """
+
+    started_at: float
+    elapsed_sec: float
+    stalled_sec: float
+    blocked: str | None
 
 
 class _AttemptClock:
@@ -292,6 +309,7 @@ class _AttemptClock:
 
     def __init__(self, span: Span | None) -> None:
         self._span = span
+        self._started_at = time.time()
         self._began = time.perf_counter()
         self._stalled_before = 0.0 if span is None else span.stalled_sec
         self._blocked_before = 0.0 if span is None else span.blocked_sec
@@ -318,7 +336,11 @@ class _AttemptClock:
             if left <= 0:
                 return
 
-    def blocked(self) -> str | None:
+    def times(self) -> "_Times":
+        """Give the times of an attempt that ends now."""
+        return _Times(self._started_at, self.elapsed_sec, self.stalled_sec, self._blocked())
+
+    def _blocked(self) -> str | None:
         """Say that and where the attempt blocked the loop itself; None where it did not, or not for long."""
         if self._span is None or self._span.where is None:
             return None
@@ -355,14 +377,17 @@ def _failed(response: Response, error: str) -> Response:
     return cast("Response", failed)
 
 
-def _beside(key: str, more: Mapping[str, Any], response: Response) -> Response:
-    """Give a response with more keys behind one of its own."""
-    items: dict[str, Any] = {}
-    for own, value in response.items():
-        items[own] = value
-        if own == key:
-            items |= more
-    return cast("Response", items)
+def _timed(response: Response, times: _Times) -> Response:
+    """Give a response with the times of its attempt."""
+    timed: dict[str, Any] = {}
+    own = {"started_at": utc_timestamp(times.started_at), "elapsed_sec": times.elapsed_sec}
+    for key, value in {**response, **own}.items():
+        timed[key] = value
+        if key == "elapsed_sec" and times.stalled_sec:
+            timed["stalled_sec"] = times.stalled_sec
+    if times.blocked is not None:
+        timed["capture_warnings"] = [*timed.get("capture_warnings", ()), times.blocked]
+    return cast("Response", timed)
 
 
 def _did_nothing(attempt: Attempt) -> bool:

@@ -53,7 +53,7 @@ def nodes(*functions: Callable[[Any], Any], **compiled: Any) -> Any:
 def record(agent: Any, **config: Any) -> dict[str, Any]:
     handler = GraphRAGEvalCallbackHandler()
     agent.invoke(ASKED, config={"callbacks": [handler], **config})
-    return dict(handler.response("q1"))
+    return dict(handler.response())
 
 
 def streamed(model: Any) -> Any:
@@ -141,7 +141,7 @@ def test_a_call_in_a_task_without_the_callers_context_counts_once(model: Any) ->
 
     handler = GraphRAGEvalCallbackHandler()
     asyncio.run(nodes(node, keep).ainvoke(ASKED, config={"callbacks": [handler]}))
-    response = handler.response("q1")
+    response = handler.response()
     assert (len(response["llm_calls"]), response["input_tokens"]) == (1, 1000)
 
 

@@ -184,5 +184,5 @@ def test_redact_is_not_called_under_the_lock(ai: Any, ask: Any, make_agent: Any)
     message.invalid_tool_calls = [INVALID]
     make_agent([message], []).invoke({"messages": [("user", "hi")]}, config={"callbacks": [handler]})
     assert held == [False, False]
-    (warning,) = handler.response("q")["capture_warnings"]
+    (warning,) = handler.response()["capture_warnings"]
     assert warning.startswith("model call 1 asked for search (c1)")

@@ -671,7 +671,7 @@ async def test_each_way_of_running_gives_the_same_record(way, make_agent, ai, se
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         await way(agent, {"callbacks": [handler]})
-    response = handler.response("q1")
+    response = handler.response()
     assert (response["status"], response["actual_answer"]) == ("success", "It is done.")
     assert [(step["id"], step["output"]) for step in response["actual_steps"]] == [("call_1", "found a")]
     assert (response["input_tokens"], response["output_tokens"], response["total_tokens"]) == (20, 4, 24)

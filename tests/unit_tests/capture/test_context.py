@@ -1,11 +1,25 @@
 import asyncio
+import contextvars
+import pickle
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.config import ContextThreadPoolExecutor
+from langchain_core.tools import BaseTool, tool
 from langchain_core.tracers import context as tracer_context
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 
-from graphrag_eval_lc.capture import capture_run
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
 from graphrag_eval_lc.errors import CaptureError
 
 UPPER = RunnableLambda(lambda text: text.upper())
@@ -83,3 +97,370 @@ def test_blocks_register_no_further_hooks() -> None:
         with capture_run():
             pass
     assert len(tracer_context._configure_hooks) == before
+
+
+# --- a block with a question id: all that happens in it is one response ---
+
+
+@pytest.fixture
+def script(ai) -> list[Any]:
+    """Two turns, with parallel calls in the first, and an answer."""
+    return [
+        ai("", ("search", {"query": "a"}, "call_1"), ("search", {"query": "b"}, "call_2")),
+        ai("", ("search", {"query": "c"}, "call_1")),
+        ai("It is done."),
+    ]
+
+
+def question() -> list[BaseMessage]:
+    return [SystemMessage("Be short."), HumanMessage("why?")]
+
+
+def loop(model: Any, tools: list[BaseTool], messages: list[BaseMessage] | None = None) -> str:
+    """The loop of LangChain's documentation."""
+    messages = question() if messages is None else messages
+    by_name = {each.name: each for each in tools}
+    messages.append(answer := model.invoke(messages))
+    while answer.tool_calls:
+        for call in answer.tool_calls:
+            messages.append(by_name[call["name"]].invoke(call))
+        messages.append(answer := model.invoke(messages))
+    return str(answer.content)
+
+
+async def aloop(model: Any, tools: list[BaseTool]) -> None:
+    messages = question()
+    by_name = {each.name: each for each in tools}
+    messages.append(answer := await model.ainvoke(messages))
+    while answer.tool_calls:
+        messages += await asyncio.gather(*(by_name[call["name"]].ainvoke(call) for call in answer.tool_calls))
+        messages.append(answer := await model.ainvoke(messages))
+
+
+def streamed_loop(model: Any, tools: list[BaseTool]) -> None:
+    messages = question()
+    by_name = {each.name: each for each in tools}
+    while True:
+        answer: Any = None
+        for chunk in model.stream(messages):
+            answer = chunk if answer is None else answer + chunk
+        messages.append(answer)
+        if not answer.tool_calls:
+            return
+        messages += [by_name[call["name"]].invoke(call) for call in answer.tool_calls]
+
+
+def threaded_loop(model: Any, tools: list[BaseTool]) -> None:
+    messages = question()
+    by_name = {each.name: each for each in tools}
+    messages.append(answer := model.invoke(messages))
+    while answer.tool_calls:
+        with ContextThreadPoolExecutor(4) as pool:
+            messages += list(pool.map(lambda call: by_name[call["name"]].invoke(call), answer.tool_calls))
+        messages.append(answer := model.invoke(messages))
+
+
+def loop_with_plain_functions(model: Any, tools: list[BaseTool]) -> None:
+    messages = question()
+    messages.append(answer := model.invoke(messages))
+    while answer.tool_calls:
+        messages += [ToolMessage(f"found {c['args']['query']}", tool_call_id=c["id"]) for c in answer.tool_calls]
+        messages.append(answer := model.invoke(messages))
+
+
+def loop_with_arguments_only(model: Any, tools: list[BaseTool]) -> None:
+    messages = question()
+    messages.append(answer := model.invoke(messages))
+    while answer.tool_calls:
+        for call in answer.tool_calls:
+            messages.append(ToolMessage(tools[0].invoke(call["args"]), tool_call_id=call["id"]))
+        messages.append(answer := model.invoke(messages))
+
+
+STEPS = [("call_1", "found a"), ("call_2", "found b"), ("call_1", "found c")]
+
+
+def check_loop(response: Any) -> None:
+    assert [(step["id"], step["output"]) for step in response["actual_steps"]] == STEPS
+    assert (response["status"], response["actual_answer"]) == ("success", "It is done.")
+    assert (response["question_id"], response["question_text"]) == ("q1", "why?")
+    assert (response["input_tokens"], response["output_tokens"], len(response["llm_calls"])) == (30, 6, 3)
+
+
+@pytest.mark.parametrize("run", [loop, aloop, streamed_loop, threaded_loop, loop_with_arguments_only])
+async def test_a_loop_is_one_response(run, script, chat_model, search) -> None:
+    with capture_run(question_id="q1") as handler:
+        await asyncio.sleep(0.02)
+        pending = run(chat_model(script=script), [search])
+        if asyncio.iscoroutine(pending):
+            await pending
+        await asyncio.sleep(0.02)
+    (response,) = handler.responses()
+    check_loop(response)
+    assert "capture_warnings" not in response
+    assert 0.04 <= response["elapsed_sec"] < 2
+    assert handler.response() == handler.response("q1") == response
+
+
+def test_a_loop_with_plain_functions_has_its_steps_from_the_prompts(script, chat_model) -> None:
+    with capture_run(question_id="q1") as handler:
+        loop_with_plain_functions(chat_model(script=script), [])
+    check_loop(handler.response("q1"))
+
+
+def test_a_loop_with_fallbacks_is_one_response(script, chat_model, search) -> None:
+    with capture_run() as outer, capture_run(question_id="q1") as handler:
+        loop(chat_model(script=[ValueError("busy")] * 9).with_fallbacks([chat_model(script=script)]), [search])
+    (response,) = handler.responses()
+    assert [(step["id"], step["output"]) for step in response["actual_steps"]] == STEPS
+    assert (response["input_tokens"], response["actual_answer"]) == (30, "It is done.")
+    (there,) = outer.responses()
+    for each in (response, there):
+        assert each["status"] == "success"
+        assert sum("error" in call for call in each["llm_calls"]) == 3
+    assert [step["id"] for step in there["actual_steps"]] == [step["id"] for step in response["actual_steps"]]
+
+
+def test_what_nobody_answered_in_a_block_is_warned_of(ai, chat_model) -> None:
+    with capture_run(question_id="q1") as handler:
+        chat_model(script=[ai("thinking"), ai("", ("search", {"query": "a"}, "call_1"))], by_turn=False).batch(["a"])
+        chat_model(script=[ai("", ("search", {"query": "a"}, "call_1"))]).invoke("a")
+    response = handler.response()
+    assert "actual_answer" not in response
+    assert "never answered" in str(response["capture_warnings"])
+
+
+def test_without_a_question_id_each_call_is_a_response_and_nothing_false_is_said(script, chat_model, search) -> None:
+    with capture_run() as handler:
+        loop(chat_model(script=script), [search])
+    responses = handler.responses()
+    assert [len(response["actual_steps"]) for response in responses] == [0, 1, 1, 0, 1, 0]
+    assert "never answered" not in str(responses)
+    (warning,) = responses[0]["capture_warnings"]
+    assert "search (call_1), search (call_2)" in warning
+    assert "capture_run(question_id=" in warning
+
+
+def test_a_tool_that_fails_inside_a_loop_is_a_failed_step(ai, chat_model) -> None:
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("broken")
+
+    with capture_run(question_id="q1") as handler:
+        model = chat_model(script=[ai("", ("fail", {}, "call_1")), ai("done")])
+        messages = [*question(), model.invoke(question())]
+        with pytest.raises(ValueError, match="broken"):
+            fail.invoke(messages[-1].tool_calls[0])
+        model.invoke([*messages, ToolMessage("it broke", tool_call_id="call_1", status="error")])
+    response = handler.response()
+    assert [(step["status"], step["error"]) for step in response["actual_steps"]] == [("error", "ValueError: broken")]
+    assert (response["status"], response["actual_answer"]) == ("success", "done")
+
+
+def test_an_exception_that_leaves_the_block_is_its_error(ai, chat_model, search) -> None:
+    model = chat_model(script=[ai("", ("gone", {}, "call_1"))])
+    with pytest.raises(KeyError), capture_run(question_id="q1") as handler:
+        loop(model, [search], [HumanMessage("hi")])
+    response = handler.response("q1")
+    assert (response["status"], response["error"], response["question_text"]) == ("error", "KeyError: 'gone'", "hi")
+
+
+def test_a_block_that_fails_before_any_run_is_an_error_response() -> None:
+    with pytest.raises(KeyError), capture_run(question_id=7, redact=lambda value: "***") as handler:
+        raise KeyError("secret")
+    assert (handler.response("7")["status"], handler.response("7")["error"]) == ("error", "***")
+
+
+def test_a_block_without_any_run_has_no_response() -> None:
+    with capture_run(question_id="q1") as handler:
+        pass
+    assert handler.responses() == []
+    with pytest.raises(CaptureError, match="question q1: No run was recorded"):
+        handler.response("q1")
+
+
+def test_a_block_whose_last_run_failed_is_an_error(ai, chat_model) -> None:
+    with capture_run(question_id="q1") as handler:
+        for model in (chat_model(script=[ai("draft")]), chat_model(script=[ValueError("busy")])):
+            try:
+                model.invoke("hi")
+            except ValueError:
+                break
+    assert (handler.response()["status"], handler.response()["error"]) == ("error", "ValueError: busy")
+
+
+def test_a_block_that_is_still_open_is_unfinished() -> None:
+    with capture_run(question_id="q1") as handler:
+        UPPER.invoke("a")
+        assert (handler.response()["status"], handler.response()["actual_answer"]) == ("error", "A")
+    assert handler.response()["status"] == "success"
+
+
+def test_chains_retrievers_and_agents_in_a_block_are_one_response(make_agent, ai, chat_model, search) -> None:
+    class Retriever(BaseRetriever):
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return [Document("text", id="1")]
+
+    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
+    chain = ChatPromptTemplate.from_template("{question}") | chat_model(script=[ai("because")]) | StrOutputParser()
+    with capture_run(question_id="q1") as handler:
+        Retriever().invoke("why?")
+        found = agent.invoke({"messages": [("user", "why?")]}, {"metadata": {"question_id": "q7"}})
+        chain.invoke({"question": found["messages"][-1].content})
+    (response,) = handler.responses()
+    assert [step["name"] for step in response["actual_steps"]] == ["Retriever", "search"]
+    assert (response["question_text"], response["actual_answer"]) == ("why?", "because")
+    assert response["input_tokens"] == 30
+    assert response["capture_warnings"] == ["a run of question q7 was called for question q1 and counts there"]
+
+
+def test_an_agent_asked_twice_in_a_block_has_each_step_once(make_agent, ai, chat_model, search) -> None:
+    calls = [ai("", ("search", {"query": word}, "call_1")) for word in "ab"]
+    model = chat_model(script=[calls[0], ai("first"), calls[1], ai("second")], by_turn=False)
+    agent = make_agent([], [search], model=model, checkpointer=InMemorySaver())
+    with capture_run(question_id="q1") as handler:
+        for text in ("one", "two"):
+            agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "1"}})
+    response = handler.response()
+    assert [step["output"] for step in response["actual_steps"]] == ["found a", "found b"]
+    assert (response["question_text"], response["actual_answer"], response["input_tokens"]) == ("one", "second", 40)
+
+
+def test_a_conversation_that_is_handed_on_counts_once(make_agent, ai, chat_model, search) -> None:
+    first = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("draft")], [search])
+    second = make_agent([], [search], model=chat_model(script=[ai("final")], by_turn=False))
+    with capture_run(question_id="q1") as handler:
+        second.invoke(first.invoke({"messages": [("user", "why?")]}))
+    response = handler.response()
+    assert (len(response["actual_steps"]), response["input_tokens"], response["actual_answer"]) == (1, 30, "final")
+
+
+def test_a_pause_that_the_block_itself_resumes_is_none(make_agent, ai, search) -> None:
+    @tool
+    def confirm() -> str:
+        """Ask a person."""
+        return str(interrupt("sure?"))
+
+    script = [ai("", ("search", {"query": "a"}, "call_1"), ("confirm", {}, "call_2")), ai("done")]
+    agent = make_agent(script, [search, confirm], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    with capture_run(question_id="q1") as handler:
+        agent.invoke({"messages": [("user", "hi")]}, thread)
+        agent.invoke(Command(resume="yes"), thread)
+    response = handler.response()
+    assert [(step["id"], step["output"]) for step in response["actual_steps"]] == [
+        ("call_1", "found a"), ("call_2", "yes"),
+    ]  # fmt: skip
+    assert "attempts" not in response["actual_steps"][1]
+    assert (response["actual_answer"], "capture_warnings" in response) == ("done", False)
+
+
+def test_blocks_with_ids_inside_one_without_are_responses_there(script, chat_model, search) -> None:
+    with capture_run() as outer:
+        for question_id in ("q1", "q2"):
+            with capture_run(question_id=question_id) as inner:
+                loop(chat_model(script=script), [search])
+            assert len(inner.responses()) == 1
+        UPPER.invoke("a")
+    assert [response.get("question_id") for response in outer.responses()] == ["q1", "q2", None]
+    check_loop(outer.response("q1"))
+
+
+def test_a_block_with_an_id_inside_another_is_a_part_of_it(script, chat_model, search) -> None:
+    with capture_run(question_id="q1") as outer:
+        with capture_run(question_id="q2") as inner:
+            loop(chat_model(script=script), [search])
+        with capture_run():
+            UPPER.invoke("It is done.")
+    assert inner.response("q2")["actual_answer"] == "It is done."
+    (response,) = outer.responses()
+    assert ([step["id"] for step in response["actual_steps"]], response["actual_answer"]) == (
+        ["call_1", "call_2", "call_1"], "IT IS DONE.",
+    )  # fmt: skip
+
+
+def test_a_block_inside_a_run_is_a_part_of_it_there(script, chat_model, search) -> None:
+    def agent(text: str) -> str:
+        with capture_run(question_id="inner") as inner:
+            inners.append(inner)
+            return loop(chat_model(script=script), [search])
+
+    inners: list[Any] = []
+    with capture_run() as outer:
+        RunnableLambda(agent).invoke("why?")
+    handler = GraphRAGEvalCallbackHandler()
+    RunnableLambda(agent).invoke("why?", {"callbacks": [handler]})
+    for response in (*outer.responses(), *handler.responses(), *inners[0].responses(), *inners[1].responses()):
+        assert [(step["id"], step["output"]) for step in response["actual_steps"]] == STEPS
+        assert (response["actual_answer"], response["input_tokens"]) == ("It is done.", 30)
+    assert len([*outer.responses(), *handler.responses()]) == 2
+
+
+async def test_blocks_with_ids_in_tasks_do_not_mix(script, chat_model, search) -> None:
+    async def one(question_id: str) -> None:
+        with capture_run(question_id=question_id) as handler:
+            await aloop(chat_model(script=script, delay=0.002), [search])
+        assert handler.response()["question_id"] == question_id
+
+    with capture_run() as outer:
+        await asyncio.gather(*(one(f"q{number}") for number in range(20)))
+    assert sorted(response["question_id"] for response in outer.responses()) == sorted(f"q{n}" for n in range(20))
+    for response in outer.responses():
+        check_loop({**response, "question_id": "q1"})
+
+
+@pytest.mark.parametrize("way", ["context", "config"])
+def test_a_thread_of_the_block_belongs_to_it(way, search) -> None:
+    with capture_run(question_id="q1") as handler:
+        UPPER.invoke("a")
+        run, args = search.invoke, ({"query": "a"}, {"callbacks": [handler]} if way == "config" else None)
+        target = run if way == "config" else lambda *args: context.run(run, *args)
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=target, args=args)
+        thread.start()
+        thread.join()
+    (response,) = handler.responses()
+    assert [step["output"] for step in response["actual_steps"]] == ["found a"]
+
+
+def test_a_block_in_a_generator_that_is_closed_elsewhere_does_no_harm() -> None:
+    handlers = []
+
+    def answers() -> Iterator[str]:
+        with capture_run(question_id="q1") as handler:
+            handlers.append(handler)
+            yield UPPER.invoke("a")
+
+    generator = answers()
+    assert contextvars.copy_context().run(next, generator) == "A"
+    contextvars.copy_context().run(generator.close)
+    assert handlers[0].response()["actual_answer"] == "A"
+
+
+@pytest.mark.parametrize("question_id", ["", True, 1.5, ["q1"]])
+def test_what_is_no_question_id_is_refused(question_id) -> None:
+    with pytest.raises(CaptureError, match="question_id"), capture_run(question_id=question_id):
+        pass
+
+
+def test_a_model_that_gives_a_message_answers_with_its_text(ai, chat_model) -> None:
+    with capture_run(question_id="q1") as handler:
+        chat_model(script=[AIMessage([{"type": "text", "text": "so"}])]).invoke(
+            [HumanMessage([{"type": "text", "text": "what"}, {"type": "text", "text": "is it?"}])]
+        )
+    assert (handler.response()["question_text"], handler.response()["actual_answer"]) == ("what\nis it?", "so")
+
+
+def test_a_block_is_known_by_its_runs_and_keeps_what_models_were_given(script, chat_model, search) -> None:
+    with capture_run(question_id="q1", keep_messages=True) as handler:
+        loop(chat_model(script=script), [search])
+    response: Any = through_pickle(handler).response()
+    assert response == handler.response()
+    assert len(response["run_ids"]) == 6  # three models and three tools
+    assert [len(response["llm_messages"]), len(response["llm_calls"])] == [8, 3]
+    check_loop(response)
+
+
+def through_pickle(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
+    return pickle.loads(pickle.dumps(handler))

@@ -3,21 +3,26 @@ import contextlib
 import copy
 import gc
 import json
+import multiprocessing
+import pickle
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManager
 from langchain_core.messages import AIMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.errors import CaptureError
@@ -31,10 +36,11 @@ def config(handler: GraphRAGEvalCallbackHandler, question_id: Any = None) -> dic
     return {"callbacks": [handler], **metadata}
 
 
-def test_a_single_run_without_an_id_gets_the_one_asked_for(handler) -> None:
+def test_a_single_run_without_an_id_is_asked_for_without_one(handler) -> None:
     UPPER.invoke("a", config(handler))
-    assert handler.response("q1")["question_id"] == "q1"
     assert "question_id" not in handler.response()
+    with pytest.raises(CaptureError, match=r"question nope: .*recorded ids: none.*use response\(\)"):
+        handler.response("nope")
 
 
 def test_a_single_question_needs_no_id(handler) -> None:
@@ -155,7 +161,7 @@ def test_a_parent_that_is_not_ours_makes_a_root(handler, make_agent, ai, search)
     manager = CallbackManager(handlers=[handler], inheritable_handlers=[handler], parent_run_id=uuid.uuid4())
     agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
     agent.invoke({"messages": [("user", "hi")]}, {"callbacks": manager})
-    assert [step["id"] for step in handler.response("q1")["actual_steps"]] == ["call_1"]
+    assert [step["id"] for step in handler.response()["actual_steps"]] == ["call_1"]
 
 
 def test_subclasses_keep_their_class() -> None:
@@ -366,3 +372,107 @@ def test_an_exception_of_the_agent_stays_the_same_object(handler) -> None:
         RunnableLambda(fail).invoke("a", config(handler))
     assert caught.value is error
     assert handler.response()["error"] == "ValueError: broken"
+
+
+# --- copies ---
+
+
+def redacted(value: Any) -> Any:
+    return value if isinstance(value, dict) else "***"
+
+
+class Labelled(GraphRAGEvalCallbackHandler):
+    """A handler that a user has written."""
+
+    label = "none"
+
+
+def through_pickle(handler: Any) -> Any:
+    return pickle.loads(pickle.dumps(handler))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, through_pickle])
+@pytest.mark.parametrize("handler_class", [GraphRAGEvalCallbackHandler, Labelled])
+def test_a_copy_has_the_records_and_goes_its_own_way(handler_class, duplicate, make_agent, ai, search) -> None:
+    handler = handler_class(redact=redacted, step_names={"search": "find"})
+    handler.label = "mine"
+    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
+    agent.invoke({"messages": [("user", "hi")]}, config(handler, "q1"))
+    twin = duplicate(handler)
+    assert (type(twin), twin.label) == (type(handler), "mine")
+    assert twin.responses() == handler.responses()
+    assert twin.response("q1")["actual_steps"][0]["output"] == "***"
+    agent.invoke({"messages": [("user", "hi")]}, config(twin, "q2"))
+    handler.clear()
+    assert [response["question_id"] for response in twin.responses()] == ["q1", "q2"]
+    assert twin.response("q2")["actual_steps"][0]["name"] == "find"
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, through_pickle])
+def test_a_run_under_way_is_unfinished_in_a_copy(duplicate, handler, ai, chat_model) -> None:
+    twins = []
+
+    @tool
+    def twice(query: str) -> str:
+        """Copy the handler."""
+        twins.append(duplicate(handler))
+        return query
+
+    model = chat_model(script=[ai("", ("twice", {"query": "a"}, "call_1")), ai("done")])
+    create_agent(model, [twice]).invoke({"messages": [("user", "hi")]}, config(handler, "q1"))
+    (twin,) = twins
+    response = twin.response("q1")
+    assert (response["status"], response["error"].split(":")[0]) == ("error", "Unfinished")
+    assert [(step["id"], step["status"]) for step in response["actual_steps"]] == [("call_1", "error")]
+    assert response["elapsed_sec"] == twin.response("q1")["elapsed_sec"]
+    assert handler.response("q1")["status"] == "success"
+
+
+def test_a_paused_run_is_resumed_in_a_copy(handler) -> None:
+    graph = StateGraph(MessagesState).add_node("ask", lambda state: {"messages": [AIMessage(interrupt("sure?"))]})
+    agent = graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [("user", "hi")]}, {**config(handler, "q1"), **thread})
+    twin = through_pickle(handler)
+    agent.invoke(Command(resume="yes"), {**config(twin, "q1"), **thread})
+    (response,) = twin.responses()
+    assert (response["question_text"], response["actual_answer"]) == ("hi", "yes")
+
+
+@pytest.mark.full
+def test_a_handler_goes_to_another_process_and_back(handler) -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        back = pool.submit(run_in_process, through_pickle(handler)).result()
+    assert back.response("q1")["actual_answer"] == "A"
+
+
+def run_in_process(handler: GraphRAGEvalCallbackHandler) -> GraphRAGEvalCallbackHandler:
+    RunnableLambda(str.upper).invoke("a", config(handler, "q1"))
+    return handler
+
+
+def test_a_function_that_cannot_be_pickled_is_named() -> None:
+    handler = GraphRAGEvalCallbackHandler(redact=lambda value: "***")
+    assert copy.deepcopy(handler)._options.redact is handler._options.redact
+    with pytest.raises(CaptureError, match=r"key redact: The function cannot be pickled.*top of a module"):
+        pickle.dumps(handler)
+
+
+def test_many_threads_may_run_while_a_handler_is_copied(handler, search) -> None:
+    is_over = threading.Event()
+
+    def work(name: str) -> None:
+        while not is_over.is_set():
+            search.invoke({"query": name}, config(handler, name))
+
+    with ThreadPoolExecutor(4) as pool:
+        workers = [pool.submit(work, f"w{number}") for number in range(4)]
+        try:
+            for _ in range(20):
+                for response in copy.deepcopy(handler).responses():
+                    assert response["actual_steps"][0]["args"] == {"query": response["question_id"]}
+                handler.clear()
+        finally:
+            is_over.set()
+    for worker in workers:
+        worker.result()

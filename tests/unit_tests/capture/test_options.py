@@ -39,7 +39,7 @@ def captured() -> Captured:
         handler = GraphRAGEvalCallbackHandler(**options)
         with contextlib.suppress(ValueError):
             agent.invoke(inputs, {"callbacks": [handler]})
-        return handler.response("q1")
+        return handler.response()
 
     return run
 

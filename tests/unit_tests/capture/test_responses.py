@@ -10,28 +10,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
+from graphrag_eval_lc.capture import capture_run
+
 HI = {"messages": [("user", "hi")]}
 THREAD = {"configurable": {"thread_id": "1"}}
-
-
-def test_runs_of_one_question_add_up(ask, ai, chat_model, search) -> None:
-    ask(chat_model(script=[ai("", ("search", {"query": "a"}, "call_1"))]), "hi")
-    ask(search, {"name": "search", "args": {"query": "a"}, "id": "call_1", "type": "tool_call"})
-    response = ask(chat_model(script=[ai("done")]), "hi")
-    assert (response["actual_answer"], response["input_tokens"]) == ("done", 20)
-    assert [step["id"] for step in response["actual_steps"]] == ["call_1"]
-
-
-def test_the_last_run_decides_the_status(ask, ai, chat_model) -> None:
-    assert ask(chat_model(script=[ValueError("busy")]), "hi")["status"] == "error"
-    response = ask(chat_model(script=[ai("done")]), "hi")
-    assert (response["status"], "error" in response) == ("success", False)
-
-
-def test_equal_ids_of_runs_that_were_not_paused_are_different_steps(make_agent, ai, ask, search) -> None:
-    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
-    ask(agent)
-    assert [step["id"] for step in ask(agent)["actual_steps"]] == ["call_1", "call_1"]
 
 
 def test_a_step_that_a_resumed_run_takes_again_stands_once(ai, ask) -> None:
@@ -71,9 +53,11 @@ def test_time_spent_waiting_for_the_resume_does_not_count(ai, ask) -> None:
 
 
 @pytest.mark.parametrize("usages", [[None], [None, {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}]])
-def test_sums_never_mix_known_and_unknown(usages, ask, ai, chat_model) -> None:
-    for usage in usages:
-        response = ask(chat_model(script=[ai("done", usage=usage)]), "hi")
+def test_sums_never_mix_known_and_unknown(usages, ai, chat_model) -> None:
+    with capture_run(question_id="q1") as handler:
+        for usage in usages:
+            chat_model(script=[ai("done", usage=usage)]).invoke("hi")
+    response = handler.response("q1")
     assert "input_tokens" not in response
     assert len(response["capture_warnings"]) == 1
     assert len(response["llm_calls"]) == len(usages)

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 
 from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.runner.agents import aload_agent
@@ -171,6 +171,56 @@ class Deployed(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         return deployed_state(input["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize("with_metadata", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_the_root_runs_of_an_agent_without_one_of_its_own_are_one_response(is_async, with_metadata) -> None:
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(lookup.invoke({"name": str(state["messages"][-1].content)}))]}
+
+    graph = graph_of(node)
+
+    def own(config: RunnableConfig) -> RunnableConfig:
+        return config if with_metadata else {"callbacks": config["callbacks"]}
+
+    class Agent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            assert config is not None
+            lookup.invoke({"name": "first"}, own(config))
+            for name in ("second", "third"):
+                state = graph.invoke({"messages": [("user", name)]}, own(config))
+            return f"It is {state['messages'][-1].content}."
+
+        async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            return self.invoke(input, config) if is_async else await super().ainvoke(input, config, **kwargs)
+
+    kept = await response(Agent())
+    assert [step["output"] for step in kept["actual_steps"]] == ["urn:first", "urn:second", "urn:third"]
+    assert (kept["question_text"], kept["actual_answer"]) == ("Where?", "It is urn:third.")
+    assert "capture_warnings" not in kept
+
+
+async def test_an_agent_that_fails_after_some_root_runs_keeps_them() -> None:
+    class Agent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            lookup.invoke({"name": "first"}, config)
+            raise KeyError("gone")
+
+    kept = await response(Agent())
+    assert (kept["status"], kept["error"], len(kept["actual_steps"])) == ("error", "KeyError: 'gone'", 1)
+
+
+async def test_an_agent_that_resumes_its_own_pause_is_one_response() -> None:
+    graph = graph_of(lambda state: {"messages": [AIMessage(interrupt("sure?"))]}, checkpointer=InMemorySaver())
+
+    class Agent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            graph.invoke(input, config)
+            return graph.invoke(Command(resume="yes"), config)
+
+    kept = await response(Agent(), input_fn=lambda question: {"messages": [("user", question["question_text"])]})
+    assert (kept["actual_answer"], "capture_warnings" in kept) == ("yes", False)
 
 
 async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() -> None:

@@ -1,0 +1,395 @@
+"""Which response a run belongs to, and where its parallel branches stand in it."""
+
+import asyncio
+import contextvars
+import operator
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool, StructuredTool, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, Send, interrupt
+
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+
+HI = {"messages": [("user", "hi")]}
+
+
+def config(handler: GraphRAGEvalCallbackHandler, question_id: Any = None, thread_id: Any = None) -> dict[str, Any]:
+    parts: dict[str, Any] = {"callbacks": [handler]}
+    if question_id is not None:
+        parts["metadata"] = {"question_id": question_id}
+    if thread_id is not None:
+        parts["configurable"] = {"thread_id": thread_id}
+    return parts
+
+
+# --- a question that is asked again ---
+
+
+def test_asking_again_is_a_new_response_and_the_last_one_is_given(handler, make_agent, ai, ask, search) -> None:
+    agent = make_agent([ai("", ("search", {"query": "a"}, "call_1")), ai("done")], [search])
+    ask(agent)
+    again = ask(agent)
+    assert ([step["id"] for step in again["actual_steps"]], again["input_tokens"]) == (["call_1"], 20)
+    assert handler.responses()[1] == again
+    assert [len(response["actual_steps"]) for response in handler.responses()] == [1, 1]
+
+
+def test_a_failed_question_that_is_asked_again_keeps_both(handler, ai, ask, chat_model) -> None:
+    assert ask(chat_model(script=[ValueError("busy")]), "hi")["status"] == "error"
+    assert ask(chat_model(script=[ai("done")]), "hi")["status"] == "success"
+    assert [response["status"] for response in handler.responses()] == ["error", "success"]
+
+
+# --- pause and resumption ---
+
+
+@pytest.fixture
+def person() -> Any:
+    """An agent that asks a person, and answers with what they say."""
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", lambda state: {"messages": [AIMessage(f"{state['messages'][0].content} {interrupt('?')}")]})
+    return graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
+
+
+def answers(handler: GraphRAGEvalCallbackHandler) -> list[tuple[Any, Any]]:
+    return [(response.get("question_id"), response.get("actual_answer")) for response in handler.responses()]
+
+
+def question(text: str) -> dict[str, Any]:
+    return {"messages": [("user", text)]}
+
+
+def test_a_resumption_joins_the_run_of_its_question(handler, person) -> None:
+    for each in "ab":
+        person.invoke(question(each), config(handler, each, each))
+    for each in "ba":
+        person.invoke(Command(resume="yes"), config(handler, each, each))
+    assert answers(handler) == [("a", "a yes"), ("b", "b yes")]
+
+
+def test_a_resumption_joins_the_run_of_its_thread(handler, person) -> None:
+    for thread in "12":
+        person.invoke(question(thread), config(handler, "q", thread))
+    person.invoke(Command(resume="yes"), config(handler, "q", "1"))
+    assert answers(handler) == [("q", "1 yes"), ("q", None)]
+
+
+@pytest.mark.parametrize("question_id", ["q", None])
+def test_a_resumption_may_leave_out_the_question(question_id, handler, person) -> None:
+    person.invoke(question("a"), config(handler, question_id, "1"))
+    person.invoke(Command(resume="yes"), config(handler, None, "1"))
+    assert answers(handler) == [(question_id, "a yes")]
+
+
+def test_a_resumption_for_another_question_is_none_of_this_one(handler, person) -> None:
+    person.invoke(question("a"), config(handler, "q1", "1"))
+    person.invoke(Command(resume="yes"), config(handler, "q2", "1"))
+    assert [identifier for identifier, _ in answers(handler)] == ["q1", "q2"]
+
+
+def test_a_paused_run_that_is_asked_anew_is_a_new_response(handler, person) -> None:
+    person.invoke(question("a"), config(handler, "q", "1"))
+    person.invoke(question("b"), config(handler, "q", "2"))
+    person.invoke(Command(resume="yes"), config(handler, "q", "2"))
+    assert answers(handler) == [("q", None), ("q", "b yes")]
+
+
+def test_what_resumes_a_thread_that_went_on_without_is_a_new_response(handler) -> None:
+    def answer(state: MessagesState) -> dict[str, Any]:
+        text = state["messages"][-1].content
+        return {"messages": [AIMessage(interrupt("?") if text == "a" else text)]}
+
+    graph = StateGraph(MessagesState).add_node(answer).add_edge(START, "answer").compile(checkpointer=InMemorySaver())
+    for each in (question("a"), question("b"), Command(resume="yes")):
+        graph.invoke(each, config(handler, "q", "1"))
+    assert [response.get("question_text") for response in handler.responses()] == ["a", "b", None]
+
+
+def test_a_function_around_the_graph_may_pause_and_resume_it(handler, person) -> None:
+    def serve(text: str) -> Any:
+        return person.invoke(Command(resume=text) if text == "yes" else question(text))
+
+    for text in ("a", "yes"):
+        RunnableLambda(serve).invoke(text, config(handler, "q", "1"))
+    (response,) = handler.responses()
+    assert (response["question_text"], response["actual_answer"]) == ("a", "a yes")
+
+
+@pytest.mark.parametrize("question_id", [None, "q"])
+def test_a_function_that_is_given_nothing_resumes_nothing(question_id, handler, person) -> None:
+    person.invoke(question("a"), config(handler, question_id, "1"))
+    inner = RunnableLambda(lambda nothing: "new")
+    RunnableLambda(lambda text: inner.invoke(None)).invoke("b", config(handler, question_id))
+    if question_id is None:
+        inner.invoke(None, config(handler))
+    assert [answer for _, answer in answers(handler)] == [None, "new", "new"][: 2 if question_id else 3]
+
+
+def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
+    for number in range(20):
+        person.invoke(question(str(number)), config(handler, None, str(number)))
+    for number in range(20):
+        person.invoke(Command(resume="yes"), config(handler, None, str(number)))
+    assert answers(handler) == [(None, f"{number} yes") for number in range(20)]
+
+
+def test_a_run_that_is_paused_again_goes_on_as_one_response(handler) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("1?") + interrupt("2?"))]})
+    agent = graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
+    for each in (HI, Command(resume="a"), Command(resume="b"), Command(resume="c")):
+        agent.invoke(each, config(handler, "q", "1"))
+    first, late = handler.responses()
+    assert (first["actual_answer"], "capture_warnings" in first) == ("ab", False)
+    assert late["question_id"] == "q"
+
+
+# --- a handler that is passed once more ---
+
+
+@pytest.mark.parametrize("given", ["callbacks", "manager"])
+def test_a_handler_passed_once_more_inside_a_tool_makes_no_run(given, handler, make_agent, ai, search) -> None:
+    inner = make_agent([ai("", ("search", {"query": "b"}, "call_1")), ai("inner")], [search])
+
+    @tool
+    def expert(query: str) -> str:
+        """Ask an agent."""
+        messages = inner.invoke(HI, {"callbacks": [handler]} if given == "callbacks" else config(handler, "q1"))
+        return str(messages["messages"][-1].content)
+
+    agent = make_agent([ai("", ("expert", {"query": "a"}, "call_9")), ai("done")], [expert])
+    agent.invoke(HI, config(handler, "q1"))
+    (response,) = handler.responses()
+    assert [(step["id"], step.get("parent_id")) for step in response["actual_steps"]] == [
+        ("call_9", None), ("call_1", "call_9"),
+    ]  # fmt: skip
+    assert (response["actual_answer"], response["input_tokens"]) == ("done", 40)
+
+
+async def test_a_handler_passed_once_more_inside_a_node_makes_no_run(handler, search) -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        found = await asyncio.gather(*(search.ainvoke({"query": word}, {"callbacks": [handler]}) for word in "ab"))
+        return {"messages": [AIMessage(" ".join(found))]}
+
+    await StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile().ainvoke(HI, config(handler))
+    assert [step["output"] for step in handler.response()["actual_steps"]] == ["found a", "found b"]
+
+
+def test_a_handler_passed_to_a_thread_with_the_context_makes_no_run(handler, search) -> None:
+    def agent(text: str) -> str:
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(search.invoke, {"query": text}, {"callbacks": [handler]}))
+        thread.start()
+        thread.join()
+        return text
+
+    RunnableLambda(agent).invoke("a", config(handler))
+    assert [step["output"] for step in handler.response()["actual_steps"]] == ["found a"]
+
+
+def test_a_run_inside_another_that_names_its_own_question_has_its_own_response(handler) -> None:
+    upper = RunnableLambda(lambda text: text.upper())
+    driver = RunnableLambda(lambda words: [upper.invoke(word, config(handler, word)) for word in words])
+    driver.invoke(["a", "b"], config(handler))
+    assert answers(handler) == [(None, '["A", "B"]'), ("a", "A"), ("b", "B")]
+
+
+async def test_what_goes_on_after_its_run_is_a_run_of_its_own(handler, search) -> None:
+    tasks = []
+
+    async def later() -> None:
+        await asyncio.sleep(0.02)
+        await search.ainvoke({"query": "late"}, config(handler, "late"))
+
+    async def agent(text: str) -> str:
+        tasks.append(asyncio.create_task(later()))
+        return text
+
+    await RunnableLambda(agent).ainvoke("a", config(handler, "q1"))
+    await tasks[0]
+    assert handler.response("q1")["actual_steps"] == []
+    assert handler.response("late")["actual_steps"][0]["output"] == "found late"
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "batch"])
+async def test_the_models_of_a_fallback_make_no_runs(way, handler, ai, chat_model) -> None:
+    model = chat_model(script=[ValueError("busy")]).with_fallbacks([chat_model(script=[ai("done")])])
+    if way == "ainvoke":
+        await model.ainvoke("why?", config(handler))
+    elif way == "stream":
+        list(model.stream("why?", config(handler)))
+    else:
+        getattr(model, way)(["why?"] if way == "batch" else "why?", config(handler))
+    (response,) = handler.responses()
+    assert (response["question_text"], response["actual_answer"]) == ("why?", "done")
+    assert ["error" in call for call in response["llm_calls"]] == [True, False]
+
+
+def nested_agents(make_agent, ai, chat_model, handler, search) -> Any:
+    """An agent that asks an agent in a tool, to which the handler is passed once more; all ids are the same."""
+
+    class Echo(chat_model):
+        def _next(self, messages: list[Any]) -> AIMessage:
+            word = messages[0].content
+            time.sleep(0.0001 * (hash(word) % 5))
+            name = "expert" if self.script else "search"
+            return ai(word) if len(messages) > 1 else ai("", (name, {"query": word}, "call_1"))
+
+    inner = make_agent([], [search], model=Echo(script=[]))
+
+    @tool
+    def expert(query: str) -> str:
+        """Ask an agent."""
+        result = RunnableLambda(inner.invoke).invoke(question(query * 2), {"callbacks": [handler]})
+        return str(result["messages"][-1].content)
+
+    return make_agent([], [expert], model=Echo(script=["outer"]))
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["gather", pytest.param("threads", marks=pytest.mark.full), pytest.param("batch", marks=pytest.mark.full)],
+)
+async def test_150_nested_runs_at_once_do_not_mix(way, make_agent, ai, chat_model, handler, search) -> None:
+    agent = nested_agents(make_agent, ai, chat_model, handler, search)
+    words = [f"w{number}." for number in range(150)]
+    inputs, configs = [question(word) for word in words], [config(handler, word) for word in words]
+    if way == "threads":
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(agent.invoke, inputs, configs))
+    elif way == "gather":
+        await asyncio.gather(*map(agent.ainvoke, inputs, configs))
+    else:
+        agent.batch(inputs, configs)
+    responses = handler.responses()
+    assert sorted(response["question_id"] for response in responses) == sorted(words)
+    for response in responses:
+        word = response["question_id"]
+        assert response["actual_answer"] == word
+        assert [(step["name"], step["output"]) for step in response["actual_steps"]] == [
+            ("expert", word * 2), ("search", f"found {word * 2}"),
+        ]  # fmt: skip
+        assert (response["input_tokens"], "capture_warnings" in response) == (40, False)
+
+
+# --- parallel branches ---
+
+
+class Words(TypedDict, total=False):
+    words: str
+    word: str
+    found: Annotated[list[str], operator.add]
+
+
+class Found(TypedDict):
+    found: Annotated[list[str], operator.add]
+
+
+@pytest.fixture
+def slow_search() -> BaseTool:
+    """A tool that takes the longer, the earlier in the alphabet its word stands."""
+
+    def delay(query: str) -> float:
+        return 0.01 * max(0, ord("f") - ord(query[0]))
+
+    def run(query: str) -> str:
+        time.sleep(delay(query))
+        return f"found {query}"
+
+    async def arun(query: str) -> str:
+        await asyncio.sleep(delay(query))
+        return f"found {query}"
+
+    return StructuredTool.from_function(run, arun, name="slow_search", description="Search.")
+
+
+def fan_out(node: Any) -> Any:
+    graph = StateGraph(Words).add_node("plan", lambda state: {}).add_node("branch", node)
+    graph.add_conditional_edges("plan", lambda state: [Send("branch", {"word": word}) for word in state["words"]])
+    return graph.add_edge(START, "plan").compile()
+
+
+def branch_of(slow_search: BaseTool, kind: str) -> Any:
+    """A node that waits as long as its word says before it calls its tools."""
+
+    def call(state: Words) -> Words:
+        time.sleep(0.01 * (ord("f") - ord(state["word"])))
+        return {"found": [slow_search.invoke({"query": state["word"] + number}) for number in "12"]}
+
+    async def acall(state: Words) -> Words:
+        await asyncio.sleep(0.01 * (ord("f") - ord(state["word"])))
+        return {"found": [await slow_search.ainvoke({"query": state["word"] + number}) for number in "12"]}
+
+    node = RunnableLambda(call, acall)
+    if kind == "subgraph":
+        first = StateGraph(Words, output_schema=Found).add_node("first", lambda state: {}).add_node("second", node)
+        return first.add_edge(START, "first").add_edge("first", "second").compile()
+    return node
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", ["node", "subgraph"])
+async def test_branches_stand_in_the_order_in_which_they_were_sent(kind, is_async, handler, slow_search) -> None:
+    graph = fan_out(branch_of(slow_search, kind))
+    if is_async:
+        await graph.ainvoke({"words": "bdca"}, config(handler))
+    else:
+        graph.invoke({"words": "bdca"}, config(handler))
+    steps = handler.response()["actual_steps"]
+    assert [step["args"]["query"] for step in steps] == ["b1", "b2", "d1", "d2", "c1", "c2", "a1", "a2"]
+
+
+async def test_branches_sent_to_agents_with_equal_ids_stand_in_order(handler, make_agent, ai, chat_model) -> None:
+    @tool
+    async def look(query: str) -> str:
+        """Look."""
+        await asyncio.sleep(0.01 * (ord("f") - ord(query)))
+        return query
+
+    class Echo(chat_model):
+        def _next(self, messages: list[Any]) -> AIMessage:
+            word = messages[0].content
+            return ai(word) if len(messages) > 2 else ai("", ("look", {"query": word}, "call_1"))
+
+    agent = make_agent([], [look], model=Echo(script=[]))
+    graph = StateGraph(MessagesState).add_node("plan", lambda state: {}).add_node("agent", agent)
+    sends = [Send("agent", {"messages": [HumanMessage(word)]}) for word in "acb"]
+    graph.add_conditional_edges("plan", lambda state: sends)
+    await graph.add_edge(START, "plan").compile().ainvoke(HI, config(handler))
+    assert [step["output"] for step in handler.response()["actual_steps"]] == ["a", "c", "b"]
+
+
+def test_calls_that_are_sent_to_a_tool_node_stand_as_the_model_asked(handler, ai, slow_search, chat_model) -> None:
+    calls = [("slow_search", {"query": word}, f"call_{word}") for word in "acb"]
+    model = chat_model(script=[ai("", *calls), ai("done")])
+    create_agent(model, [slow_search]).invoke(HI, config(handler))
+    assert [step["id"] for step in handler.response()["actual_steps"]] == ["call_a", "call_c", "call_b"]
+
+
+@pytest.mark.parametrize("rounds", range(3))
+def test_tasks_that_run_at_once_stand_in_the_order_of_their_calls(rounds, handler, slow_search) -> None:
+    @task
+    def look(word: str) -> str:
+        time.sleep(0.01 * (ord("f") - ord(word)))
+        return str(slow_search.invoke({"query": word}))
+
+    @entrypoint()
+    def agent(words: str) -> str:
+        slow_search.invoke({"query": "first"})
+        found = [future.result() for future in [look(word) for word in words]]
+        slow_search.invoke({"query": "last"})
+        return " ".join([*found, look("e").result()])
+
+    agent.invoke("bdca", config(handler))
+    steps = handler.response()["actual_steps"]
+    assert [step["args"]["query"] for step in steps] == ["first", *"bdca", "last", "e"]
