@@ -82,7 +82,7 @@ def record(agent: Any, **config: Any) -> dict[str, Any]:
     handler = GraphRAGEvalCallbackHandler()
     config = {"callbacks": [handler], "configurable": {"thread_id": str(uuid4())}, **config}
     agent.invoke({"messages": [("user", "hi")]}, config=config)
-    return dict(handler.response("q1"))
+    return dict(handler.response())
 
 
 def cost(response: dict[str, Any]) -> tuple[int, int | None]:

@@ -48,8 +48,8 @@ async def run_all() -> tuple[list[Any], dict[str, str]]:
             if tool.name in ("sparql_query", "rows_without_structure", "picture"):
                 alone = GraphRAGEvalCallbackHandler()
                 await tool.ainvoke({"query": "?", "count": 2}, config={"callbacks": [alone]})
-                by_hand[tool.name] = alone.response("q")["actual_steps"][0]["output"]
-    return list(handler.response("q")["actual_steps"]), by_hand
+                by_hand[tool.name] = alone.response()["actual_steps"][0]["output"]
+    return list(handler.response()["actual_steps"]), by_hand
 
 
 @pytest.fixture(scope="module")
