@@ -40,10 +40,11 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
     try:
         raw = Path(source).read_bytes() if isinstance(source, str | PathLike) else source.read()
     except OSError as problem:
+        is_absent = isinstance(problem, FileNotFoundError)
         raise error(
-            f"the {what} cannot be read ({problem.strerror or problem})",
+            f"the {what} cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
             path=path,
-            mend="Check the path and the permissions.",
+            mend="Mend the path." if is_absent else "Check the path and the permissions.",
         ) from problem
     text = raw if isinstance(raw, str) else _decoded(raw, path, error, what)
     if not text or text.isspace():

@@ -120,8 +120,16 @@ def error_text(error: object) -> str:
     """
     if not isinstance(error, BaseException):
         return text_of(error).strip() or type(error).__name__
-    message = text_of(error).strip()
+    message = _remote_error(error) or text_of(error).strip()
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _remote_error(error: BaseException) -> str | None:
+    """Give what a LangGraph server told of an error there, which it does as a dict."""
+    told = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
+    if not isinstance(told, Mapping) or not told.get("error"):
+        return None
+    return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))
 
 
 def json_text(value: Any) -> str:

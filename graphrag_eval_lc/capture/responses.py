@@ -17,7 +17,10 @@ _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...
     "total_tokens",
 )
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
-_ASK_WITHOUT_ID = 'Put the id into the run: config={"metadata": {"question_id": ...}}; without ids, use response().'
+_ASK_WITHOUT_ID = (
+    'Put the id into the run: config={"metadata": {"question_id": ...}}, or into capture_run(question_id=...); '
+    "without ids, use response()."
+)
 _MOST_LISTED = 5
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
@@ -53,7 +56,8 @@ def runs_of(responses: Sequence[Sequence[RunRecord]], question_id: object) -> Se
         raise CaptureError(
             "No run was recorded",
             question_id=None if question_id is None else str(question_id),
-            mend='Pass the handler to the agent: config={"callbacks": [handler]}.',
+            mend='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
+            "after it, say handler.add_run(inputs, output).",
         )
     known = list(dict.fromkeys(map(question_id_of, responses)))
     if question_id is None:
@@ -140,7 +144,8 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
         yield f"had not ended when the run did, and were closed as errors: {_listed(forced, options)}"
     from_messages = [step for step in steps if step.is_from_message]
     if from_messages:
-        yield f"taken from messages only, as no callback told of them: {_listed(from_messages, options)}"
+        listed = _listed(from_messages, options)
+        yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {listed}"
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:

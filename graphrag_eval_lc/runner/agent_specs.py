@@ -43,10 +43,8 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise AgentError(
-                f"{place} has no attribute {attribute}",
-                mend=f"It has: {', '.join(_public_names(module)) or 'nothing public'}.",
-            )
+            names = listed(nearest_first(attribute, _public_names(module)))
+            raise AgentError(f"{place} has no attribute {attribute}", mend=f"It has: {names or 'nothing public'}.")
         found = getattr(found, part)
     return found
 

@@ -136,6 +136,8 @@ class AgentCall:
             response = _failed(response, error_text(error))
         elif response.get("status") == "error" and "error" in response:
             response["error"] = masked_text(response["error"])
+        elif response.get("actual_answer") is None and not _waits(response, output):
+            response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
         return Attempt(_timed(response, times), error)
 
     def _put_answer(self, response: Response, output: Any) -> BaseException | None:
@@ -353,6 +355,14 @@ class _AttemptClock:
 def _waits(response: Response, output: Any) -> bool:
     """Tell whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
+
+
+def _no_answer(output: Any) -> str:
+    """Say that nothing in what an agent gave is an answer."""
+    given = type(output).__name__
+    if isinstance(output, Mapping):
+        given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
+    return f"no answer was found in what the agent gave ({given}); answer_fn (--answer-fn) can make one of it"
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:

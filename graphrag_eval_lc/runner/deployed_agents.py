@@ -252,8 +252,10 @@ class _Server:
         except httpx.ConnectError as problem:
             what, mend = self._unreached(problem)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            what = f"{server} gives no HTTP answer ({problem or type(problem).__name__})"
-            mend = "Write https:// where it speaks HTTPS." if server.startswith("http:") else f"Write {_EXAMPLE}."
+            what = f"{server} gives no HTTP answer ({str(problem) or type(problem).__name__})"
+            mend = "Another program may listen there."
+            if server.startswith("http:"):
+                mend = f"{mend} Write https:// where it speaks HTTPS."
         raise AgentError(masked_text(what), mend=mend)
 
     def _unreached(self, problem: httpx.ConnectError) -> tuple[str, str]:

@@ -13,7 +13,9 @@ from langchain_core.runnables.config import (
     var_child_runnable_config,
 )
 
+from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.runner.graph_factories import is_context_manager
 
 
 class FunctionRunnable(Runnable[str, Any]):
@@ -60,6 +62,11 @@ class FunctionRunnable(Runnable[str, Any]):
         output = self._function(question) if self._is_async else await run_in_executor(None, self._function, question)
         if inspect.isawaitable(output):
             output = await output
+        if isinstance(output, Runnable) or is_context_manager(output):
+            raise AgentError(
+                f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
+                mend="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
+            )
         if isinstance(output, AsyncIterator):
             return _joined([part async for part in output])
         if isinstance(output, Iterator):

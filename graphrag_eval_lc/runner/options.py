@@ -123,7 +123,9 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
     unknown = given.keys() - BenchmarkKeywords.__annotations__.keys()
     if unknown:
         known = ", ".join(sorted(BenchmarkKeywords.__annotations__))
-        raise OptionError(f"there is no option {', '.join(sorted(unknown))}", mend=f"The options are {known}.")
+        of_capture = [f'"{key}": …' for key in CaptureKeywords.__annotations__ if key in unknown]
+        mend = f"Write capture={{{', '.join(of_capture)}}}." if of_capture else f"The options are {known}."
+        raise OptionError(f"there is no option {', '.join(sorted(unknown))}", mend=mend)
     max_failures, max_time = given.get("max_failures"), given.get("max_time")
     config = load_config(
         given.get("config"),

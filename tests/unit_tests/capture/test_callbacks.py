@@ -91,7 +91,9 @@ def test_a_call_of_an_unknown_tool_is_an_error_step(make_agent, ai, ask, search)
     assert (first["name"], first["args"], first["id"], first["status"]) == ("nothing", {"x": 1}, "call_1", "error")
     assert "nothing is not a valid tool" in first["error"]
     assert second["status"] == "success"
-    assert response["capture_warnings"] == ["taken from messages only, as no callback told of them: nothing (call_1)"]
+    assert response["capture_warnings"] == [
+        "taken from messages only, as no callback told of them (they never ran, or ran out of sight): nothing (call_1)"
+    ]
 
 
 class Size(BaseModel):

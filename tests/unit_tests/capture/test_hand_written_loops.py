@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.capture.seen_messages import SeenMessages
 
-FROM_MESSAGES = "taken from messages only, as no callback told of them: "
+FROM_MESSAGES = "taken from messages only, as no callback told of them (they never ran, or ran out of sight): "
 HI = HumanMessage("hi")
 
 

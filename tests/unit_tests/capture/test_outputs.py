@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import END
+from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
@@ -213,6 +214,8 @@ def test_a_handover_without_a_message_tells_where_it_goes(command: Command, text
     [
         (ValueError("bad"), "ValueError: bad"),
         (TimeoutError(), "TimeoutError"),
+        (RemoteException({"error": "ValueError", "message": "no name"}), "RemoteException: ValueError: no name"),
+        (RemoteException("gone"), "RemoteException: gone"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
         ("text", "text"),
         ("", "str"),

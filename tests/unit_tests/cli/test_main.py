@@ -20,7 +20,10 @@ COMMANDS = ["demo", "run", "score", "validate", "draft-dataset"]
         ("score qa.yaml absent.jsonl -o run", "Error: absent.jsonl: the file of responses cannot"),
         ("score agent.py responses.jsonl -o run", "Error: agent.py"),
         ("score qa.yaml responses.jsonl -o run -c absent.yaml", "the config cannot be read"),
-        ("run qa.yaml -a agent.py:absent -o run", "agent.py has no attribute absent. It has: answer, fail, compiled,"),
+        (
+            "run qa.yaml -a agent.py:absent -o run",
+            "agent.py has no attribute absent. It has: answer, make_input, sometimes,",
+        ),
         ("run qa.yaml -a agent -o run", "'agent' is no spec of an agent"),
         ("run absent.yaml -a agent.py:graph -o run", "Error: absent.yaml: the reference dataset cannot"),
         ("run qa.yaml -a agent.py:graph -o qa.yaml", "Error: qa.yaml: cannot be written"),

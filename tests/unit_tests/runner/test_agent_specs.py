@@ -72,7 +72,7 @@ def test_spec_of_what_a_file_gave_names_the_file_as_it_was_given(
 
 
 def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) -> None:
-    with pytest.raises(AgentError, match=r"my_agent\.py has no attribute absent\. It has: graph, make\."):
+    with pytest.raises(AgentError, match=r"my_agent\.py has no attribute absent\. It has: make, graph\."):
         named_by(f"{agent_file}:absent")
 
 

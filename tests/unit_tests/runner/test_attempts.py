@@ -90,6 +90,21 @@ async def test_no_answer_is_a_success_without_one() -> None:
     kept = await response(lambda question: None)
     assert kept["status"] == "success"
     assert kept.get("actual_answer") is None
+    (warning,) = kept["capture_warnings"]
+    assert warning.startswith("no answer was found in what the agent gave (NoneType); answer_fn (--answer-fn)")
+
+
+async def test_an_output_without_an_answer_is_warned_of_by_its_keys() -> None:
+    kept = await response(RunnableLambda(lambda _: {"query": 1, "messages": []}), input_fn=lambda question: "x")
+    assert "actual_answer" not in kept
+    assert "(dict with query, messages)" in kept["capture_warnings"][0]
+
+
+async def test_a_factory_that_is_asked_for_an_answer_is_an_error() -> None:
+    kept = await response(lambda config: graph_of(lambda state: {}))
+    assert "actual_answer" not in kept
+    assert "gave CompiledStateGraph: it makes an agent and is none" in kept["error"]
+    assert "config: RunnableConfig" in kept["error"]
 
 
 async def test_answer_fn_makes_the_answer_from_the_output() -> None:
@@ -235,7 +250,7 @@ async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() 
     assert kept["elapsed_sec"] > 0
     assert kept["capture_warnings"] == [
         "the agent told of no run: what is known of it stands in the messages that it gave, without times",
-        "taken from messages only, as no callback told of them: search (call_1)",
+        "taken from messages only, as no callback told of them (they never ran, or ran out of sight): search (call_1)",
         "2 of 2 model calls are taken from messages only, as no callback told of them: their times are not known",
     ]
 

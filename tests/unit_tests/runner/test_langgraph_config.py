@@ -260,8 +260,7 @@ def test_name_that_is_not_there_is_told_with_those_that_are_nearest_first(projec
 def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
     assert error_of("agent").startswith("'agent' is no spec of an agent, and there is no langgraph.json here. Write ")
     assert error_of("langgraph.json:agent") == (
-        "langgraph.json: the LangGraph configuration cannot be read (No such file or directory). "
-        "Check the path and the permissions."
+        "langgraph.json: the LangGraph configuration cannot be read (there is no such file). Mend the path."
     )
 
 

@@ -191,3 +191,8 @@ def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
         checked(config=config)
     assert str(caught.value).startswith(f"{config}, key capture.redact: ")
     assert complaint in str(caught.value)
+
+
+def test_an_option_of_the_capture_is_told_where_it_belongs() -> None:
+    with pytest.raises(OptionError, match=r'no option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
+        checked_options({"keep_messages": True})
