@@ -118,6 +118,43 @@ class RunRecord:
         is_graph: Whether it is a graph, whose nodes tell of what they give.
     """
 
+    __slots__ = (
+        "_calls",
+        "_counted",
+        "_elapsed_sec",
+        "_given_fields",
+        "_options",
+        "_schemas",
+        "_seen",
+        "_started",
+        "_told_ids",
+        "answer",
+        "draft",
+        "error",
+        "goes_on",
+        "has_begun",
+        "has_ended",
+        "is_forgotten",
+        "is_graph",
+        "is_paused",
+        "kept",
+        "metadata",
+        "model_calls",
+        "question",
+        "question_id",
+        "resumes",
+        "root_id",
+        "run_ids",
+        "standing",
+        "started_at",
+        "steps",
+        "tags",
+        "thread_ids",
+        "unanswered",
+        "unparsed",
+        "warnings",
+    )
+
     def __init__(
         self,
         root_id: UUID,
@@ -140,13 +177,13 @@ class RunRecord:
         self.goes_on = False
         self.is_graph = False
         self.error: str | None = None
-        self.unanswered: list[tuple[str, str | None]] = []
-        self.unparsed: list[tuple[str, str | None]] = []
+        self.unanswered: Sequence[tuple[str, str | None]] = ()
+        self.unparsed: Sequence[tuple[str, str | None]] = ()
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
         self.has_begun = True  # a block has, once something runs in it
-        self.thread_ids: set[str] = set()
+        self.thread_ids: frozenset[str] = frozenset()
         self.resumes: RunRecord | None = None  # the paused run that this one goes on with
         self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
         self.started_at = time()
@@ -158,8 +195,8 @@ class RunRecord:
         self._calls = AskedCalls()
         self._seen = SeenMessages(ends)
         self._counted = CountedMessages()
-        self._schemas: set[str] = set()
-        self._given_fields: set[str] = set()
+        self._schemas: frozenset[str] = frozenset()
+        self._given_fields: frozenset[str] = frozenset()
 
     @property
     def elapsed_sec(self) -> float:
@@ -184,7 +221,7 @@ class RunRecord:
         twin = copy(self)
         twin._elapsed_sec = self.elapsed_sec
         twin._calls, twin._seen = AskedCalls(), SeenMessages()
-        twin.warnings, twin.thread_ids = dict(self.warnings), set(self.thread_ids)
+        twin.warnings = dict(self.warnings)
         twin.run_ids = list(self.run_ids)
         twin.kept = None if self.kept is None else self.kept.snapshot()
         twin.model_calls = [copy(call) for call in self.model_calls]
@@ -401,13 +438,13 @@ class RunRecord:
             is_unparsed = is_of_model_node and response is None
             for reading in readings:
                 messages = [each.message for each in reading.new]
-                self._schemas.update(schema_names(messages, response, is_of_model_node=is_of_model_node))
+                self._schemas |= set(schema_names(messages, response, is_of_model_node=is_of_model_node))
         self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
 
     def node_gave(self, output: Any, scope: UUID) -> None:
         """Note which fields for answers a node of the root sets; the thread may have them from before."""
         if self.goes_on and scope == self.root_id:
-            self._given_fields.update(answer_fields(output))
+            self._given_fields |= set(answer_fields(output))
 
     def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
         """Note what a graph finds that goes on with a thread of its own, inside of this run.
@@ -497,7 +534,7 @@ class RunRecord:
             return
         if call.name in self._schemas:
             if not call.is_settled and (is_unparsed or says_unparsed(message)):
-                self.unparsed.append((call.name, call.call_id))
+                self.unparsed = (*self.unparsed, (call.name, call.call_id))
             self._calls.settle(call)
             return
         ending = message_ending(message)
@@ -629,8 +666,10 @@ class RunRecord:
         return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
 
 
-def _without_superseded(messages: Sequence[NewMessage]) -> list[NewMessage]:
+def _without_superseded(messages: Sequence[NewMessage]) -> Sequence[NewMessage]:
     """Leave out the tool messages after which another one answers the same call of the same model's message."""
+    if len(messages) < 2:
+        return messages
     kept: list[NewMessage] = []
     answered: set[str] = set()
     for each in reversed(messages):
