@@ -51,6 +51,7 @@ from graphrag_eval_lc.capture.usage import (
 from graphrag_eval_lc.records import ModelCall
 
 _MOST_LISTED = 5
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -183,7 +184,7 @@ class RunRecord:
         self.has_ended = False
         self.is_forgotten = False
         self.has_begun = True  # a block has, once something runs in it
-        self.thread_ids: frozenset[str] = frozenset()
+        self.thread_ids = _NO_NAMES
         self.resumes: RunRecord | None = None  # the paused run that this one goes on with
         self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
         self.started_at = time()
@@ -195,8 +196,8 @@ class RunRecord:
         self._calls = AskedCalls()
         self._seen = SeenMessages(ends)
         self._counted = CountedMessages()
-        self._schemas: frozenset[str] = frozenset()
-        self._given_fields: frozenset[str] = frozenset()
+        self._schemas = _NO_NAMES
+        self._given_fields = _NO_NAMES
 
     @property
     def elapsed_sec(self) -> float:
@@ -358,9 +359,9 @@ class RunRecord:
         self, call: OpenModelCall, result: LLMResult, scope: UUID, parent: Step | None, node_id: UUID
     ) -> None:
         """Note what a model call cost and which tools its message asks for."""
-        call.is_cache_hit = is_cache_hit(result)
-        call.record = self._model_record(call, result)
         message = generated_message(result)
+        call.is_cache_hit = is_cache_hit(message)
+        call.record = self._model_record(call, result)
         if message is not None and message.id in self._told_ids and self._is_passed_on(call, message):
             self.model_calls.remove(call)
         elif message is not None:
@@ -409,9 +410,10 @@ class RunRecord:
 
         What only a nested graph is given is not taken for older than the run: a node may have made it just now.
         """
-        if node_id == self.root_id:
+        is_root = node_id == self.root_id
+        if is_root:
             self.goes_on, self.is_graph = inputs is None or is_command(inputs), False
-        if node_id == self.root_id and not self._seen.has_own:
+        if is_root and not self._seen.has_own:
             passed_over = self._seen.add_input(inputs, self.question)
         else:
             readings = self._seen.read(inputs, unknown="old" if scope == self.root_id else "elsewhere")
@@ -506,7 +508,7 @@ class RunRecord:
     def _add_unheard_call(self, message: AIMessage, parent: Step | None) -> None:
         """Note the model call of which nothing tells but its message."""
         result = message_result(message)
-        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result), finish_reason=finish_reason(result))
+        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(message), finish_reason=finish_reason(result))
         call.record = self._model_record(call, result)
         call.is_from_elsewhere = message.id is not None
         call.parent = parent

@@ -77,9 +77,8 @@ def is_generated(message: AIMessage) -> bool:
     return bool(message.usage_metadata) or has_run_id(message) or any(key in metadata for key in _METADATA_KEYS)
 
 
-def is_cache_hit(result: LLMResult) -> bool:
+def is_cache_hit(message: AIMessage | None) -> bool:
     """Tell whether LangChain's cache of model calls answered; core marks such messages with a cost of 0."""
-    message = generated_message(result)
     usage: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
     cost = usage.get("total_cost")
     return cost is not None and cost == 0
@@ -181,7 +180,7 @@ def _details(usage: Mapping[str, Any], places: tuple[str, ...]) -> Mapping[str, 
 def model_name(*places: Any) -> str | None:
     """Give the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
-        if isinstance(place, Mapping):
+        if place and isinstance(place, Mapping):
             for key in _MODEL_KEYS:
                 name = place.get(key)
                 if isinstance(name, str) and name:
