@@ -56,9 +56,11 @@ def answer_problems(
 
 def _is_in_order(message: AIMessage, reason: str | None) -> bool:
     """Tell at little cost of most answers that nothing is wrong with them."""
-    if reason not in _IN_ORDER or message.invalid_tool_calls or message.additional_kwargs.get("refusal"):
+    if message.invalid_tool_calls or message.additional_kwargs.get("refusal"):
         return False
-    return bool(message.tool_calls or (isinstance(message.content, str) and message.content.strip()))
+    if isinstance(message.content, str):
+        return (reason is None or reason in _IN_ORDER) and bool(message.tool_calls or message.content.strip())
+    return reason in _IN_ORDER and bool(message.tool_calls)
 
 
 def _bad_ending(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:

@@ -346,7 +346,7 @@ class RunCallbacks(BaseCallbackHandler):
             elif run.outer_step is not None and not run.is_retriever:
                 run.retrieval = Retrieval(k)
                 if self._options.wants_documents(run.outer_step.name):
-                    run.outer_step.retrievals.append(run.retrieval)
+                    run.outer_step.retrievals = (*run.outer_step.retrievals, run.retrieval)
             run.is_retriever = True
 
     @_harmless
@@ -387,16 +387,16 @@ class RunCallbacks(BaseCallbackHandler):
             if run is not None and not run.record.has_ended:
                 if run.is_top and run.record.question is None and messages:
                     run.record.question = question_in(messages[0])
-                run.model_call = run.record.model_started(
+                call = run.model_call = run.record.model_started(
                     model_name(params, metadata),
                     messages[0] if messages else (),
                     run.outer_step,
                     unanswered_tool=unanswered_tool(params, kwargs.get("options")),
                 )
                 if metadata is not None:
-                    run.model_call.node = metadata.get("langgraph_node")
-                    run.model_call.namespace = metadata.get("langgraph_checkpoint_ns")
-                    run.model_call.agent = self._runs.graph_name(run) or metadata.get("lc_agent_name")
+                    call.node = metadata.get("langgraph_node")
+                    call.namespace = metadata.get("langgraph_checkpoint_ns")
+                    call.agent = self._runs.graph_name(run) or metadata.get("lc_agent_name")
         if self._options.keep_messages and run is not None and run.model_call is not None:
             self._keep_given(run, run.model_call, messages[0] if messages else (prompts or ())[:1], params)
 

@@ -22,6 +22,8 @@ class AskedCalls:
         branch: Where the event that is being recorded belongs among parallel branches.
     """
 
+    __slots__ = ("_by_id", "_ranks", "_waiting", "branch")
+
     def __init__(self) -> None:
         self._by_id: dict[str | None, list[AskedCall]] = {}
         self._waiting: dict[AskedCall, None] = {}

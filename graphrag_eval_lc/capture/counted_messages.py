@@ -27,6 +27,8 @@ class CountedMessages:
     once all the same.
     """
 
+    __slots__ = ("_all", "_by_tokens")
+
     def __init__(self) -> None:
         self._all: list[_Counted] = []
         self._by_tokens: dict[Any, list[_Counted]] | None = None  # made when it is first needed

@@ -1,6 +1,6 @@
 """The messages in what graph nodes take and give, and which of them is the answer."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
@@ -47,28 +47,34 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]
     """Give each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
     if _is_message(value):
         yield (value,)
-    elif depth == 0 or type(value) in _SCALARS:
+    elif depth == 0:
         return
-    elif isinstance(value, (list, tuple)):
-        if value and any(_is_message(end) or _is_pair(end) for end in (value[0], value[-1])):
-            yield value
-        else:
-            for item in value[:_MAX_BREADTH]:
-                if type(item) not in _SCALARS:
-                    yield from message_lists(item, depth - 1)
+    elif isinstance(value, (list, tuple)) and value and (_is_item(value[0]) or _is_item(value[-1])):
+        yield value
     else:
         for part in islice(_parts(value), _MAX_BREADTH):
             if type(part) not in _SCALARS:
                 yield from message_lists(part, depth - 1)
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _is_item(value: object) -> bool:
+    """Tell whether a value in a list shows that it is one of messages."""
+    return _is_message(value) or _is_pair(value)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Give what messages are looked for in, one level down."""
+    if type(value) in _SCALARS:
+        return ()
+    if isinstance(value, (list, tuple)):
+        return value
     if isinstance(value, Mapping):
-        yield from value.values()
-    elif is_command(value):
-        yield value.update
-    elif isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
-        yield from (getattr(value, name, None) for name in _field_names(value))
+        return value.values()
+    if is_command(value):
+        return (value.update,)
+    if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
+        return (getattr(value, name, None) for name in _field_names(value))
+    return ()
 
 
 def _field_names(value: Any) -> Iterator[str]:

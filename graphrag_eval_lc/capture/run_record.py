@@ -51,6 +51,7 @@ from graphrag_eval_lc.capture.usage import (
 from graphrag_eval_lc.records import ModelCall
 
 _MOST_LISTED = 5
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +119,43 @@ class RunRecord:
         is_graph: Whether it is a graph, whose nodes tell of what they give.
     """
 
+    __slots__ = (
+        "_calls",
+        "_counted",
+        "_elapsed_sec",
+        "_given_fields",
+        "_options",
+        "_schemas",
+        "_seen",
+        "_started",
+        "_told_ids",
+        "answer",
+        "draft",
+        "error",
+        "goes_on",
+        "has_begun",
+        "has_ended",
+        "is_forgotten",
+        "is_graph",
+        "is_paused",
+        "kept",
+        "metadata",
+        "model_calls",
+        "question",
+        "question_id",
+        "resumes",
+        "root_id",
+        "run_ids",
+        "standing",
+        "started_at",
+        "steps",
+        "tags",
+        "thread_ids",
+        "unanswered",
+        "unparsed",
+        "warnings",
+    )
+
     def __init__(
         self,
         root_id: UUID,
@@ -140,13 +178,13 @@ class RunRecord:
         self.goes_on = False
         self.is_graph = False
         self.error: str | None = None
-        self.unanswered: list[tuple[str, str | None]] = []
-        self.unparsed: list[tuple[str, str | None]] = []
+        self.unanswered: Sequence[tuple[str, str | None]] = ()
+        self.unparsed: Sequence[tuple[str, str | None]] = ()
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
         self.has_begun = True  # a block has, once something runs in it
-        self.thread_ids: set[str] = set()
+        self.thread_ids = _NO_NAMES
         self.resumes: RunRecord | None = None  # the paused run that this one goes on with
         self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
         self.started_at = time()
@@ -158,8 +196,8 @@ class RunRecord:
         self._calls = AskedCalls()
         self._seen = SeenMessages(ends)
         self._counted = CountedMessages()
-        self._schemas: set[str] = set()
-        self._given_fields: set[str] = set()
+        self._schemas = _NO_NAMES
+        self._given_fields = _NO_NAMES
 
     @property
     def elapsed_sec(self) -> float:
@@ -184,7 +222,7 @@ class RunRecord:
         twin = copy(self)
         twin._elapsed_sec = self.elapsed_sec
         twin._calls, twin._seen = AskedCalls(), SeenMessages()
-        twin.warnings, twin.thread_ids = dict(self.warnings), set(self.thread_ids)
+        twin.warnings = dict(self.warnings)
         twin.run_ids = list(self.run_ids)
         twin.kept = None if self.kept is None else self.kept.snapshot()
         twin.model_calls = [copy(call) for call in self.model_calls]
@@ -321,9 +359,9 @@ class RunRecord:
         self, call: OpenModelCall, result: LLMResult, scope: UUID, parent: Step | None, node_id: UUID
     ) -> None:
         """Note what a model call cost and which tools its message asks for."""
-        call.is_cache_hit = is_cache_hit(result)
-        call.record = self._model_record(call, result)
         message = generated_message(result)
+        call.is_cache_hit = is_cache_hit(message)
+        call.record = self._model_record(call, result)
         if message is not None and message.id in self._told_ids and self._is_passed_on(call, message):
             self.model_calls.remove(call)
         elif message is not None:
@@ -372,9 +410,10 @@ class RunRecord:
 
         What only a nested graph is given is not taken for older than the run: a node may have made it just now.
         """
-        if node_id == self.root_id:
+        is_root = node_id == self.root_id
+        if is_root:
             self.goes_on, self.is_graph = inputs is None or is_command(inputs), False
-        if node_id == self.root_id and not self._seen.has_own:
+        if is_root and not self._seen.has_own:
             passed_over = self._seen.add_input(inputs, self.question)
         else:
             readings = self._seen.read(inputs, unknown="old" if scope == self.root_id else "elsewhere")
@@ -401,13 +440,13 @@ class RunRecord:
             is_unparsed = is_of_model_node and response is None
             for reading in readings:
                 messages = [each.message for each in reading.new]
-                self._schemas.update(schema_names(messages, response, is_of_model_node=is_of_model_node))
+                self._schemas |= set(schema_names(messages, response, is_of_model_node=is_of_model_node))
         self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
 
     def node_gave(self, output: Any, scope: UUID) -> None:
         """Note which fields for answers a node of the root sets; the thread may have them from before."""
         if self.goes_on and scope == self.root_id:
-            self._given_fields.update(answer_fields(output))
+            self._given_fields |= set(answer_fields(output))
 
     def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
         """Note what a graph finds that goes on with a thread of its own, inside of this run.
@@ -469,7 +508,7 @@ class RunRecord:
     def _add_unheard_call(self, message: AIMessage, parent: Step | None) -> None:
         """Note the model call of which nothing tells but its message."""
         result = message_result(message)
-        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(result), finish_reason=finish_reason(result))
+        call = OpenModelCall(None, None, is_cache_hit=is_cache_hit(message), finish_reason=finish_reason(result))
         call.record = self._model_record(call, result)
         call.is_from_elsewhere = message.id is not None
         call.parent = parent
@@ -497,7 +536,7 @@ class RunRecord:
             return
         if call.name in self._schemas:
             if not call.is_settled and (is_unparsed or says_unparsed(message)):
-                self.unparsed.append((call.name, call.call_id))
+                self.unparsed = (*self.unparsed, (call.name, call.call_id))
             self._calls.settle(call)
             return
         ending = message_ending(message)
@@ -629,8 +668,10 @@ class RunRecord:
         return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
 
 
-def _without_superseded(messages: Sequence[NewMessage]) -> list[NewMessage]:
+def _without_superseded(messages: Sequence[NewMessage]) -> Sequence[NewMessage]:
     """Leave out the tool messages after which another one answers the same call of the same model's message."""
+    if len(messages) < 2:
+        return messages
     kept: list[NewMessage] = []
     answered: set[str] = set()
     for each in reversed(messages):

@@ -277,7 +277,7 @@ class Runs:
         """Note on which thread a graph runs, and whether it resumes a run that was paused."""
         record = run.record
         if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
-            record.thread_ids.add(thread_id if type(thread_id) is str else text_of(thread_id))
+            record.thread_ids |= {thread_id if type(thread_id) is str else text_of(thread_id)}
         if inputs is not None and not (type(inputs).__name__ == "Command" and is_command(inputs)):
             return
         if record.is_paused and run.is_top:

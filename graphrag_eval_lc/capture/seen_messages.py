@@ -59,6 +59,8 @@ class SeenMessages:
             list that nothing else explains is older than this run. This run's own are added to it.
     """
 
+    __slots__ = ("_by_id", "_ends", "_has_own", "_nameless", "_objects", "_old", "_old_keys", "_question")
+
     def __init__(self, ends: set[str] | None = None) -> None:
         self._ends: set[str] = set() if ends is None else ends
         self._question: str | None = None
@@ -124,8 +126,8 @@ class SeenMessages:
             if is_start and (length := _length_of_copy(messages, given)):
                 self.add_old(messages[:-length])
                 continue
-            unread, before = self._unread(messages)
-            if before is not None or any(self._find(item) is _Met.TOLD for item in unread):
+            unread, told, before = self._unread(messages)
+            if before is not None or True in told:
                 continue
             end = _end_of_copy(unread, given)
             if end is None and not is_graph:
@@ -171,8 +173,9 @@ class SeenMessages:
         if unknown == "old" and not self._has_own:
             self.add_old(messages)
             return Reading(passed_over=messages)
-        unread, before = self._unread(messages)
-        told = [self._find(item) is _Met.TOLD for item in unread]
+        unread, told, before = self._unread(messages)
+        if before is not None and not unread:
+            return Reading(before=before)
         first = 0
         if before is None:
             first_told = told.index(True) if True in told else None
@@ -188,29 +191,35 @@ class SeenMessages:
         older = first if unknown == "new" else 0
         for place, item in enumerate(unread):
             self._note(item, _Met.OLD if place < older else _Met.READ)
-        new = list(zip(map(as_message, unread[first:]), told[first:], strict=True))
-        return Reading(
-            [NewMessage(each, is_told) for each, is_told in new if isinstance(each, (AIMessage, ToolMessage))],
-            before,
-            [each.id for each, _ in new if isinstance(each, RemoveMessage)],
-            messages if first and first == len(unread) else (),
-        )
+        new: list[NewMessage] = []
+        removed: list[str | None] = []
+        for item, is_told in zip(unread[first:], told[first:], strict=True):
+            message = as_message(item)
+            if isinstance(message, (AIMessage, ToolMessage)):
+                new.append(NewMessage(message, is_told))
+            elif isinstance(message, RemoveMessage):
+                removed.append(message.id)
+        return Reading(new, before, removed, messages if first and first == len(unread) else ())
 
-    def _unread(self, messages: Sequence[Any]) -> tuple[list[Any], BaseMessage | None]:
-        """Give the end of a list that was not read yet, and the known message before it.
+    def _unread(self, messages: Sequence[Any]) -> tuple[list[Any], list[bool], BaseMessage | None]:
+        """Give the end of a list that was not read yet, which of it callbacks told of, and the known message before it.
 
         Known tool messages are passed over: those of parallel nodes come in one by one.
         """
         unread: list[Any] = []
+        told: list[bool] = []
+        before = None
         for item in reversed(messages):
             met = self._find(item)
             if met is None or met is _Met.TOLD:
                 unread.append(item)
+                told.append(met is not None)
             elif role_and_content(item)[0] != "tool":
-                unread.reverse()
-                return unread, as_message(item)
+                before = as_message(item)
+                break
         unread.reverse()
-        return unread, None
+        told.reverse()
+        return unread, told, before
 
     def _find(self, item: Any) -> _Met | None:
         identifier = _id_of(item)

@@ -1,6 +1,6 @@
 """A tool call as a model asks for it, and the step that carries it out, up to what the response holds of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import perf_counter, time
@@ -89,7 +89,7 @@ class Step:
     text_hash: int | None = None
     is_from_message: bool = False
     is_forced: bool = False
-    retrievals: list[Retrieval] = field(default_factory=list)
+    retrievals: Sequence[Retrieval] = ()
 
     @property
     def id(self) -> str:
@@ -105,7 +105,7 @@ class Step:
         """Begin another attempt, or go on after a pause; the time goes on from the first."""
         self.attempts += self.status != "pending"
         self.run_id, self.args, self.status = run_id, args, "open"
-        self.retrievals = []
+        self.retrievals = ()
 
     def end(self, kept: KeptEnding) -> None:
         """Settle the step."""
@@ -113,7 +113,7 @@ class Step:
         self.full_length, self.text_hash = kept.full_length, kept.text_hash
         if kept.k is not None:
             self.args["k"] = kept.k if self.args.get("k") is None else self.args["k"]
-        self.retrievals = []
+        self.retrievals = ()
         if self.started is not None:
             self.elapsed_sec = (perf_counter() if kept.ended is None else kept.ended) - self.started
 

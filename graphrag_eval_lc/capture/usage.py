@@ -77,9 +77,8 @@ def is_generated(message: AIMessage) -> bool:
     return bool(message.usage_metadata) or has_run_id(message) or any(key in metadata for key in _METADATA_KEYS)
 
 
-def is_cache_hit(result: LLMResult) -> bool:
+def is_cache_hit(message: AIMessage | None) -> bool:
     """Tell whether LangChain's cache of model calls answered; core marks such messages with a cost of 0."""
-    message = generated_message(result)
     usage: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
     cost = usage.get("total_cost")
     return cost is not None and cost == 0
@@ -100,9 +99,9 @@ def model_usage(result: LLMResult) -> ModelCall:
 
 def _usage_sources(result: LLMResult) -> Iterable[Mapping[str, Any]]:
     message = generated_message(result)
-    generation = first_generation(result)
     if message is not None and message.usage_metadata:
         yield message.usage_metadata
+    generation = first_generation(result)
     places = (
         result.llm_output,
         message.response_metadata if message is not None else None,
@@ -117,7 +116,7 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
     call: ModelCall = {}
     cache = _cache_tokens(usage)
     if (input_tokens := _count(usage, _INPUT_KEYS)) is not None:
-        if any(key in usage for key in _ANTHROPIC_KEYS) and "input_tokens" in usage:  # there they stand beside it
+        if cache and "input_tokens" in usage and any(key in usage for key in _ANTHROPIC_KEYS):  # which stand beside it
             input_tokens += cache.get("cached_input_tokens", 0) + cache.get("cache_write_input_tokens", 0)
         call["input_tokens"] = input_tokens
     if (output_tokens := _count(usage, _OUTPUT_KEYS)) is not None:
@@ -128,8 +127,8 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
     if total is not None:
         call["total_tokens"] = total
     call.update(cache)
-    reasoning = _count(_details(usage, _OUTPUT_DETAILS), _REASONING_KEYS)
-    if reasoning is not None:
+    details = _details(usage, _OUTPUT_DETAILS)
+    if details and (reasoning := _count(details, _REASONING_KEYS)) is not None:
         call["reasoning_tokens"] = reasoning
     return call
 
@@ -140,13 +139,10 @@ def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
     LangChain's ``cache_creation`` is 0 where the tokens are told by how long they stay: for five minutes or an hour.
     """
     found: dict[str, int] = {}
-    for place in _INPUT_DETAILS:
-        details = usage.get(place)
-        if details and isinstance(details, Mapping):
-            for key in details:
-                if key in _CACHE_KEYS and (count := _count(details, (key,))) is not None:
-                    found[_CACHE_KEYS[key]] = count
-            break
+    details = _details(usage, _INPUT_DETAILS)
+    for key in details:
+        if key in _CACHE_KEYS and (count := _count(details, (key,))) is not None:
+            found[_CACHE_KEYS[key]] = count
     for key, name in _ANTHROPIC_KEYS.items():
         if key in usage and (count := _count(usage, (key,))) is not None:
             found.setdefault(name, count)
@@ -184,7 +180,7 @@ def _details(usage: Mapping[str, Any], places: tuple[str, ...]) -> Mapping[str, 
 def model_name(*places: Any) -> str | None:
     """Give the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
-        if isinstance(place, Mapping):
+        if place and isinstance(place, Mapping):
             for key in _MODEL_KEYS:
                 name = place.get(key)
                 if isinstance(name, str) and name:

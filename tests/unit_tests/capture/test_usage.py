@@ -79,9 +79,9 @@ def test_the_model_name_is_found() -> None:
 
 def test_a_cache_hit_is_recognised_by_its_cost_of_zero() -> None:
     usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
-    assert not is_cache_hit(result(usage_metadata=usage))
-    hit = result()
-    hit.generations[0][0].message.usage_metadata = {**usage, "total_cost": 0}  # type: ignore[union-attr]
+    assert not is_cache_hit(AIMessage("Oslo", usage_metadata=usage))
+    hit = AIMessage("Oslo")
+    hit.usage_metadata = {**usage, "total_cost": 0}  # type: ignore[typeddict-unknown-key]
     assert is_cache_hit(hit)
 
 
