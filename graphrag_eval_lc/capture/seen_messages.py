@@ -188,6 +188,8 @@ class SeenMessages:
         older = first if unknown == "new" else 0
         for place, item in enumerate(unread):
             self._note(item, _Met.OLD if place < older else _Met.READ)
+        if first:
+            before = as_message(unread[first - 1])
         new = list(zip(map(as_message, unread[first:]), told[first:], strict=True))
         return Reading(
             [NewMessage(each, is_told) for each, is_told in new if isinstance(each, (AIMessage, ToolMessage))],
