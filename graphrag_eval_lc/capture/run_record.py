@@ -444,7 +444,7 @@ class RunRecord:
         for reading in readings:
             asking = reading.before if isinstance(reading.before, AIMessage) else None
             calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
-            if asking is not None and not calls and self._seen.is_old(asking):
+            if asking is not None and asking.tool_calls and not calls and self._seen.is_old(asking):
                 calls = self._ask_again(asking, reading.new, scope, parent)
             for message_id in reading.removed:
                 self._calls.withdraw(message_id)
