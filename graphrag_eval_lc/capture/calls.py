@@ -57,9 +57,23 @@ class AskedCalls:
         call.is_settled = True
         self._waiting.pop(call, None)
 
-    def is_known(self, call_id: str | None) -> bool:
-        """Tell whether any message asked for a call of this id."""
-        return call_id in self._by_id
+    def is_known(self, call_id: str | None, scope: UUID, parent: Step | None) -> bool:
+        """Tell whether a call of this id was asked for that may run here: in this graph run, inside this step."""
+        return bool(self._here(call_id, scope, parent))
+
+    def _here(self, call_id: str | None, scope: UUID, parent: Step | None) -> list[AskedCall]:
+        """Give the calls of an id that may run here.
+
+        In a run that is resumed, no message may tell which call of that id is meant: it is none that a tool beside or
+        around this one was given.
+        """
+        return [
+            call
+            for call in self._by_id.get(call_id, ())
+            if call.message_id is not None
+            or call.scope == scope
+            or (call.parent is parent and call.order[:-2] == self.branch[: len(call.order) - 2])
+        ]
 
     # --- calls are asked for ---
 
@@ -153,12 +167,12 @@ class AskedCalls:
 
     # --- calls are carried out, or answered ---
 
-    def call_to_run(self, call_id: str, args: Any, scope: UUID) -> AskedCall | None:
+    def call_to_run(self, call_id: str, args: Any, scope: UUID, parent: Step | None) -> AskedCall | None:
         """Give the call that a starting tool carries out; where all of that id are taken, the newest (a retry).
 
         Of several that wait, the one with the same arguments is taken, and else the newest.
         """
-        asked = self._in_scope(self._by_id.get(call_id, []), scope)
+        asked = self._in_scope(self._here(call_id, scope, parent), scope)
         waiting = [call for call in asked if not call.is_settled]
         same_args = [call for call in waiting if call.args == args] if len(waiting) > 1 else []
         return next(reversed(same_args or waiting or asked), None)

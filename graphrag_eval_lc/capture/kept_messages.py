@@ -51,16 +51,16 @@ class KeptTable:
         self.entries: list[dict[str, Any]] = []
         self.digests: list[bytes] = []
         self._by_digest: dict[bytes, int] = {}
-        self._by_object: dict[int, tuple[Any, int, Any, Any]] = {}
+        self._by_object: dict[int, tuple[Any, int, Any, Any, Any]] = {}
 
     def find(self, item: Any) -> int | None:
         """Give the place of an object that was met before; None where somebody has changed it meanwhile."""
         met = self._by_object.get(id(item))
         if met is None:
             return None
-        known, place, content, calls = met
+        known, place, content, calls, name = met
         is_same = getattr(item, "content", None) is content and getattr(item, "tool_calls", None) is calls
-        return place if known is item and is_same else None
+        return place if known is item and is_same and getattr(item, "name", None) is name else None
 
     def place_of(self, digest: bytes) -> int | None:
         """Give the place of what has this digest."""
@@ -75,12 +75,13 @@ class KeptTable:
             self.digests.append(digest)
         if item is not None:
             # The object itself too, as else another one may get its id.
-            self._by_object[id(item)] = item, place, getattr(item, "content", None), getattr(item, "tool_calls", None)
+            content, calls = getattr(item, "content", None), getattr(item, "tool_calls", None)
+            self._by_object[id(item)] = item, place, content, calls, getattr(item, "name", None)
         return place
 
     def close(self) -> None:
         """Let go of the objects; a model's message may have got the name of its agent meanwhile."""
-        for item, place, _, _ in self._by_object.values():
+        for item, place, *_ in self._by_object.values():
             name = getattr(item, "name", None)
             if isinstance(item, AIMessage) and isinstance(name, str):
                 self.entries[place].setdefault("name", name)
@@ -98,6 +99,7 @@ class KeptMessages:
         self._options = options
         self.messages = KeptTable()
         self.tools = KeptTable()
+        self._names: dict[bytes, str] = {}  # of the agents whose messages these are, by digest
 
     def noted(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int | Noted]:
         """Make messages ready to be placed: those that are not known are redacted and cut.
@@ -117,16 +119,23 @@ class KeptMessages:
         name = plain.pop("name", None) if plain["role"] == "assistant" else None
         digest = _digest(plain)
         if name is not None and not self._may_be_named(digest, name):
-            digest = _digest([digest.hex(), name])
+            digest = _digest_of_other(digest, name)
         if self.messages.place_of(digest) is not None:
             return Noted(message, digest, None)
         entry = _kept_message(plain, self._options, warnings)
         return Noted(message, digest, entry if name is None else {**entry, "name": name})
 
     def _may_be_named(self, digest: bytes, name: str) -> bool:
-        """Tell whether a message is not that of another agent; the name gets into it after the model's call."""
+        """Tell whether a message is not that of another agent; the name gets into it after the model's call.
+
+        What has no name yet gets that of the first who asks for it.
+        """
         place = self.messages.place_of(digest)
-        return place is None or self.messages.entries[place].get("name", name) == name
+        entry = None if place is None else self.messages.entries[place]
+        taken = self._names.setdefault(digest, name if entry is None else entry.get("name", name))
+        if place is not None and entry is not None and "name" not in entry and taken == name:
+            self.messages.entries[place] = {**entry, "name": name}
+        return bool(taken == name)
 
     def noted_tools(self, params: Any, warnings: list[str]) -> list[int | Noted]:
         """Make the definitions of the tools ready to be placed that a model is given with its invocation parameters."""
@@ -160,6 +169,7 @@ class KeptMessages:
         """Let go of all objects."""
         self.messages.close()
         self.tools.close()
+        self._names.clear()
 
 
 def places(table: KeptTable, noted: Iterable[int | Noted]) -> list[int]:
@@ -195,6 +205,9 @@ class JoinedTable:
             self._moved.append(list(map(self._place, table.digests[: len(entries)], entries)))
 
     def _place(self, digest: bytes, entry: dict[str, Any]) -> int:
+        place, name = self._joined.place_of(digest), entry.get("name")
+        if place is not None and name is not None and self._joined.entries[place].get("name", name) != name:
+            digest = _digest_of_other(digest, name)
         place = self._joined.add(None, digest, entry)
         if "name" in entry and "name" not in self._joined.entries[place]:
             self._joined.entries[place] = {**self._joined.entries[place], "name": entry["name"]}
@@ -283,6 +296,11 @@ def _binary(match: re.Match[str]) -> str:
 def _digest(plain: Any) -> bytes:
     text = json.dumps(plain, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=repr)
     return blake2b(text.encode("ascii"), digest_size=16).digest()
+
+
+def _digest_of_other(digest: bytes, name: str) -> bytes:
+    """Give the digest of a message that another agent wrote word for word, too."""
+    return _digest([digest.hex(), name])
 
 
 def _kept_message(plain: dict[str, Any], options: CaptureOptions, warnings: list[str]) -> dict[str, Any]:

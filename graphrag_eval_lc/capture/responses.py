@@ -1,6 +1,6 @@
 """From the records of the runs for one question to the response."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, cast
 
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
@@ -294,27 +294,43 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
     successors: dict[Step | None, Step | None] = {}
     earlier = list(merged)
     for step in steps:
-        twin = _twin(step, earlier)
+        twin = _twin(step, earlier, successors)
         if twin is not None:
             earlier.remove(twin)
-            successors[twin] = step
-            merged[merged.index(twin)] = step
+            # Of what had ended before the pause the callbacks told more than the message that is met again.
+            is_known = step.is_from_message and twin.status != "pending" and not twin.is_forced
+            successors[twin] = last = twin if is_known else step
+            merged[merged.index(twin)] = last
         elif step.parent is None or step.parent not in merged:
             merged.append(step)
         else:
             merged.insert(_end_of(step.parent, merged, successors), step)
 
 
-def _twin(step: Step, earlier: Sequence[Step]) -> Step | None:
-    """Give the step of the paused run that carried out the same call of the same message."""
+def _twin(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
+    """Give the step of the paused run that carried out the same call of the same message.
+
+    Where no message tells, agents beside or inside each other may have used the same id: it is a call of the same tool
+    inside the same step, of several the one with the same arguments.
+    """
     if step.call is None:
         return None
+    alike: list[Step] = []
     for other in reversed(earlier):
         if other.call is not None and other.id == step.id:
-            messages = {step.call.message_id, other.call.message_id} - {None}
-            if len(messages) < 2:
+            if other.call.message_id == step.call.message_id is not None:
                 return other
-    return None
+            is_unclear = None in (other.call.message_id, step.call.message_id)
+            if is_unclear and other.name == step.name and _is_inside_same(step, other, successors):
+                alike.append(other)
+    return next((other for other in alike if other.args == step.args), alike[0] if alike else None)
+
+
+def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
+    """Tell whether two steps ran inside the same one, before and after the pause."""
+    if other.parent is None or other.parent.call is None:  # which has no twin
+        return step.parent is None or step.parent.call is None
+    return successors.get(other.parent) is step.parent
 
 
 def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, Step | None]) -> int:

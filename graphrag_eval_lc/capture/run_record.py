@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from time import perf_counter, time
 from typing import Any
 from uuid import UUID
@@ -275,13 +276,13 @@ class RunRecord:
             parent: The step inside which it runs.
         """
         call = (
-            self._calls.call_to_run(call_id, args, scope)
+            self._calls.call_to_run(call_id, args, scope, parent)
             if call_id is not None
             else self._calls.call_like(name, args, scope)
         )
         if call is None and call_id is not None:
             self._calls.ask(None, [{"name": name, "args": args, "id": call_id, "type": "tool_call"}], scope, parent)
-            call = self._calls.call_to_run(call_id, args, scope)
+            call = self._calls.call_to_run(call_id, args, scope, parent)
         if call is not None and call.step is not None:
             call.step.start_again(run_id, kept)
             return call.step
@@ -422,7 +423,8 @@ class RunRecord:
         for messages in passed_over:
             if (waiting := unanswered_calls(messages)) is not None:
                 self._calls.ask(waiting[0].id, waiting[1], scope, parent)
-        loose_calls = [call for call in tool_calls_in(inputs) if not self._calls.is_known(call["id"])]
+        calls = tool_calls_in(inputs)
+        loose_calls = [call for call in calls if not self._calls.is_known(call["id"], scope, parent)]
         if loose_calls:
             self._calls.ask(None, loose_calls, scope, parent)
 
@@ -481,6 +483,8 @@ class RunRecord:
         for reading in readings:
             asking = reading.before if isinstance(reading.before, AIMessage) else None
             calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
+            if asking is not None and asking.tool_calls and not calls and self._seen.is_old(asking):
+                calls = self._ask_again(asking, reading.new, scope, parent)
             for message_id in reading.removed:
                 self._calls.withdraw(message_id)
             for message, is_told in _without_superseded(reading.new):
@@ -492,6 +496,16 @@ class RunRecord:
                 else:
                     call = self._calls.call_answered(message.tool_call_id, scope)
                     self._answer(call, message, parent, is_unparsed=is_unparsed)
+
+    def _ask_again(
+        self, asking: AIMessage, new: Iterable[NewMessage], scope: UUID, parent: Step | None
+    ) -> CallsOfMessage:
+        """Note the calls of an earlier run's message that this one answers out of sight, as a deployed graph does."""
+        answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
+        answered = {message.tool_call_id for message in answers if isinstance(message, ToolMessage)}
+        left = [call for call in asking.tool_calls if call["id"] in answered]
+        left = [call for call in left if not self._calls.is_known(call["id"], scope, parent)]
+        return self._calls.ask(asking.id, left, scope, parent) if left else {}
 
     def _unheard(self, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID) -> CallsOfMessage:
         """Note a model's message that no callback told of, or not as this one, and give its calls."""

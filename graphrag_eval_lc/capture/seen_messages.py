@@ -191,6 +191,8 @@ class SeenMessages:
         older = first if unknown == "new" else 0
         for place, item in enumerate(unread):
             self._note(item, _Met.OLD if place < older else _Met.READ)
+        if first:
+            before = as_message(unread[first - 1])
         new: list[NewMessage] = []
         removed: list[str | None] = []
         for item, is_told in zip(unread[first:], told[first:], strict=True):

@@ -27,7 +27,7 @@ def query_of(asked: AskedCall | None) -> str | None:
 
 
 def run(calls: AskedCalls, query: str, scope: UUID = GRAPH) -> AskedCall | None:
-    return calls.call_to_run("call_1", {"query": query}, scope)
+    return calls.call_to_run("call_1", {"query": query}, scope, None)
 
 
 def test_an_id_means_the_newest_message_that_asked_for_it() -> None:

@@ -197,6 +197,26 @@ def test_what_an_added_run_was_given_is_no_part_of_it(as_dicts, handler) -> None
     assert (len(response["actual_steps"]), response["input_tokens"]) == (1, 20)
 
 
+@pytest.mark.parametrize("as_dicts", [True, False])
+@pytest.mark.parametrize("resume", [Command(resume="yes"), None])
+def test_a_tool_that_paused_an_added_run_is_a_step_once_that_was_resumed(resume, as_dicts, handler) -> None:
+    calls = [{"name": "ask", "args": {"who": who}, "id": f"call_{who}", "type": "tool_call"} for who in "ab"]
+    state = [
+        {"type": "human", "content": "hi", "id": "1"},
+        {"type": "ai", "content": "", "tool_calls": calls, "usage_metadata": USAGE, "id": "2"},
+        {"type": "tool", "content": "yes a", "tool_call_id": "call_a", "id": "3"},
+        {"type": "tool", "content": "yes b", "tool_call_id": "call_b", "id": "4"},
+        {"type": "ai", "content": "done", "usage_metadata": USAGE, "id": "5"},
+    ]
+    states = [{"messages": part if as_dicts else convert_to_messages(part)} for part in (state[:2], state)]
+    handler.add_run({"messages": state[:1]}, {**states[0], "__interrupt__": [{"value": "?"}]}, question_id="q1")
+    handler.add_run(resume, states[1], question_id="q1")
+    (response,) = handler.responses()
+    steps = [(step["name"], step["args"]["who"], step["output"]) for step in response["actual_steps"]]
+    assert steps == [("ask", "a", "yes a"), ("ask", "b", "yes b")]
+    assert response["actual_answer"] == "done"
+
+
 def test_what_cannot_be_read_of_an_added_run_does_no_harm(handler) -> None:
     class Hostile(dict):
         def get(self, *args: Any) -> Any:

@@ -141,6 +141,24 @@ def test_what_two_agents_say_alike_stands_twice() -> None:
     assert len(kept(AIMessage("I do not know."), same[0])) == 1
 
 
+def test_a_prompt_in_which_two_agents_say_the_same_keeps_both_names() -> None:
+    table = KeptMessages(CaptureOptions())
+    prompt = [AIMessage("I do not know.", name=name) for name in ("a", "b")]
+    first = places(table.messages, table.noted(prompt, []))
+    assert [table.messages.entries[place]["name"] for place in first] == ["a", "b"]
+
+
+def test_two_agents_that_say_the_same_in_parallel_are_shown_as_the_next_model_saw_them(chat_model, ai, keeper) -> None:
+    graph = StateGraph(MessagesState)
+    for name in ("a", "b"):
+        graph.add_node(name, create_agent(chat_model(script=[ai("I do not know.")]), name=name))
+        graph.add_edge(START, name).add_edge(name, "last")
+    graph.add_node("last", lambda state: {"messages": [chat_model(script=[ai("so")] * 9).invoke(state["messages"])]})
+    graph.compile().invoke(HI, {"callbacks": [keeper], "metadata": {"question_id": "q1"}})
+    given, _ = given_and_gave(keeper.response("q1"))[-1]
+    assert [message.get("name") for message in given] == [None, "a", "b"]
+
+
 def test_a_resumed_run_has_each_message_once(make_agent, ai, keeper) -> None:
     @tool
     def ask_somebody(question: str) -> str:

@@ -143,6 +143,77 @@ def test_many_paused_runs_are_resumed_each_by_its_own(handler, person) -> None:
     assert answers(handler) == [(None, f"{number} yes") for number in range(20)]
 
 
+@pytest.fixture
+def asking(chat_model, ai, search) -> Any:
+    """``asking(question)``: an agent that searches and asks a person at once, with the call ids of all its kind."""
+
+    @tool
+    def ask_person(query: str) -> str:
+        """Ask."""
+        return f"{interrupt(query)} {query}"
+
+    def make(question: str) -> Any:
+        calls = [("search", {"query": question}, "call_0"), ("ask_person", {"query": question}, "call_1")]
+        return create_agent(chat_model(script=[ai("", *calls), ai(f"done {question}")]), [search, ask_person])
+
+    return make
+
+
+def resumed(graph: Any, inputs: Any, handler: GraphRAGEvalCallbackHandler) -> dict[str, Any]:
+    """Give the response of a run all interrupts of which were answered with "yes", at once."""
+    again = config(handler, "q1", "t1")
+    graph.invoke(inputs, again)
+    waiting = graph.get_state({"configurable": {"thread_id": "t1"}}).interrupts
+    graph.invoke(Command(resume={each.id: "yes" for each in waiting}), again)
+    (response,) = handler.responses()
+    return dict(response)
+
+
+def outputs(response: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(step["name"], step["output"]) for step in response["actual_steps"]]
+
+
+def test_agents_inside_tools_with_the_same_call_ids_are_resumed(handler, asking, chat_model, ai) -> None:
+    @tool
+    def delegate(query: str) -> str:
+        """Ask another agent."""
+        return str(asking(query).invoke(question(query))["messages"][-1].content)
+
+    calls = [("delegate", {"query": query}, f"call_{place}") for place, query in enumerate("ab")]
+    agent = create_agent(chat_model(script=[ai("", *calls), ai("all")]), [delegate], checkpointer=InMemorySaver())
+    response = resumed(agent, HI, handler)
+    inside = [[("delegate", f"done {q}"), ("search", f"found {q}"), ("ask_person", f"yes {q}")] for q in "ab"]
+    assert outputs(response) == [*inside[0], *inside[1]]
+    assert "capture_warnings" not in response
+
+
+def test_agents_beside_each_other_with_the_same_call_ids_are_resumed(handler, asking) -> None:
+    class State(TypedDict):
+        queries: list[str]
+        found: Annotated[list[str], operator.add]
+
+    def work(state: Any) -> dict[str, Any]:
+        return {"found": [asking(state["query"]).invoke(question(state["query"]))["messages"][-1].content]}
+
+    graph = StateGraph(State).add_node("work", work)
+    graph.add_conditional_edges(START, lambda state: [Send("work", {"query": query}) for query in state["queries"]])
+    inputs = {"queries": list("abcd"), "found": []}
+    response = resumed(graph.compile(checkpointer=InMemorySaver()), inputs, handler)
+    assert outputs(response) == [
+        each for q in "abcd" for each in (("search", f"found {q}"), ("ask_person", f"yes {q}"))
+    ]
+    assert all("attempts" not in step for step in response["actual_steps"])
+
+
+def test_what_ended_before_a_pause_stays_as_callbacks_told_it(handler, asking) -> None:
+    """The state of an agent that is a node tells of it again when it ends."""
+    graph = StateGraph(MessagesState).add_node("agent", asking("a")).add_edge(START, "agent")
+    response = resumed(graph.compile(checkpointer=InMemorySaver()), HI, handler)
+    assert outputs(response) == [("search", "found a"), ("ask_person", "yes a")]
+    assert "capture_warnings" not in response
+    assert "elapsed_sec" in response["actual_steps"][0]
+
+
 def test_a_run_that_is_paused_again_goes_on_as_one_response(handler) -> None:
     graph = StateGraph(MessagesState)
     graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("1?") + interrupt("2?"))]})
