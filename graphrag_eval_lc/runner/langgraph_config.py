@@ -186,6 +186,10 @@ def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[
     if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
         mend = 'Write a file, such as ".env", or texts by name, such as {"MODEL": "gpt-4o-mini"}.'
         raise AgentError("it is neither a file nor texts by name", path=file, key="env", mend=mend)
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:  # the system takes none of these
+            what = f"{json.dumps(name)} cannot be set as an environment variable"
+            raise AgentError(what, path=file, key="env", mend="Give it another name, without =, or another value.")
     return dict(env), ()
 
 

@@ -298,6 +298,10 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
         ('{"graphs": {"g": "./g.ts:g"}}', "key graphs.g: ./g.ts:g is JavaScript"),
         ('{"graphs": {"g": "./graphs.py:agent"}, "dependencies": "."}', "key dependencies: it is no list of texts"),
         ('{"graphs": {"g": "./graphs.py:agent"}, "env": {"A": 1}}', "key env: it is neither a file nor texts by name"),
+        (
+            '{"graphs": {"g": "./graphs.py:agent"}, "env": {"A=B": "c"}}',
+            'key env: "A=B" cannot be set as an environment',
+        ),
         ('{"graphs": {"g": "./graphs.py:agnt"}}', "./graphs.py has no variable agnt. It has agent, "),
         ('{"graphs": {"g": "./absent.py:g"}}', "key graphs.g: there is no file absent.py. Files start from the folder"),
         ('{"graphs": {"g": "absent_of_the_test:g"}}', "key graphs.g: there is no module absent_of_the_test. Files"),
