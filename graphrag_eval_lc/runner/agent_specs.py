@@ -111,7 +111,7 @@ def _module_of_name(name: str, mend: str) -> ModuleType:
         if problem.name and (name == problem.name or name.startswith(f"{problem.name}.")):
             raise AgentError(f"there is no module {name}", mend=mend) from problem
         raise _failed_import(name, problem) from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise _failed_import(name, problem) from problem
 
 
@@ -129,12 +129,12 @@ def _module_of_file(place: str, mend: str) -> ModuleType:
     _files[name] = place
     try:
         specification.loader.exec_module(module)
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise _failed_import(place, problem) from problem
     return module
 
 
-def _failed_import(place: str, problem: Exception) -> GraphRAGEvalError:
+def _failed_import(place: str, problem: Exception | SystemExit) -> GraphRAGEvalError:
     if isinstance(problem, GraphRAGEvalError):
         return problem
     return AgentError(

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_type_hints
 from langchain_core.runnables import Runnable
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError
+from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agent_specs import named_by
 from graphrag_eval_lc.runner.function_runnable import FunctionRunnable
 from graphrag_eval_lc.runner.graph_factories import (
@@ -67,8 +68,8 @@ class Agent:
                 await self.resources.aclose()
         except TimeoutError:
             return f"{self.name} was not closed within {_CLOSING_SEC:g} s"
-        except Exception as problem:
-            return f"closing {self.name} failed with {type(problem).__name__}: {problem}"
+        except (Exception, SystemExit) as problem:
+            return f"closing {self.name} failed with {error_text(problem)}"
         return None
 
 
@@ -155,8 +156,8 @@ class _Loading:
             return await opened(factory(**given), self.resources)
         except GraphRAGEvalError:
             raise
-        except Exception as problem:
-            what = f"{name}() failed with {type(problem).__name__}: {problem}"
+        except (Exception, SystemExit) as problem:
+            what = f"{name}() failed with {error_text(problem)}"
             raise AgentError(what, mend="Run it with --debug for the traceback.") from problem
 
     async def _of_langgraph_config(self, spec: str) -> Agent:

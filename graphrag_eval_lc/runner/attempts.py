@@ -132,6 +132,7 @@ class AgentCall:
         response = self._captured(handler, question, config, given, output, error, times)
         if error is None and self.answer_fn is not None:
             error = self._put_answer(response, output)
+            times = times._replace(blocked=clock.blocked())  # that function may have, too
         if error is not None:
             response = _failed(response, error_text(error))
         elif response.get("status") == "error" and "error" in response:
@@ -340,9 +341,9 @@ class _AttemptClock:
 
     def times(self) -> "_Times":
         """Give the times of an attempt that ends now."""
-        return _Times(self._started_at, self.elapsed_sec, self.stalled_sec, self._blocked())
+        return _Times(self._started_at, self.elapsed_sec, self.stalled_sec, self.blocked())
 
-    def _blocked(self) -> str | None:
+    def blocked(self) -> str | None:
         """Say that and where the attempt blocked the loop itself; None where it did not, or not for long."""
         if self._span is None or self._span.where is None:
             return None

@@ -14,6 +14,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
 from graphrag_eval_lc.reading import read_text
+from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agent_specs import listed, loaded_module, nearest_first
 from graphrag_eval_lc.runner.graph_factories import opened, server_arguments
 from graphrag_eval_lc.runner.process_environment import Variables, environment_variables
@@ -119,8 +120,8 @@ async def aopen_graph(spec: GraphSpec, config: Mapping[str, Any], stack: AsyncEx
             value = await opened(value(**server_arguments(value, spec.source, config, store)), stack)
         except GraphRAGEvalError:
             raise
-        except Exception as problem:
-            what = f"{spec.source} failed with {type(problem).__name__}: {problem}"
+        except (Exception, SystemExit) as problem:
+            what = f"{spec.source} failed with {error_text(problem)}"
             raise spec.error(what, "Run it with --debug for the traceback.") from problem
     if isinstance(value, StateGraph):
         value = value.compile()
@@ -185,6 +186,10 @@ def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[
     if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
         mend = 'Write a file, such as ".env", or texts by name, such as {"MODEL": "gpt-4o-mini"}.'
         raise AgentError("it is neither a file nor texts by name", path=file, key="env", mend=mend)
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:  # the system takes none of these
+            what = f"{json.dumps(name)} cannot be set as an environment variable"
+            raise AgentError(what, path=file, key="env", mend="Give it another name, without =, or another value.")
     return dict(env), ()
 
 
@@ -202,11 +207,47 @@ def _variables_in(path: Path, given: str, file: Path) -> tuple[Variables, tuple[
         raise AgentError(f"{given} cannot be read ({problem})", path=file, key="env", mend="Mend it.") from problem
 
 
+# The folders of all graphs that were loaded so far, and whether each came on sys.path by that.
+_folders: dict[str, bool] = {}
+
+
+def _put_on_path(spec: GraphSpec) -> None:
+    """Put the graph's folders on ``sys.path``, before those of other graphs; refuse where these hide its modules."""
+    own = [str(folder) for folder in spec.dependencies]
+    others = [folder for folder in _folders if folder not in own]
+    if others and (found := _hidden_module(own, others)):
+        name, loaded, hidden = found
+        what = f"the module {name} is already loaded for another graph from {loaded}, so that {hidden} would not be"
+        raise spec.error(what, "Run each of the two in a process of its own.")
+    last = [folder for folder in others if _folders[folder] and folder in sys.path]
+    for folder in last:
+        sys.path.remove(folder)
+    for folder in own:
+        is_new = folder not in sys.path
+        if is_new:
+            sys.path.append(folder)
+        _folders.setdefault(folder, is_new)
+    sys.path.extend(last)
+
+
+def _hidden_module(own: list[str], others: list[str]) -> tuple[str, str, Path] | None:
+    """Find a module that was loaded from other folders and that these have, too: its name, its file and theirs."""
+    for name, module in list(sys.modules.items()):
+        loaded = getattr(module, "__file__", None)
+        if not isinstance(loaded, str) or not loaded.startswith(tuple(others)):
+            continue
+        place = Path(*name.split("."))
+        files = (place.with_suffix(".py"), place / "__init__.py")
+        if Path(loaded) in {Path(folder, file) for folder in others for file in files}:
+            hidden = next((path for folder in own for file in files if (path := Path(folder, file)).is_file()), None)
+            if hidden is not None:
+                return name, loaded, hidden
+    return None
+
+
 def _loaded(spec: GraphSpec) -> Any:
     """Load the variable that holds the graph or its factory."""
-    for folder in map(str, spec.dependencies):
-        if folder not in sys.path:
-            sys.path.append(folder)
+    _put_on_path(spec)
     place, _, variable = spec.source.rpartition(":")
     is_file = "/" in place or place.endswith(".py")
     try:

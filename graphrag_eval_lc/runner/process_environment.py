@@ -32,12 +32,12 @@ def environment_variables(variables: Variables) -> Iterator[None]:
     """
     layer = dict(variables)
     remember_secrets_of({name: value for name, value in layer.items() if value is not None})
-    with _lock:
-        for name in layer:
-            _before.setdefault(name, os.environ.get(name))
-        _layers.append(layer)
-        _apply(layer)
     try:
+        with _lock:
+            for name in layer:
+                _before.setdefault(name, os.environ.get(name))
+            _layers.append(layer)
+            _apply(layer)
         yield
     finally:
         with _lock:

@@ -94,7 +94,7 @@ def test_spec_that_leads_nowhere_says_why(spec: str, complaint: str, monkeypatch
     assert complaint in str(caught.value)
 
 
-@pytest.mark.parametrize("code", ["import absent_module_of_the_test", "1 / 0", "def"])
+@pytest.mark.parametrize("code", ["import absent_module_of_the_test", "1 / 0", "def", "raise SystemExit(1)"])
 @pytest.mark.parametrize("spec", ["{path}:graph", "broken_module_of_the_test:graph"])
 def test_file_that_does_not_load_says_why(
     tmp_path: Path, code: str, spec: str, monkeypatch: pytest.MonkeyPatch
@@ -103,7 +103,7 @@ def test_file_that_does_not_load_says_why(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "broken_module_of_the_test.py"
     path.write_text(code)
-    with pytest.raises(AgentError, match=r"loading .*broken_module_of_the_test(\.py)? failed with \w+Error"):
+    with pytest.raises(AgentError, match=r"loading .*broken_module_of_the_test(\.py)? failed with \w+(Error|Exit)"):
         named_by(spec.format(path=path))
 
 

@@ -273,6 +273,10 @@ def fails() -> Any:
     raise ConnectionError("no store")
 
 
+def ends() -> Any:
+    raise SystemExit("no key")
+
+
 @pytest.mark.parametrize(
     ("candidate", "complaint"),
     [
@@ -282,6 +286,7 @@ def fails() -> Any:
         (lambda: fails, "gave function, no agent"),
         (lambda: StateGraph(MessagesState), "is a graph that is not compiled"),
         (fails, r"fails\(\) failed with ConnectionError: no store"),
+        (ends, r"ends\(\) failed with SystemExit: no key"),
     ],
 )
 async def test_what_is_no_agent_says_why(candidate: Any, complaint: str) -> None:

@@ -215,6 +215,27 @@ def test_failure_at_the_end_takes_nothing_away(project: Path) -> None:
     assert "closing langgraph.json:g failed with ConnectionError: the store hung up" in run.warnings
 
 
+def test_modules_of_two_graphs_in_one_process_do_not_mix(project: Path) -> None:
+    for name in ("first", "second"):
+        folder = project / name
+        folder.mkdir()
+        (folder / f"only_of_{name}_in_the_test.py").write_text(f"TEXT = '{name}'", encoding="utf-8")
+        (folder / "late_in_the_test.py").write_text(f"TEXT = '{name}'", encoding="utf-8")
+        code = f"from only_of_{name}_in_the_test import TEXT\n" + GRAPHS
+        code += "\nplain = saying(lambda: TEXT)\ndef late():\n    import late_in_the_test as late\n"
+        code += "    return saying(lambda: late.TEXT)\n"
+        (folder / "graphs.py").write_text(code, encoding="utf-8")
+        write(folder, {"plain": "./graphs.py:plain", "late": "./graphs.py:late"})
+    assert answer("first/langgraph.json:plain") == "first"
+    assert answer("second/langgraph.json:plain") == "second"
+    assert answer("second/langgraph.json:late") == "second"
+    assert error_of("first/langgraph.json:late") == (
+        "first/langgraph.json, key graphs.late: the module late_in_the_test is already loaded for another graph from "
+        f"{project}/second/late_in_the_test.py, so that {project}/first/late_in_the_test.py would not be. Run each of "
+        "the two in a process of its own."
+    )
+
+
 # --- what is written down --------------------------------------------------------------------------------------------
 
 
@@ -276,6 +297,10 @@ def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
         ('{"graphs": {"g": "./g.ts:g"}}', "key graphs.g: ./g.ts:g is JavaScript"),
         ('{"graphs": {"g": "./graphs.py:agent"}, "dependencies": "."}', "key dependencies: it is no list of texts"),
         ('{"graphs": {"g": "./graphs.py:agent"}, "env": {"A": 1}}', "key env: it is neither a file nor texts by name"),
+        (
+            '{"graphs": {"g": "./graphs.py:agent"}, "env": {"A=B": "c"}}',
+            'key env: "A=B" cannot be set as an environment',
+        ),
         ('{"graphs": {"g": "./graphs.py:agnt"}}', "./graphs.py has no variable agnt. It has agent, "),
         ('{"graphs": {"g": "./absent.py:g"}}', "key graphs.g: there is no file absent.py. Files start from the folder"),
         ('{"graphs": {"g": "absent_of_the_test:g"}}', "key graphs.g: there is no module absent_of_the_test. Files"),
@@ -298,6 +323,21 @@ def test_package_that_is_not_installed_is_told_so(project: Path) -> None:
         "langgraph.json, key graphs.g: loading needing.py failed with ModuleNotFoundError: No module named "
         "'absent_package_of_the_test'. Install the dependencies of the project; they are never installed from here."
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("def g(): raise ExceptionGroup('2 failed', [OSError('no server')])", "(1 sub-exception): OSError: no server."),
+        ("def g(): raise ValueError('401: api_key=5f2a99c1')", "failed with ValueError: 401: api_key=***."),
+        ("def g(): raise SystemExit('set a key')", "./failing.py:g failed with SystemExit: set a key."),
+        ("raise SystemExit('set a key')", "loading failing.py failed with SystemExit: set a key."),
+    ],
+)
+def test_why_a_graph_cannot_be_made_is_told(project: Path, code: str, complaint: str) -> None:
+    (project / "failing.py").write_text(code, encoding="utf-8")
+    write(project, {"g": "./failing.py:g"})
+    assert complaint in error_of("g")
 
 
 def test_env_is_put_back_where_the_graph_fails(project: Path) -> None:

@@ -46,3 +46,10 @@ def test_secrets_are_masked_also_when_they_are_unset_again() -> None:
     with environment_variables({"STORE_API_KEY": "Quite7secret5value", "STORE_NAME": "Quite7open5value"}):
         pass
     assert masked_text("refused Quite7secret5value of Quite7open5value") == "refused *** of Quite7open5value"
+
+
+def test_variables_are_put_back_where_one_of_them_cannot_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_OF_THE_TEST", "before")
+    with pytest.raises(ValueError, match="null"), environment_variables({"MODEL_OF_THE_TEST": "now", "OTHER": "\0"}):
+        pass
+    assert os.environ["MODEL_OF_THE_TEST"] == "before"

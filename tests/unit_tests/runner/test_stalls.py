@@ -93,6 +93,17 @@ def test_who_blocks_within_its_timeout_is_answered() -> None:
     assert (errors(run), len(run.response("q2")["capture_warnings"])) == ([], 1)
 
 
+def test_functions_of_the_caller_that_block_are_told_with_the_question() -> None:
+    def block(given: Any) -> str:
+        time.sleep(0.7)
+        return "yes"
+
+    run = run_of(agent_blocking(seconds=0), questions=1, answer_fn=block)
+    (warning,) = run.response("q0")["capture_warnings"]
+    assert warning.startswith("it blocked the event loop for 0.")
+    assert "in block (" in warning
+
+
 @pytest.mark.full
 def test_questions_that_begin_in_the_moment_of_a_stall_are_stalled_too() -> None:
     run = run_of(agent_blocking("q0", seconds=0.9))
