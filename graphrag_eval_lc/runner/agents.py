@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_type_hints
@@ -44,6 +44,7 @@ class Agent:
         source: What its spec stands for at present, where that may change while the spec stays the same.
         warnings: What is to be known of it.
         resources: What is open as long as it is asked.
+        acancel: Ends what still runs on a thread somewhere else, as at a server; it takes the thread's id.
     """
 
     runnable: Runnable[Any, Any]
@@ -54,6 +55,7 @@ class Agent:
     source: str | None = None
     warnings: tuple[str, ...] = ()
     resources: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False, compare=False)
+    acancel: Callable[[str], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
 
     def input_for(self, question_text: str) -> Any:
         """Give the input that it takes by default."""
@@ -185,6 +187,7 @@ class _Loading:
             source=found.source,
             warnings=found.warnings,
             resources=self.resources,
+            acancel=found.acancel,
         )
 
 

@@ -1,6 +1,7 @@
 """One attempt: asking an agent one question, within its time, and capturing what it did."""
 
 import asyncio
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -210,6 +211,11 @@ class AgentCall:
 
         A deployed graph tells of no run, so that what it did up to the error stands nowhere else.
         """
+        is_given_up = isinstance(error, QuestionTimeoutError | RunInterruptedError)
+        if is_given_up and self.agent.acancel is not None:  # else the server goes on with it, and others wait
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(_STATE_SEC):
+                    await self.agent.acancel(config["configurable"]["thread_id"])
         read_state = getattr(self.agent.runnable, "aget_state", None)
         if read_state is None or isinstance(error, RunInterruptedError):
             return None

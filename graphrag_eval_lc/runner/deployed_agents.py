@@ -4,9 +4,10 @@ import asyncio
 import os
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from uuid import UUID
 import httpx
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client, get_sync_client
+from langgraph_sdk.client import LangGraphClient
 
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.masking import masked_text, remember_secret
@@ -68,6 +70,7 @@ class DeployedAgent:
         spec: Its address, as it is written down.
         source: Which graph it is, and which version of the assistant.
         input_schema: The JSON Schema of its input; empty where the server does not tell.
+        acancel: Ends what still runs on a thread; it takes the thread's id.
         warnings: What is to be known of it.
     """
 
@@ -75,6 +78,7 @@ class DeployedAgent:
     spec: str
     source: str
     input_schema: Mapping[str, Any]
+    acancel: Callable[[str], Awaitable[None]]
     warnings: tuple[str, ...] = ()
 
 
@@ -184,10 +188,17 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         str(address),
         f"graph {graph_id}, assistant {identifier}" + ("" if version is None else f", version {version}"),
         schema,
+        partial(_acancel, remote),
         (f"{key} goes to {address.server} unencrypted; write https:// where it speaks HTTPS",)
         if key.value is not None and _is_open(address.server)
         else (),
     )
+
+
+async def _acancel(remote: LangGraphClient, thread_id: str) -> None:
+    for run in await remote.runs.list(thread_id):
+        if run["status"] in ("pending", "running"):
+            await remote.runs.cancel(thread_id, run["run_id"], wait=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -374,6 +374,15 @@ def test_question_that_fails_keeps_what_was_done_before(url: str, text: str, com
     assert 0 < response["elapsed_sec"] < 10
 
 
+def test_question_that_takes_too_long_does_not_go_on_at_the_server(url: str) -> None:
+    run_benchmark(f"{url}/failing", dataset(1, "slowly"), timeout=4, max_retries=0, progress="off")
+    with get_sync_client(url=url) as server:
+        (thread,) = server.threads.search(limit=1)
+        statuses = [run["status"] for run in server.runs.list(thread["thread_id"])]
+    assert statuses
+    assert not {"pending", "running"} & set(statuses)
+
+
 # --- a server that goes away -----------------------------------------------------------------------------------------
 
 
