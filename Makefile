@@ -3,6 +3,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# As jupyter-execute does, which cannot be told to leave out when each cell ran.
+define RUN_NOTEBOOKS
+import sys, tempfile, nbclient, nbformat
+for path in sys.argv[1:]:
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        resources = {"metadata": {"path": folder}}
+        nbclient.NotebookClient(notebook, record_timing=False, resources=resources).execute()
+    nbformat.write(notebook, path)
+endef
+export RUN_NOTEBOOKS
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full lint format typecheck benchmarks notebooks schemas clean
 
@@ -34,7 +46,7 @@ benchmarks: $(VENV)/.dev  ## Run the benchmarks, beside other libraries where th
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
-	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+	$(BIN)/python -c "$$RUN_NOTEBOOKS" notebooks/*.ipynb
 
 schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
 	$(BIN)/python -c 'from graphrag_eval_lc.schemas import *; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
