@@ -12,6 +12,7 @@ import pytest
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark
 from graphrag_eval_lc.errors import AgentError, RunFolderError
+from graphrag_eval_lc.runner import langgraph_config
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.planning import plan_benchmark
 
@@ -98,6 +99,7 @@ number = 3
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give a folder with graphs in a file, which is the current one."""
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(langgraph_config, "_folders", {})  # those of graphs that other tests loaded
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graphs.py").write_text(GRAPHS, encoding="utf-8")
     yield tmp_path
