@@ -45,8 +45,8 @@ _IMPORT = "importlib._bootstrap"
 _LOOP_MODULE, _RUNNER_MODULE = "asyncio.base_events", "asyncio.runners"
 _PATHS = sysconfig.get_paths()
 _LIBRARIES = (
-    *{os.path.join(_PATHS[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")},  # noqa: PTH118
-    os.path.join(Path(__file__).resolve().parent, ""),  # noqa: PTH118
+    *{f"{_PATHS[name]}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    f"{Path(__file__).resolve().parent}{os.sep}",
     "<frozen ",
 )
 

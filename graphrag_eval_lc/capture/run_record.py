@@ -222,7 +222,7 @@ class RunRecord:
         """Give a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
         twin = copy(self)
         twin._elapsed_sec = self.elapsed_sec
-        twin._calls, twin._seen = AskedCalls(), SeenMessages()
+        twin._calls, twin._seen, twin._counted = AskedCalls(), SeenMessages(), CountedMessages()
         twin.warnings = dict(self.warnings)
         twin.run_ids = list(self.run_ids)
         twin.kept = None if self.kept is None else self.kept.snapshot()

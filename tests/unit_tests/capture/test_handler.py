@@ -448,6 +448,21 @@ def test_a_run_under_way_is_unfinished_in_a_copy(duplicate, handler, ai, chat_mo
     assert handler.response("q1")["status"] == "success"
 
 
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, through_pickle])
+def test_clearing_a_copy_leaves_a_run_under_way_as_it_is(duplicate, handler, ai, chat_model) -> None:
+    model = chat_model(script=[ai("done", usage={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4})])
+
+    def ask_model(state: MessagesState) -> dict[str, Any]:
+        answer = model.invoke("hi")
+        duplicate(handler).clear()
+        return {"messages": [answer.model_copy(update={"id": "another"})]}
+
+    graph = StateGraph(MessagesState).add_node(ask_model).add_edge(START, "ask_model").compile()
+    graph.invoke({"messages": [("user", "hi")]}, config={"callbacks": [handler]})
+    response = handler.response()
+    assert (len(response["llm_calls"]), response["total_tokens"]) == (1, 4)
+
+
 def test_a_paused_run_is_resumed_in_a_copy(handler) -> None:
     graph = StateGraph(MessagesState).add_node("ask", lambda state: {"messages": [AIMessage(interrupt("sure?"))]})
     agent = graph.add_edge(START, "ask").compile(checkpointer=InMemorySaver())
