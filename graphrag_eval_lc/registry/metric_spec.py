@@ -1,0 +1,113 @@
+"""What is declared of a metric: from this validation, aggregates, comparison, gates, frames and reports derive."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["score", "spent", "count"]
+Over = Literal["questions", "steps"]
+Unit = str
+Need = Literal["reference_steps", "reference_answer", "retrieval", "relevant_ids", "relevant_texts"]
+
+# How a number without a declaration is written, by the end of its name.
+_UNITS_BY_ENDING = {"_tokens": "tokens", "_sec": "seconds", "_cost": "usd"}
+_COST = "_cost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSpec:
+    """The declaration of a metric.
+
+    Attributes:
+        key: Its name in results, aggregates, gates and tables; of a family what the names begin with.
+        title: A few words on what it says, for people; empty: its key.
+        kind: ``score`` says how good an answer is; ``spent`` what it took; ``count`` how often something happened.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
+        lower_is_better: Whether less of it is better, as of all that is spent.
+        range: The least and the greatest value, None where there is no bound.
+        over: What its mean is over: ``questions``, or ``steps`` where it stands on the steps of an answer.
+        needs: What a question must have so that it is measured; None: nothing.
+        requires: All that it needs, in words for people.
+        missing_key: Where results say how many reference steps it could not be measured of, as nothing fulfilled them.
+        is_family: Whether it stands for all metrics whose names begin with its key.
+        part_of: The metric that sums it up, which is shown where there is no room for both.
+        is_summed_up: Whether aggregates have its statistics; if not, it stands in the totals alone.
+        spent_by: Who spent it, ``agent`` or ``judges``; None for what is not spent.
+        judge: The judge that gives it; None for what no judge gives.
+        cost_key: Where its cost stands in USD; None where it costs nothing.
+        reason_key: Where its reason stands.
+        error_key: Where it is told why it could not be measured.
+        source: Whose definition it follows.
+
+    Example:
+        >>> spec = MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
+        >>> spec.title, spec.value_of_failure
+        ('saved_sec', None)
+    """
+
+    key: str
+    title: str = ""
+    kind: Kind = "score"
+    unit: Unit = "score"
+    lower_is_better: bool = False
+    range: tuple[float | None, float | None] = (0.0, 1.0)
+    over: Over = "questions"
+    needs: Need | None = None
+    requires: str = ""
+    missing_key: str | None = None
+    is_family: bool = False
+    part_of: str | None = None
+    is_summed_up: bool = True
+    spent_by: Literal["agent", "judges"] | None = None
+    judge: str | None = None
+    cost_key: str | None = None
+    reason_key: str | None = None
+    error_key: str | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.key)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it says what was spent, so that a failed question's value is what was measured."""
+        return self.kind == "spent"
+
+    @property
+    def value_of_failure(self) -> float | None:
+        """What a failed question counts as: of scores the worst value, None where that is not known or not meant.
+
+        Where more is better that is 0, as graphrag-eval has it; where less is better the greatest value.
+        """
+        if self.kind != "score":
+            return None
+        return self.range[1] if self.lower_is_better else 0.0
+
+
+def undeclared(key: str) -> MetricSpec:
+    """Give what is taken for the declaration of a number that nobody declared: a score, or a cost by its name.
+
+    The end of the name tells how its numbers are written, and nothing else: of ``saved_sec`` more may be better.
+
+    Example:
+        >>> undeclared("tone_cost").is_spent, undeclared("saved_sec").is_spent, undeclared("saved_sec").unit
+        (True, False, 'seconds')
+    """
+    unit = next((unit for ending, unit in _UNITS_BY_ENDING.items() if key.endswith(ending)), "score")
+    if key.endswith(_COST):
+        return cost_spec(key)
+    return MetricSpec(key=key, unit=unit, range=(None, None))
+
+
+def cost_spec(key: str) -> MetricSpec:
+    """Give the declaration of what a judge costs."""
+    return MetricSpec(
+        key=key,
+        kind="spent",
+        unit="usd",
+        lower_is_better=True,
+        range=(0.0, None),
+        spent_by="judges",
+        requires="models with a known price",
+        source="genai-prices, or `prices` in the config",
+    )

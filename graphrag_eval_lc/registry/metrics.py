@@ -1,0 +1,298 @@
+"""The metrics: those of this package, and those that users register beside them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from graphrag_eval_lc.registry.metric_spec import MetricSpec, cost_spec, undeclared
+
+STEPS_SCORE: Final = "steps_score"
+ANSWER_RECALL: Final = "answer_recall"
+ANSWER_PRECISION: Final = "answer_precision"
+ANSWER_F1: Final = "answer_f1"
+ANSWER_CORRECTNESS: Final = "answer_correctness"
+ANSWER_RELEVANCE: Final = "answer_relevance"
+RETRIEVAL_ANSWER: Final = "retrieval_answer"
+RETRIEVAL_CONTEXT: Final = "retrieval_context"
+RETRIEVAL_UTILIZATION: Final = "retrieval_utilization"
+RETRIEVAL_IDS: Final = "retrieval_ids_"
+RETRIEVAL_TEXT: Final = "retrieval_text_"
+RETRIEVAL_MISSING: Final = "retrieval_missing"
+RETRIEVAL_TEXT_MISSING: Final = "retrieval_text_missing"
+INPUT_TOKENS: Final = "input_tokens"
+OUTPUT_TOKENS: Final = "output_tokens"
+TOTAL_TOKENS: Final = "total_tokens"
+ELAPSED_SEC: Final = "elapsed_sec"
+STALLED_SEC: Final = "stalled_sec"
+AGENT_COST: Final = "agent_cost"
+JUDGES_COST: Final = "judges_cost"
+COST: Final = "cost"
+
+# The metric that a run is about, unless another one is named.
+MAIN_METRIC: Final = STEPS_SCORE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec:
+    """The declaration of a judge: what one request, or several that belong together, find out.
+
+    Attributes:
+        key: Its name, as ``judges: {metrics: […]}`` of the config has it.
+        details: Keys of what it says beside its metrics and their costs, reasons and errors.
+        needs_embeddings: Whether it needs an embedding model.
+    """
+
+    key: str
+    details: tuple[str, ...] = ()
+    needs_embeddings: bool = False
+
+    @property
+    def metrics(self) -> tuple[MetricSpec, ...]:
+        """The metrics that it gives."""
+        return tuple(spec for spec in BUILT_IN if spec.judge == self.key)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that it may write, each once."""
+        of_metrics = (
+            key
+            for spec in self.metrics
+            for key in (spec.key, spec.reason_key, spec.cost_key, spec.error_key)
+            if key is not None
+        )
+        return tuple(dict.fromkeys((*self.details, *of_metrics)))
+
+
+def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
+    return MetricSpec(
+        key=key,
+        title=f"{key.removeprefix('answer_')} of the answer's claims",
+        needs="reference_answer",
+        requires="a model, `reference_answer`",
+        part_of=part_of,
+        judge=ANSWER_CORRECTNESS,
+        cost_key=f"{ANSWER_CORRECTNESS}_cost",
+        reason_key=f"{ANSWER_CORRECTNESS}_reason",
+        error_key=f"{ANSWER_CORRECTNESS}_error",
+        source="Lynxius and graphrag-eval (TP, FP, FN)",
+    )
+
+
+def _contexts(judge: str, what: str, against: str, requires: str, source: str) -> MetricSpec:
+    """Declare recall, precision or F1 of contexts; F1 has neither reason nor error of its own."""
+    key = f"{judge}_{what}"
+    is_f1 = what == "f1"
+    return MetricSpec(
+        key=key,
+        title=f"{what} of the contexts against {against}",
+        over="steps",
+        needs="retrieval",
+        requires=requires,
+        part_of=None if is_f1 else f"{judge}_f1",
+        judge=judge,
+        cost_key=f"{key}_cost",
+        reason_key=None if is_f1 else f"{key}_reason",
+        error_key=None if is_f1 else f"{key}_error",
+        source=source,
+    )
+
+
+def _contexts_for_answer(what: str) -> MetricSpec:
+    requires = "a model, `reference_answer`, texts"
+    source = "graphrag-eval and ragas (context recall and precision)"
+    return _contexts(RETRIEVAL_ANSWER, what, "the reference answer", requires, source)
+
+
+def _contexts_for_reference(what: str) -> MetricSpec:
+    requires = "a model, a reference step with texts"
+    return _contexts(RETRIEVAL_CONTEXT, what, "the reference step's texts", requires, "graphrag-eval")
+
+
+def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: Any) -> MetricSpec:
+    return MetricSpec(
+        key=key,
+        title=title,
+        kind="spent",
+        unit=unit,
+        lower_is_better=True,
+        range=(0.0, None),
+        requires=requires,
+        source=source,
+        **{"spent_by": "agent", **more},
+    )
+
+
+def _tokens(key: str, title: str) -> MetricSpec:
+    return _spent(key, title, "tokens", "models that report usage", "the providers")
+
+
+def _dollars(key: str, title: str, **more: Any) -> MetricSpec:
+    return _spent(key, title, "usd", "models with a known price", "genai-prices, or `prices` in the config", **more)
+
+
+# In the order of the aggregates, which is graphrag-eval's, then what it has not.
+BUILT_IN: Final = (
+    _correctness(ANSWER_RECALL, part_of=ANSWER_F1),
+    _correctness(ANSWER_PRECISION, part_of=ANSWER_F1),
+    MetricSpec(
+        key=ANSWER_RELEVANCE,
+        title="how near the answer is to the question",
+        range=(-1.0, 1.0),
+        requires="a model, embeddings",
+        judge=ANSWER_RELEVANCE,
+        cost_key=f"{ANSWER_RELEVANCE}_cost",
+        reason_key=f"{ANSWER_RELEVANCE}_reason",
+        error_key=f"{ANSWER_RELEVANCE}_error",
+        source="ragas (answer relevancy)",
+    ),
+    _correctness(ANSWER_F1),
+    MetricSpec(
+        key=STEPS_SCORE,
+        title="the reference steps that the agent took",
+        needs="reference_steps",
+        requires="`reference_steps`",
+        source="graphrag-eval, with the best assignment of steps",
+    ),
+    _tokens(INPUT_TOKENS, "tokens that the agent's models read"),
+    _tokens(OUTPUT_TOKENS, "tokens that the agent's models wrote"),
+    _tokens(TOTAL_TOKENS, "tokens of the agent's models"),
+    _spent(ELAPSED_SEC, "seconds that the agent took", "seconds", "", "measured"),
+    _dollars(AGENT_COST, "what the agent's models cost"),
+    _contexts_for_answer("precision"),
+    _contexts_for_answer("recall"),
+    _contexts_for_answer("f1"),
+    _contexts_for_reference("recall"),
+    _contexts_for_reference("precision"),
+    _contexts_for_reference("f1"),
+    MetricSpec(
+        key=RETRIEVAL_UTILIZATION,
+        title="whether the contexts that the answer rests on stand at the top",
+        over="steps",
+        needs="retrieval",
+        requires="a model, texts",
+        judge=RETRIEVAL_UTILIZATION,
+        cost_key=f"{RETRIEVAL_UTILIZATION}_cost",
+        reason_key=f"{RETRIEVAL_UTILIZATION}_reason",
+        error_key=f"{RETRIEVAL_UTILIZATION}_error",
+        source="ragas (context utilization)",
+    ),
+    MetricSpec(
+        key=RETRIEVAL_IDS,
+        title="measures of the retrieved ids",
+        over="steps",
+        needs="relevant_ids",
+        requires="relevant ids",
+        is_family=True,
+        missing_key=RETRIEVAL_MISSING,
+        source="trec_eval; with groups AutoRAG",
+    ),
+    MetricSpec(
+        key=RETRIEVAL_TEXT,
+        title="measures of the retrieved texts",
+        over="steps",
+        needs="relevant_texts",
+        requires="texts on both sides",
+        is_family=True,
+        missing_key=RETRIEVAL_TEXT_MISSING,
+        source="ragas (`NonLLMContextPrecisionWithReference` and recall); F1 of both",
+    ),
+    *(
+        MetricSpec(
+            key=key,
+            title=title,
+            kind="count",
+            unit="count",
+            lower_is_better=True,
+            range=(0.0, None),
+            is_summed_up=False,
+            requires="reference retrieval steps",
+            source="this project",
+        )
+        for key, title in (
+            (RETRIEVAL_MISSING, "reference steps of retrieval that nothing fulfilled"),
+            (RETRIEVAL_TEXT_MISSING, "those of them that have texts"),
+        )
+    ),
+    _spent(STALLED_SEC, "seconds for which others blocked the agent", "seconds", "", "measured", is_summed_up=False),
+    _dollars(JUDGES_COST, "what all judges cost", spent_by="judges", is_summed_up=False),
+    _dollars(COST, "what agent and judges cost", spent_by=None, is_summed_up=False),
+)
+
+JUDGES: Final = (
+    JudgeSpec(
+        key=ANSWER_CORRECTNESS,
+        details=(
+            "answer_true_positives",
+            "answer_false_positives",
+            "answer_false_negatives",
+            "answer_reference_claims_count",
+            "answer_actual_claims_count",
+            "answer_matching_claims_count",
+            "answer_eval_error",  # graphrag-eval's older name of answer_correctness_error
+        ),
+    ),
+    JudgeSpec(key=ANSWER_RELEVANCE, needs_embeddings=True),
+    JudgeSpec(key=RETRIEVAL_ANSWER),
+    JudgeSpec(key=RETRIEVAL_CONTEXT),
+    JudgeSpec(key=RETRIEVAL_UTILIZATION),
+)
+
+_BUILT_IN = {spec.key: spec for spec in BUILT_IN if not spec.is_family}
+_FAMILIES = tuple(spec for spec in BUILT_IN if spec.is_family)
+_COSTS = {spec.cost_key: cost_spec(spec.cost_key) for spec in BUILT_IN if spec.cost_key is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredMetric:
+    """A metric of a user's own.
+
+    Attributes:
+        spec: Its declaration.
+        function: ``(question, response) -> float | None``.
+    """
+
+    spec: MetricSpec
+    function: Callable[..., Any]
+
+
+_registered: dict[str, RegisteredMetric] = {}
+
+
+def metric_spec(key: str) -> MetricSpec:
+    """Give the declaration of a metric; of one that nobody declared what its name tells.
+
+    Example:
+        >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind
+        ('reference_answer', 'steps', 'score')
+    """
+    if key in _registered:
+        return _registered[key].spec
+    known = _BUILT_IN.get(key) or _COSTS.get(key)
+    if known is not None:
+        return known
+    family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
+    if family is None:
+        return undeclared(key)
+    return replace(family, key=key, title=key, is_family=False)
+
+
+def is_declared(key: str) -> bool:
+    """Tell whether a metric is one of this package or a registered one."""
+    return (
+        key in _registered or key in _BUILT_IN or key in _COSTS or any(key.startswith(each.key) for each in _FAMILIES)
+    )
+
+
+def summed_up(over: str) -> tuple[MetricSpec, ...]:
+    """Give the metrics of questions, or of steps, of which aggregates have statistics: first scores, then costs.
+
+    Families are left out, as their members depend on the config; so are registered metrics, which results name.
+    """
+    specs = [spec for spec in BUILT_IN if spec.over == over and spec.is_summed_up and not spec.is_family]
+    costs = dict.fromkeys(spec.cost_key for spec in specs if spec.cost_key is not None)
+    return (*specs, *(_COSTS[key] for key in costs))
+
+
+def registered_metrics() -> Mapping[str, RegisteredMetric]:
+    """Give the metrics that users registered, by their keys."""
+    return _registered
