@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.texts import one_line
 from graphrag_eval_lc.run_folder import json_text
@@ -118,7 +119,7 @@ def _changed_config(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _duration(times: Mapping[str, Any]) -> str:
-    seconds = times.get("elapsed_sec")
+    seconds = times.get(ELAPSED_SEC)
     if not isinstance(seconds, int | float):
         return ""
     sessions = times.get("sessions")

@@ -37,6 +37,17 @@ function dollarsText(amount) {
   return `$${amount.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places })}`;
 }
 
+// Any value by the unit of its metric.
+function amountText(value, unit) {
+  if (!isNumber(value)) return NOT_MEASURED;
+  const known = { score: scoreText, tokens: countText, seconds: secondsText, usd: dollarsText, count: numberText };
+  return Object.hasOwn(known, unit) ? known[unit](value) : `${numberText(value)} ${unit}`;
+}
+
+function numberText(value) {
+  return Number.isInteger(value) ? countText(value) : value.toLocaleString("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+}
+
 // Any measured value: whole numbers as they are, others with three digits.
 function valueText(value) {
   if (!isNumber(value)) return value === null || value === undefined ? NOT_MEASURED : String(value);
