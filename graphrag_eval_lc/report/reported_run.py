@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import own_metrics
 from graphrag_eval_lc.run_folder import RUN_FILE
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
@@ -40,6 +42,16 @@ class ReportedRun:
         known = metrics_of(self.config)
         more = [metric for metric in self.more_metrics if metric not in known.of_samples]
         return replace(known, of_samples=(*known.of_samples, *more))
+
+    def file_of(self, name: str) -> Path:
+        """Give where an exporter writes the run, where no path is given.
+
+        Raises:
+            OptionError: The run has no folder.
+        """
+        if self.folder is None:
+            raise OptionError(f"the run has no folder to write the {name} to", mend="Give a path.")
+        return self.folder / exporter(name).file_name
 
     def step_names(self) -> list[str]:
         """Give the names of the reference steps of the whole dataset, of which the results may have a part."""

@@ -13,9 +13,9 @@ def score_display(metric: str) -> dict[str, Any]:
 
     Returns:
         ``unit``, where it is not ``score``; of a metric of a user's own, where they are declared, also ``note`` (its
-        title, and that less is better), ``lower`` (where that is so), ``best`` and ``worst`` (the ends of its range, None where there is none), and
-        ``failed`` and ``failure_note`` (what a failed question counts as, None where it does not count), where that is
-        not 0.
+        title, and that less is better), ``lower`` (where that is so), ``best`` and ``worst`` (the ends of its range,
+        None where there is none), and ``failed`` and ``failure_note`` (what a failed question counts as, None where it
+        does not count), where that is not 0.
 
     Example:
         >>> score_display("answer_f1"), score_display("saved_sec")
