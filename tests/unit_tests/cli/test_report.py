@@ -97,7 +97,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(
     monkeypatch: pytest.MonkeyPatch,
     problem: Exception,
 ) -> None:
-    def fail(folder: Path) -> Path:
+    def fail(folder: Path, path: Path | None) -> Path:
         raise problem
 
     monkeypatch.setattr("graphrag_eval_lc.report.writing.write_report", fail)
