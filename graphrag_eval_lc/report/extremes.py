@@ -36,7 +36,7 @@ class Extremes:
             self._longest,
             question,
             sum(filter(None, seconds)),
-            {**shown, "failed_attempts": len(attempts), "stalled_sec": stalled_sec},
+            {**shown, "failed_attempts": len(attempts), STALLED_SEC: stalled_sec},
         )
         _keep(self._dearest, question, number(result.get(AGENT_COST)), shown)
         _keep(self._most_tokens, question, number(result.get(TOTAL_TOKENS)), shown)

@@ -18,7 +18,7 @@ def score_display(metric: str) -> dict[str, Any]:
         does not count), where that is not 0.
 
     Example:
-        >>> score_display("answer_f1"), score_display("saved_sec")
+        >>> score_display("tone"), score_display("saved_sec")
         ({}, {'unit': 'seconds'})
     """
     spec = metric_spec(metric)
