@@ -1,6 +1,7 @@
 """The registry: every metric, judge, step kind, evaluator and exporter is declared here once, also those of users."""
 
+from graphrag_eval_lc.registry.exporters import exporter, register_exporter
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
 
-__all__ = ["MetricSpec", "metric_spec"]
+__all__ = ["MetricSpec", "exporter", "metric_spec", "register_exporter"]

@@ -82,8 +82,14 @@ def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
 def _scores(result: Mapping[str, Any], metrics: Metrics, has_failed: bool) -> dict[str, float]:
     numbers = dict(metrics.sample_numbers(result))
     numbers |= {metric: fmean(values) for metric, values in metrics.step_scores(result).items()}
-    scores = {metric: value for metric, value in numbers.items() if not metric_spec(metric).is_spent}
+    scores: dict[str, float | None] = {
+        metric: value for metric, value in numbers.items() if not metric_spec(metric).is_spent
+    }
     if has_failed:
-        failures = {metric: metric_spec(metric).value_of_failure for metric in scores}
-        scores = {metric: value for metric, value in failures.items() if value is not None}
-    return {shown_name(metric): value for metric, value in scores.items()}
+        scores = {metric: _of_failure(metric, value) for metric, value in scores.items()}
+    return {shown_name(metric): value for metric, value in scores.items() if value is not None}
+
+
+def _of_failure(metric: str, measured: float | None) -> float | None:
+    spec = metric_spec(metric)
+    return spec.value_of_failure if spec.kind == "score" else measured

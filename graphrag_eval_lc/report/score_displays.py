@@ -35,6 +35,7 @@ def score_display(metric: str) -> dict[str, Any]:
         display["worst"], display["best"] = (high, low) if spec.lower_is_better else (low, high)
     if (failed := spec.value_of_failure) != 0:
         display["failed"] = failed
-        counts = "does not count" if failed is None else f"counts as {amount_text(failed, spec.unit)}"
-        display["failure_note"] = f"an error {counts}"
+        if spec.kind == _SCORE:
+            counts = "does not count" if failed is None else f"counts as {amount_text(failed, spec.unit)}"
+            display["failure_note"] = f"an error {counts}"
     return display

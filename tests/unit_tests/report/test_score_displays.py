@@ -35,5 +35,12 @@ def test_a_failure_does_not_count_where_the_worst_is_not_known(monkeypatch: pyte
     assert (display["note"], display["worst"], display["best"]) == ("less is better", None, 0.0)
 
 
+def test_what_is_counted_is_no_score_of_a_failed_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = MetricSpec(key="warnings", kind="count", unit="count", lower_is_better=True, range=(0.0, None))
+    display = score_display(register(monkeypatch, spec))
+    assert display["failed"] is None
+    assert "failure_note" not in display
+
+
 def test_of_what_nobody_declared_only_the_name_tells() -> None:
     assert (score_display("tone"), score_display("saved_sec")) == ({}, {"unit": "seconds"})
