@@ -33,6 +33,11 @@ def amount_text(value: float | None, unit: str) -> str:
     return f"{_number_text(value)} {unit}"
 
 
+def figure_text(value: float | None, unit: str) -> str:
+    """Give a value as text that is not broken between number and unit."""
+    return amount_text(value, unit).replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def seconds_text(seconds: float) -> str:
     """Give a duration as text.
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.report.amounts import amount_text, score_text
+from graphrag_eval_lc.report.amounts import amount_text, figure_text, score_text
 from graphrag_eval_lc.report.score_displays import score_display
 from graphrag_eval_lc.report.texts import visible
 
@@ -113,7 +113,7 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"score": score_text, "amount": amount_text, "visible": visible}
+    environment.filters |= {"score": score_text, "amount": amount_text, "figure": figure_text, "visible": visible}
     environment.globals["matrix_labels"] = _MATRIX_LABELS
     return environment
 
