@@ -12,6 +12,7 @@ from graphrag_eval_lc.frames.plots.canvas import BETTER, NEUTRAL, WORSE
 
 def row(metric: str, difference: float, **keys: Any) -> dict[str, Any]:
     defaults = {"run": "B", "is_spent": False, "mean_a": 0.5, "low": difference - 0.1, "high": difference + 0.1}
+    defaults["lower_is_better"] = keys.get("is_spent", False)
     return {"metric": metric, "difference": difference, "verdict": "no evidence", **defaults, **keys}
 
 
