@@ -37,11 +37,11 @@ def compare_runs(
 ) -> Comparison:
     """Compare runs with the first one, question by question.
 
-    Questions are paired by their ids; of one that was asked several times the mean is taken. A failed sample's
-    scores count as 0; what it spent is what it spent. Which way is better is what a metric declares; of a number that
-    nobody declared more is. A question that has a metric in one of the runs only is left
-    out of that metric and counted. Intervals and p-values take templates as wholes, as their questions succeed and
-    fail together; of a metric that one template has while the runs have more nothing can be told.
+    Questions are paired by their ids; of one that was asked several times the mean is taken. Which way is better is
+    what a metric declares; of a number that nobody declared more is. A failed sample's scores count as 0, where less is
+    better as the greatest value that there can be; what it spent is what it spent. A question that has a metric in one
+    of the runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
+    questions succeed and fail together; of a metric that one template has while the runs have more nothing can be told.
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent

@@ -13,7 +13,7 @@ from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC
 
 DEFAULT_MAX_DROP = 0.05
 _EXAMPLE = f"--fail-under {MAIN_METRIC}=0.9"
@@ -214,7 +214,7 @@ def _less_is_better(metric: str) -> OptionError:
             mend=f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run "
             "spends.",
         )
-    if spec.kind == "count":
+    if any(other.missing_key == metric for other in BUILT_IN):
         return OptionError(
             f"{metric} counts what is missing, of which less is better",
             mend="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",

@@ -8,10 +8,11 @@ from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC, registered_metrics
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, registered_metrics
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
 
-_SCORED_BY = ("steps", "sparql", "llm", "answer_correctness", "answer_relevance", "custom_evaluations", "retrieval")
+# Sections of the config; a judge may have one of its own name.
+_SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
 _RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
@@ -97,8 +98,9 @@ class Pairing:
         ]
 
     def _sides(self, metric: str) -> Iterable[tuple[str, float | None, float | None]]:
+        is_spent = metric_spec(metric).is_spent
         for a, b in self.questions():
-            if metric_spec(metric).is_spent:
+            if is_spent:
                 yield a.question_id, a.spent(metric), b.spent(metric)
             else:
                 of_a, of_b = a.score(metric, has_twin=metric in b.sums), b.score(metric, has_twin=metric in a.sums)

@@ -205,3 +205,25 @@ def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent(
     comparison, metric = compared(FAR)
     assert (metric.metric, metric.is_spent, metric.verdict) == ("detour", True, "worse")
     assert comparison.metric != "detour"
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_spent"),
+    [("retrieval_missing", False), ("stalled_sec", True), ("elapsed_sec", True), ("tone_cost", True)],
+)
+def test_less_is_better_of_what_is_missing_and_of_what_was_spent(metric: str, is_spent: bool) -> None:
+    a, b = (
+        [{"template_id": f"t{n}", "question_id": f"q{n}", metric: number + n} for n in range(8)] for number in (3, 2)
+    )
+    comparison = compare_runs(a, b, metrics=[metric])
+    (compared_metric,) = comparison.pairs[0].metrics
+    assert (compared_metric.verdict, compared_metric.is_spent) == ("better", is_spent)
+    assert comparison.plot_questions(ax=Figure().subplots()).get_title() == "8 better, 0 worse, 0 the same"
+    with pytest.raises(OptionError, match="of which less is better"):
+        gate_requirements([f"{metric}=1"])
+
+
+def test_count_of_a_users_own_is_not_said_to_count_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch, "loops", kind="count", unit="count", lower_is_better=True, range=(0.0, None))
+    with pytest.raises(OptionError, match="loops is a metric of which less is better"):
+        gate_requirements(["loops=1"])
