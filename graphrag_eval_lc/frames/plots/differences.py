@@ -41,7 +41,8 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
             ax.plot([row["low"] * scale, row["high"] * scale], [place, place], color=color, linewidth=2)
         ax.plot(row["difference"] * scale, place, "o", color=color)
     ax.axvline(0, color=NEUTRAL, linestyle="--", linewidth=1)
-    unit, side = ("in % of A", "less is better") if spent else ("in points", "more is better")
+    in_points = "in points" if all(row["unit"] == "score" for row in drawn) else "in the unit of each metric"
+    unit, side = ("in % of A", "less is better") if spent else (in_points, "more is better")
     if any(map(_is_said, drawn)):
         side = f"{side} unless said otherwise"
     ax.set_xlabel(f"difference from A {unit} with 95 % interval; {side}")
