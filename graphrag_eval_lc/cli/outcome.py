@@ -20,6 +20,7 @@ from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS
 from graphrag_eval_lc.runner.benchmark import run_benchmark
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.runner.samples import RunPlan
+from graphrag_eval_lc.texts import counted, listed
 
 EXIT_FINDINGS = 1
 EXIT_INTERRUPTED = 130
@@ -136,7 +137,7 @@ def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:
 
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
-    asked = f"; {left_out:,} {'was' if left_out == 1 else 'were'} not asked" if left_out else ""
+    asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
     text = f"The run was stopped: {stopped['message']}{asked}."
     if is_scored_again:
         _print_error(text)
@@ -159,8 +160,7 @@ def show_plan(plan: RunPlan) -> None:
         typer.echo(f"  {template_id}: {count:,}")
     names = [sample.key[0] + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "") for sample in plan.to_ask]
     if names:
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        typer.echo(f"First: {', '.join(names[:_MOST_NAMED])}{more}.")
+        typer.echo(f"First: {listed(names, _MOST_NAMED)}.")
 
 
 def _command() -> str:
