@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.judged_tables.answer_judge import AnswerJudge
 from graphrag_eval_lc.judged_tables.judged_cells import is_judged
 from graphrag_eval_lc.judged_tables.judging import JudgedTable, judge_table
@@ -64,11 +64,6 @@ def tell_errors(judged: JudgedTable) -> None:
         tell(f"{rows} could not be judged; given again, the command asks for them again. The first error: {errors[0]}")
         if not any(map(is_judged, judged.cells)):
             raise typer.Exit(EXIT_FINDINGS)
-
-
-def tell(text: str) -> None:
-    """Print a message to standard error."""
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(text)
 
 
 class _Told:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.frames.fulfilling_steps import fulfilling_steps
+from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.texts import shortened
 
@@ -191,10 +192,9 @@ def _rank(score: float | None) -> float:
 def _seen(result: Mapping[str, Any], metric: str, score: float | None, *, has_steps: bool) -> Seen:
     reference_answer = result.get("reference_answer")
     answer = result.get("actual_answer")
-    repeat = result.get("repeat")
     return Seen(
         QuestionSide(
-            repeat=repeat if isinstance(repeat, int) else 1,
+            repeat=repeat_of(result),
             score=score,
             status="error" if is_error(result) else "success",
             reason=_reason(result, metric, score),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.report.chunks import DetailChunks
 from graphrag_eval_lc.report.details import detail_of
 from graphrag_eval_lc.report.extremes import Extremes
@@ -100,8 +101,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     errors = repeats = 0
     for sample in reported_samples(run.results, metrics):
         errors += sample.has_failed
-        repeat = sample.result.get("repeat")
-        repeats = max(repeats, repeat if isinstance(repeat, int) else 1)
+        repeats = max(repeats, repeat_of(sample.result))
         numbers.add(sample.result)
         for section in (several, spent, funnel, matrix, extremes, problems):
             section.add(sample)

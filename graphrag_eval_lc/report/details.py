@@ -5,10 +5,10 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.samples import ReportedSample, is_spent
 from graphrag_eval_lc.report.side_by_side import extra_steps, step_groups, uses_of
-from graphrag_eval_lc.report.spent import attempts_of
 from graphrag_eval_lc.report.texts import shown_name, value_text, without_middle
 from graphrag_eval_lc.report.timeline import model_rows, timeline
 from graphrag_eval_lc.report.transcript import transcript
@@ -98,7 +98,7 @@ def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
 
 
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for attempt in attempts_of(result):
+    for attempt in failed_attempts_of(result):
         steps = attempt.get("actual_steps")
         yield {
             "error": without_middle(str(attempt.get("error") or "failed without a message")),

@@ -80,12 +80,6 @@ class Spent:
         return {**figures, "judges_cost": sum(judged)} if judged else figures
 
 
-def attempts_of(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the failed attempts before a result."""
-    attempts = result.get("failed_attempts")
-    return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
-
-
 def _record(
     name: str, unit: str, values: "array[float]", total: float | None, unmeasured: int | None, note: str | None
 ) -> dict[str, Any]:

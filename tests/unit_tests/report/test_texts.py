@@ -26,6 +26,7 @@ def test_what_hides_becomes_visible_and_all_else_stays(text: str, shown: str) ->
 def test_one_line_has_no_breaks_and_no_end() -> None:
     assert one_line("a\n\n  b", 10) == "a b"
     assert one_line("x" * 10_000_000, 10) == "xxxxxxxxxx…"
+    assert one_line("a" + 1_000 * " " + "b" * 10, 10) == "a bbbbbbbb…"
 
 
 def test_a_long_text_loses_its_middle_and_says_so() -> None:
