@@ -10,6 +10,7 @@ from graphrag_eval_lc.comparison.run_source import RunResults
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, registered_metrics
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+from graphrag_eval_lc.texts import counted
 
 # Sections of the config; a judge may have one of its own name.
 _SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
@@ -198,4 +199,4 @@ def _spent_by_agents() -> list[str]:
 
 
 def _questions(count: int) -> str:
-    return "1 common question is" if count == 1 else f"{count:,} common questions are"
+    return counted(count, "common question is", "common questions are")
