@@ -40,7 +40,8 @@ class Artefacts:
     def json_lines(self, name: str, path: Path, *, is_live: bool = False, is_ordered: bool = True) -> None:
         """Write the records of a file, and in its first line how they are spelled there."""
         if not path.exists():
-            return self.text(name, f"there is no {path.name}\n")
+            self.text(name, f"there is no {path.name}\n")
+            return
         lines = path.read_text(encoding="utf-8").splitlines()
         records = [json.loads(line) for line in lines]
         spelled = {
@@ -81,7 +82,8 @@ class Artefacts:
     def page(self, name: str, path: Path) -> None:
         """Write a page's HTML without its scripts and styles, and the data in it, unpacked."""
         if not path.exists():
-            return self.text(f"{name}.html", f"there is no {path.name}\n")
+            self.text(f"{name}.html", f"there is no {path.name}\n")
+            return
         html = path.read_text(encoding="utf-8")
         data: dict[str, Any] = {}
         for tag, attributes, content in _BLOCK.findall(html):

@@ -13,6 +13,8 @@ from zlib import crc32
 SECONDS = frozenset({"elapsed_sec", "stalled_sec", "first_token_sec"})
 MOMENTS = frozenset({"execution_timestamp", "started_at", "started", "finished", "scored"})
 IDS = frozenset({"run_id", "thread_id"})
+# Of two repeats that ask for the same embedding at once it is chance which one pays.
+CHANCE_COSTS = "answer_relevance_cost"
 _STALL = re.compile(r"block(s|ed) the event loop|stood still|stalled")
 _VERSIONS = "versions"
 
@@ -27,6 +29,8 @@ def masked(value: Any, key: str = "") -> Any:
         return "<seconds>"
     if key in MOMENTS:
         return "<moment>"
+    if key == CHANCE_COSTS:
+        return dict.fromkeys(value, "<cost>") if isinstance(value, dict) else "<cost>"
     if key in IDS:
         return "<id>"
     if key == "run_ids":
