@@ -22,8 +22,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[1:1] = [str(HERE.parent)]
 
 from artefacts import Artefacts  # noqa: E402
+from judgements import judgement  # noqa: E402
 from masking_times import frozen  # noqa: E402
-from openai_stub import OpenAIStub, StubRequest  # noqa: E402
+from openai_stub import OpenAIStub  # noqa: E402
 
 MAIN = "import sys; sys.argv[0] = 'graphrag-eval-lc'; from graphrag_eval_lc.cli import main; main()"
 CONFORMANCE = "GRAPHRAG_EVAL_LC_CONFORMANCE_DIR"
@@ -418,26 +419,6 @@ def _stub(side: Side, name: str) -> Iterator[OpenAIStub]:
         yield stub
     asked = [{"path": request.path, **request.body} for request in stub.requests]
     side.artefacts.json(name, sorted(asked, key=lambda body: json.dumps(body, sort_keys=True)))
-
-
-def judgement(request: StubRequest) -> dict[str, Any]:
-    """Give an answer that what is asked determines, other ones for other questions."""
-    properties = (request.schema or {}).get("properties", {})
-    chance = crc32(request.user.encode()) % 4
-    if chance == 0 and ("true_positives" in properties or "query_economy" in properties):
-        return {"reason": "not of the form"}
-    if "true_positives" in properties:
-        claims = ["one", "two", "three"]
-        found = {"true_positives": claims[:chance], "false_positives": claims[chance:], "false_negatives": claims[:1]}
-        return {"reason": f"{chance} of three", **found}
-    if "statements" in properties:
-        attributed = [{"statement": f"s{n}", "reason": "so", "attributed": int(n < chance)} for n in range(3)]
-        return {"statements": attributed}
-    if "verdict" in properties:
-        return {"reason": "so", "verdict": chance % 2}
-    if "noncommittal" in properties:
-        return {"question": "Where?", "noncommittal": 0}
-    return {name: "so" if name.endswith("reason") else chance / 4 for name in properties}
 
 
 def _time_series_steps(match_steps: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
