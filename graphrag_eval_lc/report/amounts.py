@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from graphrag_eval_lc.comparison.numbers_text import value_text
 from graphrag_eval_lc.prices import dollars
 
 NOT_MEASURED = "–"
@@ -24,13 +25,13 @@ def amount_text(value: float | None, unit: str) -> str:
         >>> amount_text(1234567, "tokens"), amount_text(75, "seconds"), amount_text(0.0036, "usd")
         ('1,234,567', '1 min 15 s', '$0.0036')
         >>> amount_text(0.5, "score"), amount_text(3, "count"), amount_text(2.5, "km")
-        ('0.500', '3', '2.500 km')
+        ('0.500', '3', '2.50 km')
     """
     if value is None:
         return NOT_MEASURED
     if unit in _TEXTS:
         return _TEXTS[unit](value)
-    return f"{_number_text(value)} {unit}"
+    return value_text(value, unit)
 
 
 def figure_text(value: float | None, unit: str) -> str:

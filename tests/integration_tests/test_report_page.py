@@ -232,7 +232,7 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     assert search.locator("option[value=detour]").first.get_attribute("title") == note
     assert opened.page.locator("table.list thead th", has_text="detour").get_attribute("title") == note
     shown = {text.strip() for text in opened.column("detour")}
-    assert shown == {"✓ 0 km", "≈ 1 km", "≈ 2 km", "≈ 3 km", "✗ 4 km"}
+    assert shown == {"✓ 0 km", "≈ 1.00 km", "≈ 2.00 km", "≈ 3.00 km", "✗ 4.00 km"}
     score = opened.page.locator("td.score:not(.side-column)")
     assert {text.strip() for text in score.and_(opened.page.locator(".good")).all_inner_texts()} == {"✓ 0 km"}
     # A failed question counts as the worst.
@@ -241,7 +241,7 @@ def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours
     search.get_by_label("from", exact=True).fill("4")
     assert set(failed) < set(opened.keys())
     search.get_by_label("Status").select_option("error")
-    assert {text.strip() for text in opened.column("detour")} == {"✗ 4 km"}
+    assert {text.strip() for text in opened.column("detour")} == {"✗ 4.00 km"}
     opened.opened(failed[0])
 
 

@@ -41,7 +41,13 @@ function dollarsText(amount) {
 function amountText(value, unit) {
   if (!isNumber(value)) return NOT_MEASURED;
   const known = { score: scoreText, tokens: countText, seconds: secondsText, usd: dollarsText, count: numberText };
-  return Object.hasOwn(known, unit) ? known[unit](value) : `${numberText(value)} ${unit}`;
+  return Object.hasOwn(known, unit) ? known[unit](value) : `${digitsText(value)} ${unit}`;
+}
+
+// A number with three digits at least, and six of them behind the point at most.
+function digitsText(value) {
+  const places = value === 0 ? 0 : Math.min(Math.max(2 - Math.floor(Math.log10(Math.abs(value))), 0), 6);
+  return value.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places }).replace("-", "−");
 }
 
 function numberText(value) {

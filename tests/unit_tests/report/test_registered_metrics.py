@@ -58,8 +58,8 @@ def test_the_page_has_its_title_unit_and_what_a_failure_counts_as() -> None:
     html = report_html(results(2.0, 12.0, None))
     rows = re.findall(r'<th scope="row" title="([^"]*)">', html)
     assert rows == ["way for nothing; less is better"]
-    assert "an error counts as 20 km" in html
-    assert '<td class="number">7\N{NO-BREAK SPACE}km</td>' in html
+    assert "an error counts as 20.0 km" in html
+    assert '<td class="number">7.00\N{NO-BREAK SPACE}km</td>' in html
     assert re.search(
         r'<th scope="col" class="metric" data-sort="number" title="way for nothing; less is better">', html
     )
@@ -94,7 +94,7 @@ def test_the_terminal_shows_it_among_the_users_own_with_unit_and_title() -> None
     assert "Own scores by template (means)" in text
     assert "Judged" not in text
     rows = [line.replace("│", " ").split() for line in text[text.index("Own scores") :].splitlines()]
-    assert ["t", "7", "km"] in rows
+    assert ["t", "7.00", "km"] in rows
     assert "detour: way for nothing; less is better" in " ".join(text.split())
 
 

@@ -25,7 +25,7 @@ def test_a_score_of_which_less_is_better_tells_its_ends_and_what_a_failure_count
         "worst": 20.0,
         "best": 0.0,
         "failed": 20.0,
-        "failure_note": "an error counts as 20 km",
+        "failure_note": "an error counts as 20.0 km",
     }
 
 
