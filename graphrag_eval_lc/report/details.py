@@ -47,7 +47,7 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
         "failed_attempts": list(_failed_attempts(result)),
         "warnings": [without_middle(str(warning)) for warning in result.get("capture_warnings") or ()],
         "total_sec": number(result.get(ELAPSED_SEC)),
-        STALLED_SEC: number(result.get(STALLED_SEC)),
+        "stalled": number(result.get(STALLED_SEC)),
         TOTAL_TOKENS: number(result.get(TOTAL_TOKENS)),
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),

@@ -29,14 +29,14 @@ class Extremes:
         result = sample.result
         attempts = failed_attempts_of(result)
         seconds = [number(record.get(ELAPSED_SEC)) for record in (result, *attempts)]
-        stalled_sec = sum(number(record.get(STALLED_SEC)) or 0.0 for record in (result, *attempts))
+        stalled = sum(number(record.get(STALLED_SEC)) or 0.0 for record in (result, *attempts))
         shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _QUESTION)}
         question = str(result.get("question_id"))
         _keep(
             self._longest,
             question,
             sum(filter(None, seconds)),
-            {**shown, "failed_attempts": len(attempts), STALLED_SEC: stalled_sec},
+            {**shown, "failed_attempts": len(attempts), "stalled": stalled},
         )
         _keep(self._dearest, question, number(result.get(AGENT_COST)), shown)
         _keep(self._most_tokens, question, number(result.get(TOTAL_TOKENS)), shown)
