@@ -1,6 +1,7 @@
 """What is declared of a metric: from this validation, aggregates, comparison, gates, frames and reports derive."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["score", "spent", "count"]
@@ -99,6 +100,7 @@ class MetricSpec:
         return self.range[1] if self.lower_is_better else 0.0
 
 
+@lru_cache(maxsize=1_000)
 def undeclared(key: str) -> MetricSpec:
     """Give what is taken for the declaration of a number that nobody declared: a score, or a cost by its name.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from graphrag_eval_lc.registry.metric_spec import MetricSpec, cost_spec, undeclared
@@ -281,6 +282,11 @@ def metric_spec(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
         return undeclared(key)
+    return _member(family, key)
+
+
+@lru_cache(maxsize=1_000)
+def _member(family: MetricSpec, key: str) -> MetricSpec:
     return replace(family, key=key, title=key, is_family=False, members=(), functions=(), family=family.key)
 
 
