@@ -1,22 +1,21 @@
 """What is wrong with a reference dataset and with responses to it: every problem at once, with its place."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
-from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.json_text import parse_json_output
-from graphrag_eval_lc.matching.relevant_ids import parse_document_ids, parse_relevant_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
-from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
+from graphrag_eval_lc.errors import DatasetError, MatcherError
+from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.relevant_ids import parse_relevant_ids
+from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.reading import Source
 from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records
 from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.registry.step_kinds import Check, StepKind, is_built_in, step_kind_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def validate_dataset(
     """
     settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
     templates = _dataset_records(dataset)
-    problems = _problems(templates, _dataset_findings(templates))
+    problems = _problems(templates, _dataset_findings(templates, settings))
     if responses is not None:
         records = _response_records(responses)
         problems += _problems(records, _response_findings(records, templates))
@@ -110,7 +109,7 @@ def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]
     return [Problem(finding.what, finding.mend, **records.place_of(finding)) for finding in findings]
 
 
-def _dataset_findings(dataset: RecordFile) -> Iterator[Finding]:
+def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
     if dataset.file is not None and dataset.file.format == "yaml" and dataset.line_index is not None:
         for key, line in dataset.line_index.repeated_keys():
             yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
@@ -120,8 +119,9 @@ def _dataset_findings(dataset: RecordFile) -> Iterator[Finding]:
     ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
     yield from _same_texts(questions)
+    retrieval = RetrievalSteps(config.retrieval, config.steps.names)
     for location, question in questions:
-        yield from _question_findings(location, question)
+        yield from _question_findings(location, question, retrieval)
 
 
 def _template_ids(values: Any) -> list[tuple[Location, str]]:
@@ -168,43 +168,63 @@ def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iter
             )
 
 
-def _question_findings(location: Location, question: Mapping[str, Any]) -> Iterator[Finding]:
+def _question_findings(location: Location, question: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
     for group_index, group in enumerate(_list(question.get("reference_steps"))):
         place = (*location, "reference_steps", group_index)
         if isinstance(group, list | tuple) and not group:
             yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
         for index, step in enumerate(_list(group)):
             if isinstance(step, Mapping):
-                yield from _step_findings((*place, index), step)
+                yield from _step_findings((*place, index), step, retrieval)
 
 
-def _step_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
-    name, media_type, output = step.get("name"), step.get("output_media_type"), step.get("output")
-    at_output = (*location, "output") if "output" in step else location
+def _step_findings(location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
+    name, media_type = str(step.get("name")), step.get("output_media_type")
+    texts = {"name": name, "output_media_type": media_type if isinstance(media_type, str) else None}
+    reference = retrieval.reference_view({**step, **texts}, {})
+    kind = step_kind_for(*retrieval.compared_by(reference))
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
-        if name == "retrieval" or output is None:  # an output beside them is there for its texts
+        # An output beside them is there for its texts.
+        if retrieval.includes(reference) or (step.get("output") is None and is_built_in(kind)):
             return
-    if name in COMPARED_BY_ARGUMENTS:
-        if not isinstance(step.get("args"), Mapping):
-            yield Finding(f"a {name} step is compared by its args, and has none", "Add args.", location)
-        return
+    for finding in _kind_findings(kind, reference):
+        at = finding.location if not finding.location or finding.location[0] in step else ()
+        yield replace(finding, location=(*location, *at))
+
+
+def _kind_findings(kind: StepKind, reference: StepView) -> Iterator[Finding]:
+    """Find what is wrong with a reference step of a kind, with locations that begin in the step."""
+    if kind.reads == "output" and kind.check is None and kind.parse is None:
+        kind = step_kind_for(None, reference["output_media_type"])
     try:
-        if name == "retrieval":
-            if not parse_document_ids(output):
-                yield Finding("no relevant documents", "List at least one, as [{id: …}].", at_output)
-        elif name == "iri_discovery":
-            if not isinstance(output, str) or not output:
-                yield Finding("an iri_discovery step needs the IRI as its output", "Write the IRI.", at_output)
-        elif media_type == SPARQL_RESULTS:
-            yield from _sparql_findings(location, step)
-        elif media_type == "application/json":
-            parse_json_output(output)
-        elif output is None:
-            yield Finding("no output to compare with", "Add output: what a good agent sees.", at_output)
+        if kind.check is not None:
+            yield from _checked(kind, kind.check, reference)
+        elif kind.reads == "args":
+            if not isinstance(reference.get("args"), Mapping):
+                yield Finding(f"a {reference['name']} step is compared by its args, and has none", "Add args.")
+        elif kind.parse is not None:
+            reference.parsed(kind.parse)
+        elif reference.get("output") is None:
+            yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
     except UnreadableOutput as problem:
-        kind = "documents" if name == "retrieval" else "SPARQL results" if media_type == SPARQL_RESULTS else "JSON"
-        yield Finding(f"the output cannot be read as {kind}: {problem}", "Store what the tool gives.", at_output)
+        what = f"the output cannot be read as {kind.title}: {problem}"
+        yield Finding(what, "Store what the tool gives.", ("output",))
+
+
+def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
+    try:
+        findings = list(check(reference))
+    except UnreadableOutput:
+        raise
+    except Exception as problem:
+        what = f"the check of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
+        return [Finding(what, "Mend the step, or the function that checks it.")]
+    for finding in findings:
+        if not isinstance(finding, Finding):
+            mend = "A check gives Findings of graphrag_eval_lc.matching."
+            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", mend=mend)
+    return findings
 
 
 def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
@@ -214,15 +234,6 @@ def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Fi
     except UnreadableOutput as problem:
         mend = "List ids, or groups of ids of which one will do, or give each id its gain."
         yield Finding(str(problem), mend, location)
-
-
-def _sparql_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
-    results = parse_sparql_results(step.get("output"))
-    required = step.get("required_columns")
-    for index, column in enumerate(_list(required)):
-        if results.boolean is None and column not in results.variables:
-            near = f"It has: {', '.join(results.variables) or 'none'}."
-            yield Finding(f"the output has no column {column}", near, (*location, "required_columns", index))
 
 
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
