@@ -3,19 +3,22 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
-from graphrag_eval_lc.errors import DatasetError, MatcherError
+from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.relevant_ids import parse_relevant_ids
 from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
-from graphrag_eval_lc.reading import Source
+from graphrag_eval_lc.reading import Source, TextFile
 from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records
 from graphrag_eval_lc.records import Response, Template
-from graphrag_eval_lc.registry.step_kinds import Check, StepKind, is_built_in, step_kind_for
+from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, step_kind_for
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
+from graphrag_eval_lc.run_folder.journal_lines import journal_lines, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,10 @@ def validate_dataset(
 
     Args:
         dataset: A path, an open file, or a list of templates.
-        responses: A path, an open file, responses by question id, or a list of responses.
-        config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools.
+        responses: The folder of a run, a path, an open file, responses by question id, or a list of responses. Of a
+            run the last line of each question and repeat counts, and only the questions that it asked.
+        config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
+            says which steps count as retrieval.
 
     Returns:
         The problems, those of the dataset first, in the order of the file; an empty list where all is well.
@@ -64,7 +69,9 @@ def validate_dataset(
     Raises:
         DatasetError: The dataset cannot be read at all.
         ResponsesError: The responses cannot be read at all.
+        RunFolderError: The folder holds no responses, or its run.json cannot be read.
         ConfigError: The config has a key or value that does not exist.
+        MatcherError: The check of a registered step kind gives something that is no Finding.
 
     Example:
         >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
@@ -74,9 +81,11 @@ def validate_dataset(
     templates = _dataset_records(dataset)
     problems = _problems(templates, _dataset_findings(templates, settings))
     if responses is not None:
-        records = _response_records(responses)
+        folder = _run_folder_of(responses)
+        records = _response_records(cast("Any", responses)) if folder is None else _journal_records(folder)
+        asked = None if folder is None else ((read_run(folder) or {}).get("questions") or None)
         problems += _problems(records, _response_findings(records, templates))
-        problems += _problems(templates, _questions_without_response(templates, records))
+        problems += _problems(templates, _questions_without_response(templates, records, asked))
         problems += _problems(records, _unknown_tools(templates, records, settings))
     return problems
 
@@ -85,6 +94,32 @@ def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
     if isinstance(dataset, str | PathLike) or hasattr(dataset, "read"):
         return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
     return RecordFile(_listed(dataset))
+
+
+def _run_folder_of(responses: Any) -> Path | None:
+    """Give the folder of the run that wrote the responses; None where they are others."""
+    if not isinstance(responses, str | PathLike):
+        return None
+    path = Path(responses)
+    if path.is_dir():
+        return path
+    return path.parent if path.name == RESPONSES_FILE and (path.parent / RUN_FILE).is_file() else None
+
+
+def _journal_records(folder: Path) -> RecordFile:
+    """Read the responses of a run: of each key the last line, without one that was cut off as the run ended."""
+    path = folder / RESPONSES_FILE
+    if not path.is_file():
+        mend = "Give the folder of a run, or a file of responses."
+        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, mend=mend)
+    lines = list(journal_lines(path))
+    if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
+        return read_response_records(path)
+    last = {key_of(line.record): line for line in lines if line.record is not None}
+    lines = sorted(last.values(), key=lambda line: line.number)
+    return RecordFile(
+        [line.record for line in lines], TextFile("", str(path), "jsonl"), [line.number for line in lines]
+    )
 
 
 def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
@@ -186,7 +221,7 @@ def _step_findings(location: Location, step: Mapping[str, Any], retrieval: Retri
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
         # An output beside them is there for its texts.
-        if retrieval.includes(reference) or (step.get("output") is None and is_built_in(kind)):
+        if retrieval.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
             return
     for finding in _kind_findings(kind, reference):
         at = finding.location if not finding.location or finding.location[0] in step else ()
@@ -243,8 +278,18 @@ def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[F
     for location, response in identified:
         if str(response["question_id"]) not in known:
             yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
-    keys = [(location, _key_text(response)) for location, response in identified]
-    yield from _repeated(keys, "two responses to the question {}; the last one counts", "Remove one of them.")
+    yield from _answered_twice(identified)
+
+
+def _answered_twice(identified: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
+    """Find second responses but those to a question that a run asked again: it had failed, or has another text now."""
+    failed: dict[str, bool] = {}
+    for location, response in identified:
+        key = _key_text(response)
+        if not failed.get(key, True) and not response.get("superseded"):
+            what = f"two responses to the question {key}; the last one counts"
+            yield Finding(what, "Remove one of them.", location)
+        failed[key] = response.get("status") == "error" or response.get("error") is not None
 
 
 def _key_text(response: Mapping[str, Any]) -> str:
@@ -261,10 +306,14 @@ def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]
     ]
 
 
-def _questions_without_response(dataset: RecordFile, responses: RecordFile) -> Iterator[Finding]:
+def _questions_without_response(
+    dataset: RecordFile, responses: RecordFile, asked: Collection[str] | None
+) -> Iterator[Finding]:
     answered = {str(response["question_id"]) for _, response in _identified(responses)}
     for location, question in _questions(dataset.values):
-        if question.get("id") is not None and str(question["id"]) not in answered:
+        if question.get("id") is None or str(question["id"]) in answered:
+            continue
+        if asked is None or str(question["id"]) in asked:
             yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)
 
 

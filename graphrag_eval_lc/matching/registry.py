@@ -77,6 +77,8 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
     name, _ = key
     title = " with ".join(part for part in key if part is not None)
     known = built_in_step_kind_for(*key)
+    if known is not None and name not in (None, *known.names):
+        known = None  # what holds for a media type is not said of the name
     shown_as = known.shown_as if known and name is None else built_in_shown_as(name)
     own = StepKind(
         key=title, serves=(key,), matcher=matcher, fulfilled_by=others, reads=reads or "output", shown_as=shown_as

@@ -43,7 +43,8 @@ class StepKind:
             the step; UnreadableOutput becomes one. None: that ``args`` is there, or an output that ``parse`` takes.
         draft: What ``draft-dataset`` writes: a function of an actual step (``name`` is the name that a reference step
             of its tool has) and of the successful steps that come later, which gives a reference step, or None for
-            none. None: its name and ``args``, and its output with the media type where the output is compared.
+            none. None: the step's name and ``args``, and where the output is compared the output with the media type
+            that it is served by; a kind without ``parse`` leaves it to the form of the output whether it is another.
         drafted_from: The names of the actual steps from which it is drafted; empty: the names that it serves.
         drafts_each: Whether each drafted step whose output differs is kept, not only the last of its tool.
         shown_as: How reports take its reference steps: ``rows`` for a query of the graph, ``iri`` for what has to be
@@ -73,8 +74,9 @@ class StepKind:
     def __post_init__(self) -> None:
         if not self.title:
             object.__setattr__(self, "title", self.key)
-        if not self.serves:
-            raise MatcherError(f"the step kind {self.key} serves no steps", mend="Give a name or a media type.")
+        if not self.serves or not all(map(_is_pair, self.serves)):
+            what = f"the step kind {self.key} serves {self.serves!r:.80}"
+            raise MatcherError(what, mend='Give pairs of a step name and a media type: serves=(("count_rows", None),).')
         if self.fulfilled_by and not self.names:
             raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
         if self.reads not in ("output", "args"):
@@ -90,6 +92,10 @@ class StepKind:
         """Give the media type by which steps of a name are of this kind; None where they are so without one."""
         media_types = [media_type for served, media_type in self.serves if served in (name, None)]
         return None if not media_types or (name in self.names and None in media_types) else media_types[0]
+
+
+def _is_pair(key: object) -> bool:
+    return isinstance(key, tuple) and len(key) == 2 and all(part is None or isinstance(part, str) for part in key)
 
 
 class _Served:
@@ -111,7 +117,7 @@ def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
     """Take up the kinds of this package itself."""
     for kind in kinds:
         _built_in.update(dict.fromkeys(kind.serves, kind))
-        register_step_kind(kind)
+        _register(kind)
 
 
 def register_step_kind(kind: StepKind) -> StepKind:
@@ -122,12 +128,22 @@ def register_step_kind(kind: StepKind) -> StepKind:
     Returns:
         The kind.
 
+    Raises:
+        MatcherError: It serves every step.
+
     Example:
         >>> from graphrag_eval_lc.matching import StepKind, register_step_kind
         >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
         >>> register_step_kind(kind).key
         'count'
     """
+    if (None, None) in kind.serves:
+        raise MatcherError(f"the step kind {kind.key} serves every step", mend="Give a name or a media type.")
+    _register(kind)
+    return kind
+
+
+def _register(kind: StepKind) -> None:
     global _served
     kinds = {
         key: served if served.key != kind.key or served in _built_in.values() else _built_in.get(key)
@@ -135,7 +151,6 @@ def register_step_kind(kind: StepKind) -> StepKind:
     }
     left = {key: served for key, served in kinds.items() if served is not None and key not in kind.serves}
     _served = _Served({**left, **dict.fromkeys(kind.serves, kind)})
-    return kind
 
 
 def step_kinds() -> list[StepKind]:
@@ -152,9 +167,9 @@ def custom_step_kinds() -> dict[MatcherKey, StepKind]:
     }
 
 
-def is_built_in(kind: StepKind) -> bool:
-    """Tell whether a kind is one of this package."""
-    return kind in _built_in.values()
+def has_own_check(kind: StepKind) -> bool:
+    """Tell whether a user says how reference steps of a kind are checked."""
+    return kind.check is not None and all(kind.check is not each.check for each in _built_in.values())
 
 
 def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
@@ -203,7 +218,7 @@ def drafting_kinds(name: str) -> list[StepKind]:
     """
     ranked = sorted(_served.kinds.items(), key=lambda each: each[0][1] is not None)
     kinds = dict.fromkeys(kind for _, kind in ranked if name in (kind.drafted_from or kind.names))
-    return [kind for kind in kinds if kind.draft or kind.parse or kind.reads == "args" or kind.media_type_for(name)]
+    return [kind for kind in kinds if kind.draft or kind.parse or kind.reads == "args"]
 
 
 def drafting_kinds_by_form() -> list[StepKind]:
