@@ -1,9 +1,9 @@
 """The kinds of steps of this package: how each is compared, checked, drafted and shown."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.comparison import StepView
 from graphrag_eval_lc.matching.iri import AUTOCOMPLETE_SEARCH, holds_whole, match_iri_discovery_steps
 from graphrag_eval_lc.matching.json_text import match_json_steps, match_texts, parse_json_output
@@ -73,7 +73,7 @@ def _draft_iri(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
 def _argument_text(step: Step) -> str:
     args = step.get("args")
     values = args.values() if isinstance(args, Mapping) else [args]
-    return "\n".join(value if isinstance(value, str) else json.dumps(value, default=str) for value in values)
+    return "\n".join(value if isinstance(value, str) else json_text(value) for value in values)
 
 
 # Of forms that an output may have, the earlier goes before the later.

@@ -9,9 +9,9 @@ from graphrag_eval_lc.matching.comparison import Comparison, StepView, Unreadabl
 from graphrag_eval_lc.registry.step_kinds import (
     MatcherKey,
     Reads,
+    ShownAs,
     StepKind,
-    built_in_shown_as,
-    built_in_step_kind_for,
+    built_in_step_kinds,
     custom_step_kinds,
     register_step_kind,
 )
@@ -74,27 +74,27 @@ def register_matcher(
 
 def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
     """Give the kind of a matcher; what else is known of its steps stays as it is without it."""
-    name, _ = key
-    title = " with ".join(part for part in key if part is not None)
-    known = built_in_step_kind_for(*key)
-    if known is not None and name not in (None, *known.names):
-        known = None  # what holds for a media type is not said of the name
-    shown_as = known.shown_as if known and name is None else built_in_shown_as(name)
     own = StepKind(
-        key=title, serves=(key,), matcher=matcher, fulfilled_by=others, reads=reads or "output", shown_as=shown_as
+        key=" with ".join(part for part in key if part is not None),
+        serves=(key,),
+        matcher=matcher,
+        fulfilled_by=others,
+        reads=reads or "output",
+        shown_as=_shown_as(key),
     )
+    built_in = built_in_step_kinds()
+    known = built_in.get(key) or (built_in.get((key[0], None)) if key[0] is not None else None)
     if known is None or reads not in (None, known.reads):
         return own
-    return replace(
-        own,
-        title=known.title if known.parse else title,
-        reads=known.reads,
-        parse=known.parse,
-        check=known.check,
-        draft=known.draft,
-        drafted_from=known.drafted_from,
-        drafts_each=known.drafts_each,
-    )
+    return replace(known, key=own.key, serves=(key,), matcher=matcher, fulfilled_by=others, shown_as=own.shown_as)
+
+
+def _shown_as(key: MatcherKey) -> ShownAs:
+    """Give how steps are shown without the matcher; of those that have a name it alone decides."""
+    name, _ = key
+    kinds = built_in_step_kinds()
+    same = [kind for served, kind in kinds.items() if (served == key if name is None else name in kind.names)]
+    return same[0].shown_as if same else "text"
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
@@ -104,7 +104,8 @@ def custom_matchers() -> dict[MatcherKey, Matcher]:
         >>> ("sparql_query", None) in custom_matchers()
         False
     """
-    return {key: kind.matcher for key, kind in custom_step_kinds().items()}
+    built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
+    return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 
 
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:

@@ -1,8 +1,7 @@
 """What is declared of a kind of steps, and which kind a step is of: by its name, by its media type, or both."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import MatcherError
@@ -17,9 +16,6 @@ ShownAs = Literal["text", "rows", "iri"]
 
 # What retrieval is called among the reference steps, which the config needs to know before anything is matched.
 RETRIEVAL: Final = "retrieval"
-
-# Who registers just now, such as "--plugin checks.py" or an entry point; None: code that was imported as usual.
-registering: ContextVar[str | None] = ContextVar("registering", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +45,6 @@ class StepKind:
         drafts_each: Whether each drafted step whose output differs is kept, not only the last of its tool.
         shown_as: How reports take its reference steps: ``rows`` for a query of the graph, ``iri`` for what has to be
             found before a query can use it, else ``text``.
-        registered_by: Who registered it, where a plugin was loaded for it.
 
     Example:
         >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
@@ -69,7 +64,6 @@ class StepKind:
     drafted_from: tuple[str, ...] = ()
     drafts_each: bool = False
     shown_as: ShownAs = "text"
-    registered_by: str | None = field(default_factory=registering.get)
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -160,11 +154,18 @@ def step_kinds() -> list[StepKind]:
 
 def custom_step_kinds() -> dict[MatcherKey, StepKind]:
     """Give the kinds that users registered, by what they serve, also in the place of a kind of this package."""
-    return {
-        key: kind
-        for key, kind in _served.kinds.items()
-        if key not in _built_in or _built_in[key].matcher is not kind.matcher
-    }
+    return {key: kind for key, kind in _served.kinds.items() if _built_in.get(key) is not kind}
+
+
+def saved_step_kinds() -> Callable[[], None]:
+    """Give a function that forgets what is registered from now on."""
+    served = _served
+
+    def restore() -> None:
+        global _served
+        _served = served
+
+    return restore
 
 
 def has_own_check(kind: StepKind) -> bool:
@@ -186,15 +187,9 @@ def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
     )
 
 
-def built_in_step_kind_for(name: str | None, media_type: str | None) -> StepKind | None:
-    """Give the kind of this package that serves these steps where no user registered another one."""
-    keys = ((name, media_type), (name, None), (None, media_type), (None, None))
-    return next((_built_in[key] for key in keys if key in _built_in), None)
-
-
-def built_in_shown_as(name: str | None) -> ShownAs:
-    """Give how reports take reference steps of a name where no user declares it."""
-    return next((kind.shown_as for kind in _built_in.values() if name in kind.names), "text")
+def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:
+    """Give the kinds of this package by what they serve."""
+    return _built_in
 
 
 def shown_as(name: str, media_type: str | None) -> ShownAs:

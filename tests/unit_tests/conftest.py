@@ -7,7 +7,7 @@ from judged_runs import judgement
 from openai_stub import OpenAIStub
 
 import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
-from graphrag_eval_lc.registry import step_kinds
+from graphrag_eval_lc.registry.step_kinds import saved_step_kinds
 
 
 @pytest.fixture
@@ -20,10 +20,6 @@ def judge() -> Iterator[OpenAIStub]:
 @pytest.fixture(autouse=True)
 def forget_matchers() -> Iterator[Callable[[], None]]:
     """Give what forgets all matchers that were registered since the test began, as a new process would."""
-    served = step_kinds._served
-
-    def forget() -> None:
-        step_kinds._served = served
-
+    forget = saved_step_kinds()
     yield forget
     forget()
