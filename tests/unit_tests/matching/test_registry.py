@@ -4,7 +4,7 @@ from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching import Comparison, StepView, match_steps, register_matcher
 from graphrag_eval_lc.matching.json_text import match_texts
 from graphrag_eval_lc.matching.registry import comparison_of, custom_matchers
-from graphrag_eval_lc.registry.step_kinds import step_kind_for
+from graphrag_eval_lc.registry.step_kinds import shown_as, step_kind_for
 
 pytestmark = pytest.mark.usefixtures("forget_matchers")
 
@@ -38,6 +38,19 @@ def test_own_matcher_scores_steps_of_its_name() -> None:
 def test_matcher_needs_a_name_or_a_media_type() -> None:
     with pytest.raises(MatcherError, match="a name or a media type"):
         register_matcher()
+
+
+def test_matcher_reads_outputs_or_args() -> None:
+    with pytest.raises(MatcherError, match='Give reads="output" or reads="args"'):
+        register_matcher(name="count", reads="artifact")  # type: ignore[arg-type]
+
+
+def test_steps_are_shown_as_without_the_matcher() -> None:
+    results = "application/sparql-results+json"
+    register_matcher(name="sparql_query")(constant(1.0))  # type: ignore[type-var]
+    register_matcher(name="run_sparql", media_type=results)(constant(1.0))  # type: ignore[type-var]
+    register_matcher(media_type=results)(constant(1.0))  # type: ignore[type-var]
+    assert [shown_as(name, results) for name in ("sparql_query", "run_sparql", "ask")] == ["rows", "text", "rows"]
 
 
 def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
