@@ -22,7 +22,8 @@ RETRIEVAL: Final = "retrieval"
 class StepKind:
     """The declaration of a kind of steps; matching, ``validate``, ``draft-dataset`` and reports derive from it.
 
-    Steps are handed to its functions as read-only mappings. All but the first three attributes have a default.
+    Its functions get steps as read-only mappings; ``matcher`` and ``check`` have ``step.parsed(parse)`` too, which
+    parses an output at most once. All but the first three attributes have a default.
 
     Attributes:
         key: Its name; of several registered kinds with the same key the last one counts.
