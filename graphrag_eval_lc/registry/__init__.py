@@ -3,5 +3,6 @@
 from graphrag_eval_lc.registry.exporters import exporter, register_exporter
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
+from graphrag_eval_lc.registry.step_kinds import StepKind
 
-__all__ = ["MetricSpec", "exporter", "metric_spec", "register_exporter"]
+__all__ = ["MetricSpec", "StepKind", "exporter", "metric_spec", "register_exporter"]

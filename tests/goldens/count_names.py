@@ -5,10 +5,11 @@
 
 What counts, in ``graphrag_eval_lc/`` without ``demo/`` (an agent) and the generated ``*.schema.json``:
 
-- Python: a string constant, or a constant part of an f-string, that is the name and nothing else (``"answer_f1_cost"``
-  is another key, a sentence with the word in it is prose; docstrings and ``__slots__`` never count), and a field of that name in the body
-  of a class (TypedDict, dataclass, pydantic). A name that ends in ``_``, ``@`` or ``^`` is a beginning: every constant
-  that begins with it counts, if it has no blank in it.
+- Python: a string constant, or a constant part of an f-string, that is the name and nothing else (a key such as
+  ``"answer_f1_cost"`` is another one, a sentence with the word in it is prose; docstrings and ``__slots__`` never
+  count), and a field of that name in the body of a class (TypedDict, dataclass, pydantic). A name that ends in ``_``,
+  ``@`` or ``^`` is a beginning: every constant that begins with it counts, if it has no blank in it and is none of the
+  other names.
   What a file reads of a constant that another one declares (``TEXT_PREFIX``) is no declaration.
 - JavaScript and Jinja: the name in quotes, or after a dot as a property.
 
