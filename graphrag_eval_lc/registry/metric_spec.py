@@ -69,6 +69,12 @@ class MetricSpec:
             object.__setattr__(self, "title", self.key)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys under which results say something of it, its own first."""
+        keys = (self.key, self.reason_key, self.cost_key, self.error_key, self.missing_key)
+        return tuple(key for key in keys if key is not None)
+
+    @property
     def is_spent(self) -> bool:
         """Whether it says what was spent, so that a failed question's value is what was measured."""
         return self.kind == "spent"

@@ -11,9 +11,9 @@ from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.file_problems import cannot_write
 from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.frames.html import table_html
-from graphrag_eval_lc.frames.measures import is_spent
 from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
+from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC, TOTAL_TOKENS, metric_spec
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ RunKind = Literal["questions", "steps", "aggregates"]
 _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
 _COUNTS = {"answered": "number_of_success_samples", "failed": "number_of_error_samples"}
-_SPENT = {"total_tokens": "tokens", "cost": "cost in USD"}
+_SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
 class BenchmarkRun:
@@ -74,7 +74,7 @@ class BenchmarkRun:
         parts = [
             f"{micro['number_of_success_samples']} answered",
             f"{micro['number_of_error_samples']} failed",
-            f"steps_score {micro['steps_score']['mean']:.3f}" if "steps_score" in micro else "",
+            f"{MAIN_METRIC} {micro[MAIN_METRIC]['mean']:.3f}" if MAIN_METRIC in micro else "",
             f"stopped: {self.stopped['reason']}" if self.stopped else "",
             str(self.output_dir) if self.output_dir else "",
         ]
@@ -159,7 +159,7 @@ class BenchmarkRun:
             raise cannot_write(folder, problem) from problem
         return [self._table(kind).to_csv(folder / f"{kind}.csv") for kind in _KINDS]
 
-    def plot_scores(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+    def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw how the values of a metric are distributed, by template; failed samples stand apart.
 
         Raises:
@@ -169,10 +169,11 @@ class BenchmarkRun:
         """
         return plot_scores(self._table("questions").rows, metric, ax=ax)
 
-    def plot_templates(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+    def plot_templates(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw a metric's mean for each template with its 95 % interval.
 
-        Repeats of a question count as their mean, and failed samples have a score of 0.
+        Repeats of a question count as their mean, and failed samples as 0, or as the greatest value of a score of which
+        less is better.
 
         Raises:
             MissingExtraError: matplotlib or scipy is not installed.
@@ -203,7 +204,7 @@ class BenchmarkRun:
         rows += [
             (f"mean {metric}", f"{figure['mean']:.3f}")
             for metric, figure in micro.items()
-            if isinstance(figure, Mapping) and "mean" in figure and not is_spent(metric)
+            if isinstance(figure, Mapping) and "mean" in figure and not metric_spec(metric).is_spent
         ]
         rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
         if self.stopped:
