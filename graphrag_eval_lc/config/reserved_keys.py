@@ -25,11 +25,9 @@ _OF_AGGREGATES = (
     "number_of_error_samples",
     "number_of_success_samples",
 )
-# What is told of a judged metric, or of those that are judged at once; also where it is not told today.
+# What is told of those that are judged at once, also where it is not told today.
 _ENDINGS = ("", "_reason", "_cost", "_error")
-_JUDGED = {
-    name for spec in BUILT_IN if spec.cost_key is not None for name in (spec.key, spec.cost_key.removesuffix("_cost"))
-}
+_JUDGED = {spec.cost_key.removesuffix("_cost") for spec in BUILT_IN if spec.cost_key is not None}
 _RESERVED = frozenset(
     {
         *Result.__annotations__,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphrag_eval_lc.comparison.run_source import run_results
+from graphrag_eval_lc.dataset import response_key
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.file_problems import cannot_write
 from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_table, steps_table
@@ -92,8 +93,8 @@ class BenchmarkRun:
             return self._responses
         if self.output_dir is None:
             return []
-        known = {_key(response): response for response in iter_responses(self.output_dir / RESPONSES_FILE)}
-        keys = map(_key, self.iter_results())
+        known = {response_key(response): response for response in iter_responses(self.output_dir / RESPONSES_FILE)}
+        keys = map(response_key, self.iter_results())
         return [cast("Response", known[key]) for key in keys if key in known]
 
     def iter_results(self) -> Iterator[Result]:
@@ -113,9 +114,8 @@ class BenchmarkRun:
         Raises:
             RunFolderError: The run has none.
         """
-        return next((each for each in self.results if _key(each) == (question_id, repeat)), None) or self._missing(
-            "result", question_id, repeat
-        )
+        found = next((each for each in self.results if response_key(each) == (question_id, repeat)), None)
+        return found or self._missing("result", question_id, repeat)
 
     def response(self, question_id: str, repeat: int = 1) -> Response:
         """Give the response to one question.
@@ -123,9 +123,8 @@ class BenchmarkRun:
         Raises:
             RunFolderError: The run has none.
         """
-        return next((each for each in self.responses if _key(each) == (question_id, repeat)), None) or self._missing(
-            "response", question_id, repeat
-        )
+        found = next((each for each in self.responses if response_key(each) == (question_id, repeat)), None)
+        return found or self._missing("response", question_id, repeat)
 
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
         """Give a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
@@ -248,7 +247,3 @@ class BenchmarkRun:
             question_id=question_id,
             mend="The ids are those of the results: [result['question_id'] for result in run.results].",
         )
-
-
-def _key(record: Mapping[str, Any]) -> tuple[str, int]:
-    return str(record["question_id"]), record.get("repeat", 1)
