@@ -154,7 +154,7 @@ def check_repeats(config: EvaluationConfig) -> None:
         raise ConfigError(
             f"{metric!r} is not allowed here",
             key="repeats.metric",
-            mend=f"{named(scores, metric)}, and those that plugins register.",
+            mend=f"{named(scores, metric)}, and those that plugins register (--plugin, or plugins in the config).",
         )
     least, greatest = metric_spec(metric).range
     if (least is not None and threshold < least) or (greatest is not None and threshold > greatest):
