@@ -11,6 +11,7 @@ from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_time
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import KeptMessage, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
+from graphrag_eval_lc.texts import listed
 
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
 _ASK_WITHOUT_ID = (
@@ -140,8 +141,8 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
         yield f"had not ended when the run did, and were closed as errors: {_listed(forced, options)}"
     from_messages = [step for step in steps if step.is_from_message]
     if from_messages:
-        listed = _listed(from_messages, options)
-        yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {listed}"
+        names = _listed(from_messages, options)
+        yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {names}"
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
@@ -149,11 +150,7 @@ def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
 
 
 def _list(calls: Sequence[tuple[str, str | None]]) -> str:
-    more = len(calls) - _MOST_LISTED
-    names = ", ".join(
-        name if identifier is None else f"{name} ({identifier})" for name, identifier in calls[:_MOST_LISTED]
-    )
-    return f"{names} and {more} more" if more > 0 else names
+    return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
 def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable[str]:

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from graphrag_eval_lc.aggregation.reasons import shortened
 from graphrag_eval_lc.comparison import Comparison, MetricComparison, PairComparison, QuestionSide
 from graphrag_eval_lc.comparison.metric_comparison import interval_text, p_values_note
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.texts import counted, shortened
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 150
@@ -30,7 +30,7 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
     for run in comparison.runs:
-        questions = "1 question" if run.number_of_questions == 1 else f"{run.number_of_questions:,} questions"
+        questions = counted(run.number_of_questions, "question")
         path = f", {run.path}" if run.path else ""
         console.print(f"{run.letter}  {run.label}: {questions}{path}", markup=False, highlight=False)
     for pair in comparison.pairs:
@@ -50,8 +50,8 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
 def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> Table:
     letter = pair.run.letter
     table = Table(
-        title=f"{letter} beside A ({pair.number_of_questions:,} common questions, {pair.number_of_templates:,} "
-        f"{'template' if pair.number_of_templates == 1 else 'templates'})",
+        title=f"{letter} beside A ({pair.number_of_questions:,} common questions, "
+        f"{counted(pair.number_of_templates, 'template')})",
         title_justify="left",
         title_style="bold",
         show_edge=False,

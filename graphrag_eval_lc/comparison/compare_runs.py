@@ -17,6 +17,7 @@ from graphrag_eval_lc.comparison.turned import (
 )
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
+from graphrag_eval_lc.texts import plural
 
 _DEFAULT_METRIC = "steps_score"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -191,11 +192,8 @@ def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
     alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1]
     if alone:
         which = f"{alone[0]} is" if len(alone) == 1 else f"{len(alone)} metrics, such as {alone[0]}, are"
-        yield f"{which} measured in one template only, so that nothing can be told of {_it(alone)}."
-
-
-def _it(metrics: Sequence[str]) -> str:
-    return "it" if len(metrics) == 1 else "them"
+        them = plural(len(alone), "it", "them")
+        yield f"{which} measured in one template only, so that nothing can be told of {them}."
 
 
 def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: str | None) -> PairComparison:

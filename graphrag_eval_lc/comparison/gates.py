@@ -13,6 +13,7 @@ from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.texts import counted
 
 DEFAULT_MAX_DROP = 0.05
 
@@ -51,7 +52,7 @@ class GateResult:
             return f"{self.metric} was not measured, and {self.required:g} is required"
         errors = f", {self.number_of_errors:,} failed and counted as 0" if self.number_of_errors else ""
         without = f", {self.left_out:,} without it" if self.left_out else ""
-        questions = "1 question" if self.number_of_questions == 1 else f"{self.number_of_questions:,} questions"
+        questions = counted(self.number_of_questions, "question")
         reached = "reaches" if self.has_passed else "falls short of"
         mean = _mean_text(self.mean, self.required)
         return f"{self.metric} {mean} {reached} {self.required:g} ({questions}{errors}{without})"

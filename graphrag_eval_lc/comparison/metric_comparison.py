@@ -6,6 +6,7 @@ from typing import Literal
 
 from graphrag_eval_lc.comparison.numbers_text import Unit, change_text, p_text, value_text
 from graphrag_eval_lc.statistics import Interval
+from graphrag_eval_lc.texts import counted
 
 SIGNIFICANT = 0.05
 # With G clusters that differ no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
@@ -141,7 +142,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
         metric: The metric.
         letter: What the run that is compared with A is called.
     """
-    questions = "1 question" if metric.number_of_questions == 1 else f"{metric.number_of_questions:,} questions"
+    questions = counted(metric.number_of_questions, "question")
     if not (metric.wins or metric.losses):
         each = (
             f"each of the {questions} that have it" if metric.number_of_questions > 1 else "the 1 question that has it"
@@ -179,10 +180,10 @@ def _too_few(metric: MetricComparison) -> str:
     if not differ:
         return f"no {unit}'s mean differs"
     if differ < FEWEST_FOR_A_VERDICT:
-        return f"only {differ} {unit} differs" if differ == 1 else f"only {differ} {unit}s differ"
+        return f"only {counted(differ, f'{unit} differs', f'{unit}s differ')}"
     which = better_or_worse(metric)
     number = metric.templates_better if which == "better" else metric.templates_worse
-    return f"only {number} {unit} is {which}" if number == 1 else f"only {number} {unit}s are {which}"
+    return f"only {counted(number, f'{unit} is', f'{unit}s are')} {which}"
 
 
 def _claim(metric: MetricComparison, letter: str) -> str:

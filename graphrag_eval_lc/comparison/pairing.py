@@ -8,6 +8,7 @@ from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+from graphrag_eval_lc.texts import counted
 
 # What judges spent is not of the agent's doing; it is compared where it is asked for.
 _SPENT_BY_AGENTS = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost")
@@ -194,4 +195,4 @@ def _all_failed(numbers: RunNumbers) -> bool:
 
 
 def _questions(count: int) -> str:
-    return "1 common question is" if count == 1 else f"{count:,} common questions are"
+    return counted(count, "common question is", "common questions are")

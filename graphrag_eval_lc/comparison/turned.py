@@ -8,7 +8,9 @@ from typing import Any, Literal
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.frames.fulfilling_steps import fulfilling_steps
-from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.frames.question_rows import repeat_of
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.texts import shortened
 
 Direction = Literal["now wrong", "now right", "worse", "better"]
 
@@ -190,17 +192,16 @@ def _rank(score: float | None) -> float:
 def _seen(result: Mapping[str, Any], metric: str, score: float | None, *, has_steps: bool) -> Seen:
     reference_answer = result.get("reference_answer")
     answer = result.get("actual_answer")
-    repeat = result.get("repeat")
     return Seen(
         QuestionSide(
-            repeat=repeat if isinstance(repeat, int) else 1,
+            repeat=repeat_of(result),
             score=score,
             status="error" if is_error(result) else "success",
             reason=_reason(result, metric, score),
-            answer=None if answer is None else cut(str(answer)),
+            answer=None if answer is None else _cut(str(answer)),
         ),
-        question_text=cut(str(result.get("question_text", ""))),
-        reference_answer=None if reference_answer is None else cut(str(reference_answer)),
+        question_text=_cut(str(result.get("question_text", ""))),
+        reference_answer=None if reference_answer is None else _cut(str(reference_answer)),
         steps=_steps(result) if has_steps else (),
     )
 
@@ -209,7 +210,7 @@ def _reason(result: Mapping[str, Any], metric: str, score: float | None) -> str:
     if score is not None and score >= _RIGHT:
         return ""
     judged = result.get("answer_correctness_reason" if metric in _CORRECTNESS else f"{metric}_reason")
-    return cut(str(judged)) if judged is not None and not is_error(result) else reason_of(result)
+    return _cut(str(judged)) if judged is not None and not is_error(result) else reason_of(result)
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
@@ -233,17 +234,8 @@ def _shown(step: Mapping[str, Any], fulfils: bool) -> ShownStep:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return cut(value if isinstance(value, str) else json_text(value))
+    return _cut(value if isinstance(value, str) else json_text(value))
 
 
-def cut(text: str) -> str:
-    """Give a text that is not too long to show, with what is left out said.
-
-    Example:
-        >>> cut("a" * 2001)[-24:]
-        '… (1 character left out)'
-    """
-    left_out = len(text) - _SHOWN_TEXT
-    if left_out <= 0:
-        return text
-    return f"{text[:_SHOWN_TEXT]}… ({left_out:,} {'character' if left_out == 1 else 'characters'} left out)"
+def _cut(text: str) -> str:
+    return shortened(text, _SHOWN_TEXT, keeps_lines=True, tells=True)

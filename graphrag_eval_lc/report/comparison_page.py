@@ -15,7 +15,7 @@ from graphrag_eval_lc.comparison.metric_comparison import (
     verdict_text,
 )
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
-from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.page import render_page
 from graphrag_eval_lc.report.texts import args_text, visible
 from graphrag_eval_lc.report.texts import value_text as output_text
@@ -86,7 +86,7 @@ def _has_turned(pair: PairComparison, main: str | None) -> bool:
 def _args_text(text: str) -> str:
     """Give the arguments of a call line by line; as they are where they were cut."""
     try:
-        return args_text(json_value(text))
+        return args_text(parse_json(text))
     except (ValueError, RecursionError):
         return visible(text)
 

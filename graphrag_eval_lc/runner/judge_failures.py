@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.texts import shortened
 
 # Older names for other keys, and what a comparison without judges says.
 _NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
@@ -34,7 +35,7 @@ class JudgeFailures:
             return
         self._number_of_failures += 1
         if not self._first:
-            short = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+            short = shortened(text, _LONGEST_TEXT, keeps_lines=True)
             self._first = f"{result.get('question_id')}, {key}: {short}"
 
     def warning(self) -> str | None:
