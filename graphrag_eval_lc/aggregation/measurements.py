@@ -46,7 +46,7 @@ class Metrics:
         return (*_OF_STEPS, *self._found_of_steps())
 
     def sample_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
-        """Give each metric that was measured; of a failed question what ``value_in_failure`` says."""
+        """Give each metric that was measured; of a failed question what it counts as."""
         has_failed = is_error(sample)
         custom = sample.get("custom_metrics")
         for metric in custom if isinstance(custom, list) else ():
@@ -55,7 +55,7 @@ class Metrics:
         for metric in self.names():
             value = number(sample.get(metric))
             if value is not None and has_failed:
-                value = value_in_failure(metric, value)
+                value = metric_spec(metric).value_in_failure(value)
             if value is not None:
                 yield metric, value
 
@@ -68,7 +68,7 @@ class Metrics:
             for metric in (*of_judges, *found):
                 value = number(step.get(metric))
                 if value is not None and has_failed:
-                    value = value_in_failure(metric, value)
+                    value = metric_spec(metric).value_in_failure(value)
                 if value is not None:
                     yield metric, value
         yield from self.retrieval.numbers(sample)
@@ -87,20 +87,6 @@ class Metrics:
 
     def _found_of_steps(self) -> tuple[str, ...]:
         return tuple(metric for metric, over in self.found.items() if over == "steps")
-
-
-def value_in_failure(metric: str, measured: float) -> float | None:
-    """Give what a metric counts as in a failed question; None where the question is left out of it.
-
-    A score is then the worst one, and left out where there is no worst one; what was spent or counted is what was
-    measured.
-
-    Example:
-        >>> value_in_failure("steps_score", 1.0), value_in_failure("total_tokens", 20)
-        (0.0, 20)
-    """
-    spec = metric_spec(metric)
-    return spec.value_of_failure if spec.kind == "score" else measured
 
 
 def metrics_of(config: EvaluationConfig) -> Metrics:

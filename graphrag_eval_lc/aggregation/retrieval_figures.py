@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import RetrievalConfig
-from graphrag_eval_lc.registry.metrics import BUILT_IN
+from graphrag_eval_lc.registry.metrics import BUILT_IN, metric_spec
 
 # By what the names of the measures begin with.
 _MISSING_KEYS = {spec.key: spec.missing_key for spec in BUILT_IN if spec.is_family and spec.missing_key is not None}
@@ -42,9 +42,11 @@ class RetrievalFigures:
             for key in step:
                 prefix = next((prefix for prefix in _MISSING_KEYS if key.startswith(prefix)), None)
                 value = None if prefix is None else number(step[key])
+                if value is not None and has_failed:
+                    value = metric_spec(key).value_in_failure(value)
                 if prefix is not None and value is not None:
                     self._found[prefix][key] = None
-                    yield key, 0.0 if has_failed else value
+                    yield key, value
 
     def names(self, missing: Set[str]) -> Iterable[str]:
         """Give the measures that have figures.

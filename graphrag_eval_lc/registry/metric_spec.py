@@ -89,6 +89,13 @@ class MetricSpec:
             return None
         return self.range[1] if self.lower_is_better else 0.0
 
+    def value_in_failure(self, measured: float) -> float | None:
+        """Give what a failed question counts as that has a value; None where it is left out.
+
+        That is ``value_of_failure`` of a score; what was spent or counted is what was measured.
+        """
+        return self.value_of_failure if self.kind == "score" else measured
+
 
 def undeclared(key: str) -> MetricSpec:
     """Give what is taken for the declaration of a number that nobody declared: a score, or a cost by its name.
