@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from graphrag_eval_lc.aggregation.retrieval_figures import RetrievalFigures
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.registry.metric_spec import Over
 from graphrag_eval_lc.registry.metrics import metric_spec, summed_up
 
 _OF_STEPS = tuple(spec.key for spec in summed_up("steps"))
@@ -23,14 +22,16 @@ class Metrics:
         of_samples: Those of a result, the outputs and costs of custom evaluations included.
         retrieval_names: What the steps are called whose documents are judged.
         retrieval: Finds what is measured of retrieval without a language model.
-        found: Those that results name themselves, under ``custom_metrics``, with what they are means over: registered
-            metrics, and what functions of a caller gave.
+        found: Those of results that results name themselves, under ``custom_metrics``: registered metrics, and what
+            functions of a caller gave.
+        found_of_steps: Likewise those of steps.
     """
 
     of_samples: tuple[str, ...]
     retrieval_names: frozenset[str]
     retrieval: RetrievalFigures
-    found: dict[str, Over] = field(default_factory=dict)
+    found: dict[str, None] = field(default_factory=dict)
+    found_of_steps: dict[str, None] = field(default_factory=dict)
 
     @property
     def spent(self) -> frozenset[str]:
@@ -39,11 +40,11 @@ class Metrics:
 
     def names(self) -> tuple[str, ...]:
         """Give the figures of results, those included that were found so far."""
-        return (*self.of_samples, *(metric for metric, over in self.found.items() if over == "questions"))
+        return (*self.of_samples, *self.found)
 
     def step_names(self) -> tuple[str, ...]:
         """Give the figures of steps, those included that were found so far, but for those of ``retrieval``."""
-        return (*_OF_STEPS, *self._found_of_steps())
+        return (*_OF_STEPS, *self.found_of_steps)
 
     def sample_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Give each metric that was measured; of a failed question what it counts as."""
@@ -51,7 +52,8 @@ class Metrics:
         custom = sample.get("custom_metrics")
         for metric in custom if isinstance(custom, list) else ():
             if isinstance(metric, str) and metric not in self.found and metric not in self.of_samples:
-                self.found[metric] = metric_spec(metric).over
+                is_of_steps = metric_spec(metric).over == "steps"
+                (self.found_of_steps if is_of_steps else self.found)[metric] = None
         for metric in self.names():
             value = number(sample.get(metric))
             if value is not None and has_failed:
@@ -62,10 +64,9 @@ class Metrics:
     def step_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Give each metric that was measured for a step, those of judges for retrieval steps alone."""
         has_failed = is_error(sample)
-        found = self._found_of_steps()
         for step in steps_of(sample):
-            of_judges = _OF_STEPS if step.get("name") in self.retrieval_names else ()
-            for metric in (*of_judges, *found):
+            is_retrieval = step.get("name") in self.retrieval_names
+            for metric in self.step_names() if is_retrieval else self.found_of_steps:
                 value = number(step.get(metric))
                 if value is not None and has_failed:
                     value = metric_spec(metric).value_in_failure(value)
@@ -84,9 +85,6 @@ class Metrics:
             if zeros := missing.get(self.retrieval.zeros_key(metric) or "", 0):
                 values.setdefault(metric, []).extend([0.0] * zeros)
         return values
-
-    def _found_of_steps(self) -> tuple[str, ...]:
-        return tuple(metric for metric, over in self.found.items() if over == "steps")
 
 
 def metrics_of(config: EvaluationConfig) -> Metrics:

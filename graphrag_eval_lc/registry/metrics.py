@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.registry.metric_spec import MetricSpec, Over, cost_spec, undeclared
@@ -272,9 +273,11 @@ def metric_spec(key: str) -> MetricSpec:
     """
     if key in _registered:
         return _registered[key].spec
-    known = _BUILT_IN.get(key) or _COSTS.get(key)
-    if known is not None:
-        return known
+    return _BUILT_IN.get(key) or _COSTS.get(key) or _told_by_name(key)
+
+
+@lru_cache(maxsize=1024)
+def _told_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
         return undeclared(key)
