@@ -8,7 +8,6 @@ from graphrag_eval_lc.registry.metrics import BUILT_IN, metric_spec
 
 # By what the names of the measures begin with.
 _MISSING_KEYS = {spec.key: spec.missing_key for spec in BUILT_IN if spec.is_family and spec.missing_key is not None}
-MISSING_KEYS = tuple(_MISSING_KEYS.values())  # for those who do not ask the registry yet
 
 
 class RetrievalFigures:

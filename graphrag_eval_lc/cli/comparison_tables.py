@@ -7,7 +7,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphrag_eval_lc.comparison import Comparison, MetricComparison, PairComparison, QuestionSide
-from graphrag_eval_lc.comparison.metric_comparison import interval_text, p_values_note
+from graphrag_eval_lc.comparison.metric_comparison import (
+    failures_text,
+    interval_text,
+    p_values_note,
+)
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.texts import counted, shortened
 
@@ -89,7 +93,7 @@ def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
 
 def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
-    name = escape(metric.metric) + left_out
+    name = ", ".join(filter(None, (escape(metric.metric) + left_out, metric.direction_note)))
     verdict = _verdict(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
     figures = (
@@ -128,7 +132,7 @@ def _needed(metric: MetricComparison) -> str:
 
 def _errors_line(pair: PairComparison) -> str:
     counts = f"{pair.errors_a:,} in A, {pair.errors_b:,} in {pair.run.letter}"
-    return f"Failed samples, of which scores count as 0: {counts}."
+    return f"Failed samples, of which scores {failures_text(pair.metrics)}: {counts}."
 
 
 def _turned_table(pair: PairComparison, metric: str, show: int) -> Table:

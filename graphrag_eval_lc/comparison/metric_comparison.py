@@ -1,10 +1,12 @@
 """One metric of two runs: means, the difference and how sure it is, and the verdict, in figures and in words."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isclose
 from typing import Literal
 
-from graphrag_eval_lc.comparison.numbers_text import Unit, change_text, p_text, value_text
+from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.registry.metric_spec import Unit
 from graphrag_eval_lc.statistics import Interval
 from graphrag_eval_lc.texts import counted
 
@@ -23,9 +25,10 @@ class MetricComparison:
     Attributes:
         metric: Its name.
         is_main: Whether it is the comparison's ``metric``, which was chosen beforehand.
-        is_spent: Whether it says what was spent, so that less is better; of scores more is better.
-        unit: ``score``, ``tokens``, ``seconds`` or ``usd``.
-        is_proportion: Whether it is a score of which all values lie between 0 and 1.
+        is_spent: Whether it says what was spent, tokens, time or money.
+        lower_is_better: Whether less is better: of what was spent, and of the scores that are declared so.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``, or the text of a user's own.
+        is_proportion: Whether it is a score of which all values lie between 0 and 1, and none could be above 1.
         number_of_questions: How many questions are compared.
         number_of_templates: How many templates these have. Where it is one, and the two runs have more in common,
             nothing can be told: there is neither an interval nor a verdict.
@@ -62,6 +65,7 @@ class MetricComparison:
     metric: str
     is_main: bool
     is_spent: bool
+    lower_is_better: bool
     unit: Unit
     is_proportion: bool
     number_of_questions: int
@@ -90,6 +94,13 @@ class MetricComparison:
         """The p-value that the verdict is by: of the main metric its own, of all others the adjusted one."""
         return self.p_value if self.is_main else self.adjusted_p_value
 
+    @property
+    def direction_note(self) -> str:
+        """Which way is better, where that is not as of all scores or of all that is spent; else empty."""
+        if self.lower_is_better is self.is_spent:
+            return ""
+        return "less is better" if self.lower_is_better else "more is better"
+
 
 def difference_of(pair: Pair) -> float:
     """Give B − A, without what is only rounding."""
@@ -99,7 +110,17 @@ def difference_of(pair: Pair) -> float:
 
 def better_or_worse(metric: MetricComparison) -> Literal["better", "worse"]:
     """Give the way that the difference goes, be it chance or not."""
-    return "better" if (metric.difference < 0) is metric.is_spent else "worse"
+    return "better" if (metric.difference < 0) is metric.lower_is_better else "worse"
+
+
+def failures_text(metrics: Iterable[MetricComparison]) -> str:
+    """Say as what the scores of failed samples count.
+
+    Args:
+        metrics: Those that are compared.
+    """
+    less_is_better = any(metric.lower_is_better and not metric.is_spent for metric in metrics)
+    return f"count as 0{', where less is better as the greatest value that there can be' if less_is_better else ''}"
 
 
 def interval_text(metric: MetricComparison) -> str:

@@ -8,6 +8,7 @@ from graphrag_eval_lc.frames.measures import scalars
 from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.frames.table import Table
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ _FIRST = (
     "reference_group",
     "reference_step",
     "reference_score",
-    "elapsed_sec",
+    ELAPSED_SEC,
 )
 
 

@@ -10,6 +10,7 @@ from graphrag_eval_lc.comparison.comparison import Comparison, PairComparison
 from graphrag_eval_lc.comparison.gates import RegressionGate
 from graphrag_eval_lc.comparison.metric_comparison import (
     MetricComparison,
+    failures_text,
     interval_text,
     p_values_note,
     verdict_text,
@@ -68,6 +69,7 @@ def comparison_html(comparison: Comparison, gates: Sequence[RegressionGate] = ()
         value_text=value_text,
         change_text=change_text,
         interval_text=interval_text,
+        failures=failures_text(metric for pair in comparison.pairs for metric in pair.metrics),
         p_text=p_text,
         p_values_note=p_values_note,
         verdict_text=verdict_text,
