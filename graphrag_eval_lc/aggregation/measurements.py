@@ -22,16 +22,14 @@ class Metrics:
         of_samples: Those of a result, the outputs and costs of custom evaluations included.
         retrieval_names: What the steps are called whose documents are judged.
         retrieval: Finds what is measured of retrieval without a language model.
-        found: Those of results that results name themselves, under ``custom_metrics``: registered metrics, and what
-            functions of a caller gave.
-        found_of_steps: Likewise those of steps.
+        found: Those that results name themselves, under ``custom_metrics``: registered metrics, and what functions of
+            a caller gave.
     """
 
     of_samples: tuple[str, ...]
     retrieval_names: frozenset[str]
     retrieval: RetrievalFigures
     found: dict[str, None] = field(default_factory=dict)
-    found_of_steps: dict[str, None] = field(default_factory=dict)
 
     @property
     def spent(self) -> frozenset[str]:
@@ -43,17 +41,16 @@ class Metrics:
         return (*self.of_samples, *self.found)
 
     def step_names(self) -> tuple[str, ...]:
-        """Give the figures of steps, those included that were found so far, but for those of ``retrieval``."""
-        return (*_OF_STEPS, *self.found_of_steps)
+        """Give the figures of retrieval steps that judges give."""
+        return _OF_STEPS
 
     def sample_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
         """Give each metric that was measured; of a failed question what it counts as."""
         has_failed = is_error(sample)
         custom = sample.get("custom_metrics")
         for metric in custom if isinstance(custom, list) else ():
-            if isinstance(metric, str) and metric not in self.found and metric not in self.of_samples:
-                is_of_steps = metric_spec(metric).over == "steps"
-                (self.found_of_steps if is_of_steps else self.found)[metric] = None
+            if isinstance(metric, str) and metric not in self.of_samples:
+                self.found[metric] = None
         for metric in self.names():
             value = number(sample.get(metric))
             if value is not None and has_failed:
@@ -62,11 +59,10 @@ class Metrics:
                 yield metric, value
 
     def step_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
-        """Give each metric that was measured for a step, those of judges for retrieval steps alone."""
+        """Give each metric that was measured for a retrieval step; of a failed question what it counts as."""
         has_failed = is_error(sample)
         for step in steps_of(sample):
-            is_retrieval = step.get("name") in self.retrieval_names
-            for metric in self.step_names() if is_retrieval else self.found_of_steps:
+            for metric in _OF_STEPS if step.get("name") in self.retrieval_names else ():
                 value = number(step.get(metric))
                 if value is not None and has_failed:
                     value = metric_spec(metric).value_in_failure(value)

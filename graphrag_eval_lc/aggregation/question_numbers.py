@@ -86,7 +86,7 @@ class RunNumbers:
     def __init__(self, config: EvaluationConfig | None = None, metrics: Iterable[str] = ()) -> None:
         known = metrics_of(config or EvaluationConfig())
         more = [metric for metric in metrics if metric not in known.of_samples]
-        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={}, found_of_steps={})
+        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
         self._measured: dict[str, None] = {}
         self._failures: dict[frozenset[Need], frozenset[Need]] = {}
         self.questions: dict[str, QuestionNumbers] = {}

@@ -81,10 +81,3 @@ def test_judged_steps_of_a_failed_question_count_as_0_and_cost_what_they_cost() 
     step = {"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_utilization_cost": 0.25}
     figures = micro({"actual_steps": [step]}, {"actual_steps": [step], "error": "away"})
     assert figures["retrieval_utilization"]["mean"] == figures["retrieval_utilization_cost"]["mean"] == 0.25
-
-
-def test_registered_metric_of_steps_is_taken_from_the_steps(metrics: Any) -> None:
-    metrics(MetricSpec(key="rows", over="steps", range=(0.0, None)))
-    steps = [{"name": "lookup", "rows": rows} for rows in (1, 3)]
-    figures = micro({"actual_steps": steps, "rows": 100, "custom_metrics": ["rows"]})
-    assert figures["rows"]["mean"] == 2
