@@ -12,14 +12,20 @@ from graphrag_eval_lc.texts import counted
 def validate(
     dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
     responses: Annotated[
-        Path | None, typer.Option("--responses", "-r", help="Responses to check against it.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            "--responses",
+            "-r",
+            help="Responses to check against it: a file, or the folder of a run.",
+            metavar="FILE|RUN_DIR",
+        ),
     ] = None,
     config: Config = None,
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
     With responses also tools whose names no reference step has, where reference steps are missed for it. The config
-    says what the tools are called among the reference steps (`steps: {names: …}`).
+    says what the tools are called among the reference steps (`steps: {names: …}`) and which count as retrieval.
 
     Exit code 0: nothing; 1: there are problems; 2: a file cannot be read at all.
 
@@ -29,7 +35,7 @@ def validate(
 
     `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
 
-    `graphrag-eval-lc validate qa.yaml --responses runs/first/responses.jsonl --config config.yaml`
+    `graphrag-eval-lc validate qa.yaml --responses runs/first --config config.yaml`
     """
     # Imported here so that --help does not wait for pydantic.
     from graphrag_eval_lc.cli.outcome import EXIT_FINDINGS

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Distance, Measure, parse_measure
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
-RETRIEVAL = "retrieval"
 # What stands on a measured step, before the measure's own key.
 IDS_PREFIX = RETRIEVAL_IDS
 TEXT_PREFIX = RETRIEVAL_TEXT

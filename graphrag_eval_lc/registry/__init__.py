@@ -2,5 +2,6 @@
 
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
+from graphrag_eval_lc.registry.step_kinds import StepKind
 
-__all__ = ["MetricSpec", "metric_spec"]
+__all__ = ["MetricSpec", "StepKind", "metric_spec"]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, custom_functions
-from graphrag_eval_lc.matching.registry import MatcherKey, custom_matchers
+from graphrag_eval_lc.matching.registry import custom_matchers
 from graphrag_eval_lc.matching.steps import custom_matchers_for
 from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.registry.step_kinds import MatcherKey
 from graphrag_eval_lc.runner.agent_specs import loaded_module, named_by, spec_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import pytest
 from judged_runs import judgement
 from openai_stub import OpenAIStub
 
-from graphrag_eval_lc.matching import registry
+import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
+from graphrag_eval_lc.registry.step_kinds import saved_step_kinds
 
 
 @pytest.fixture
@@ -19,13 +20,6 @@ def judge() -> Iterator[OpenAIStub]:
 @pytest.fixture(autouse=True)
 def forget_matchers() -> Iterator[Callable[[], None]]:
     """Give what forgets all matchers that were registered since the test began, as a new process would."""
-    matchers, fulfilled_by = dict(registry._matchers), dict(registry._fulfilled_by)
-
-    def forget() -> None:
-        registry._matchers.clear()
-        registry._matchers.update(matchers)
-        registry._fulfilled_by.clear()
-        registry._fulfilled_by.update(fulfilled_by)
-
+    forget = saved_step_kinds()
     yield forget
     forget()
