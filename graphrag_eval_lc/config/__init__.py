@@ -7,26 +7,23 @@ from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_mo
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
     AnswerRelevanceConfig,
-    JudgeMetric,
     JudgesConfig,
     PriceConfig,
 )
 from graphrag_eval_lc.config.llm import EmbeddingConfig, GenerationConfig, LLMConfig
 from graphrag_eval_lc.config.loading import ConfigSource, load_config, with_measures
-from graphrag_eval_lc.config.reserved_keys import RESERVED_KEYS, is_reserved_key
 from graphrag_eval_lc.config.retrieval import RetrievalConfig, RetrievalStepConfig, TextSimilarityConfig
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
     RepeatsConfig,
-    Score,
     Scoring,
     SparqlConfig,
     StepsConfig,
     ToleranceConfig,
 )
+from graphrag_eval_lc.registry.reserved_keys import is_reserved_key
 
 __all__ = [
-    "RESERVED_KEYS",
     "AggregatesConfig",
     "AnswerCorrectnessConfig",
     "AnswerRelevanceConfig",
@@ -37,14 +34,12 @@ __all__ = [
     "EmbeddingConfig",
     "EvaluationConfig",
     "GenerationConfig",
-    "JudgeMetric",
     "JudgesConfig",
     "LLMConfig",
     "PriceConfig",
     "RepeatsConfig",
     "RetrievalConfig",
     "RetrievalStepConfig",
-    "Score",
     "Scoring",
     "SparqlConfig",
     "StepsConfig",

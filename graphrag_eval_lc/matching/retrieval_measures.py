@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphrag_eval_lc.config import RetrievalConfig, TextSimilarityConfig
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.json_text import parse_json_output
 from graphrag_eval_lc.matching.relevant_ids import alternatives, found_ids, relevant_ids
 from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import RelevantIds
+from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 
 
 class RetrievalPair(NamedTuple):
@@ -84,16 +84,16 @@ def _of_ids(
     try:
         scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
     except Exception as problem:  # whatever it is, the other figures of the question are good
-        return {f"{IDS_PREFIX}error": _told(problem)}
-    return {f"{IDS_PREFIX}{key}": score for key, score in scores.items()}
+        return {f"{RETRIEVAL_IDS}error": _told(problem)}
+    return {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
 
 
 def _of_texts(retrieved: list[str], references: list[str], config: TextSimilarityConfig) -> dict[str, float | str]:
     try:
         scores = text_context_scores(retrieved, references, threshold=config.threshold, distance=config.distance)
     except Exception as problem:
-        return {f"{TEXT_PREFIX}error": _told(problem)}
-    return {f"{TEXT_PREFIX}{key}": score for key, score in scores.items()}
+        return {f"{RETRIEVAL_TEXT}error": _told(problem)}
+    return {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
 
 
 def _texts(step: StepView) -> list[str]:

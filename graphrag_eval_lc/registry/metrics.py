@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from graphrag_eval_lc.registry.metric_spec import MetricSpec, cost_spec, undeclared
+from graphrag_eval_lc.registry.metric_spec import MetricSpec, Over, cost_spec, undeclared
 
 STEPS_SCORE: Final = "steps_score"
 ANSWER_RECALL: Final = "answer_recall"
@@ -33,6 +33,8 @@ COST: Final = "cost"
 TRUE_POSITIVES: Final = "answer_true_positives"
 FALSE_POSITIVES: Final = "answer_false_positives"
 FALSE_NEGATIVES: Final = "answer_false_negatives"
+TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
+TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
 
 # The metric that a run is about, unless another one is named.
 MAIN_METRIC: Final = STEPS_SCORE
@@ -45,11 +47,13 @@ class JudgeSpec:
     Attributes:
         key: Its name, as ``judges: {metrics: […]}`` of the config has it.
         details: Keys of what it says beside its metrics and their costs, reasons and errors.
+        older_error_key: Where its error stands too, as graphrag-eval called it before.
         needs_embeddings: Whether it needs an embedding model.
     """
 
     key: str
     details: tuple[str, ...] = ()
+    older_error_key: str | None = None
     needs_embeddings: bool = False
 
     @property
@@ -60,13 +64,13 @@ class JudgeSpec:
     @property
     def keys(self) -> tuple[str, ...]:
         """All keys that it may write, each once."""
-        of_metrics = (
-            key
-            for spec in self.metrics
-            for key in (spec.key, spec.reason_key, spec.cost_key, spec.error_key)
-            if key is not None
-        )
-        return tuple(dict.fromkeys((*self.details, *of_metrics)))
+        older = () if self.older_error_key is None else (self.older_error_key,)
+        return tuple(dict.fromkeys((*self.details, *(key for spec in self.metrics for key in spec.keys), *older)))
+
+    @property
+    def over(self) -> Over:
+        """What it judges: questions, or steps one at a time."""
+        return self.metrics[0].over
 
 
 def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
@@ -237,8 +241,8 @@ JUDGES: Final = (
             "answer_reference_claims_count",
             "answer_actual_claims_count",
             "answer_matching_claims_count",
-            "answer_eval_error",  # graphrag-eval's older name of answer_correctness_error
         ),
+        older_error_key="answer_eval_error",
     ),
     JudgeSpec(key=ANSWER_RELEVANCE, needs_embeddings=True),
     JudgeSpec(key=RETRIEVAL_ANSWER),
@@ -276,9 +280,11 @@ def metric_spec(key: str) -> MetricSpec:
     """
     if key in _registered:
         return _registered[key].spec
-    known = _BUILT_IN.get(key) or _COSTS.get(key)
-    if known is not None:
-        return known
+    return _BUILT_IN.get(key) or _COSTS.get(key) or _told_by_name(key)
+
+
+@lru_cache(maxsize=1024)
+def _told_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
         return undeclared(key)
@@ -338,6 +344,26 @@ def own_metrics(summary: Mapping[str, Any]) -> list[str]:
         and not is_built_in(metric)
         and metric_spec(metric).spent_by != "judges"
     ]
+
+
+def family(key: str) -> MetricSpec:
+    """Give the declaration of all metrics whose names begin with a key.
+
+    Example:
+        >>> family("retrieval_text_").members
+        ('precision', 'recall', 'f1')
+    """
+    return next(spec for spec in _FAMILIES if spec.key == key)
+
+
+def judge_spec(key: str) -> JudgeSpec:
+    """Give the declaration of a judge.
+
+    Example:
+        >>> [spec.key for spec in judge_spec("retrieval_context").metrics]
+        ['retrieval_context_recall', 'retrieval_context_precision', 'retrieval_context_f1']
+    """
+    return next(judge for judge in JUDGES if judge.key == key)
 
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:
