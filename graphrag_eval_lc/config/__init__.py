@@ -13,7 +13,6 @@ from graphrag_eval_lc.config.judges import (
 )
 from graphrag_eval_lc.config.llm import EmbeddingConfig, GenerationConfig, LLMConfig
 from graphrag_eval_lc.config.loading import ConfigSource, load_config, with_measures
-from graphrag_eval_lc.config.reserved_keys import RESERVED_KEYS, is_reserved_key
 from graphrag_eval_lc.config.retrieval import RetrievalConfig, RetrievalStepConfig, TextSimilarityConfig
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
@@ -24,6 +23,7 @@ from graphrag_eval_lc.config.sections import (
     StepsConfig,
     ToleranceConfig,
 )
+from graphrag_eval_lc.registry.reserved_keys import RESERVED_KEYS, is_reserved_key
 
 __all__ = [
     "RESERVED_KEYS",

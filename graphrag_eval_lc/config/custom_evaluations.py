@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from graphrag_eval_lc.config.reserved_keys import is_reserved_key
 from graphrag_eval_lc.config.section import Section, mistake
+from graphrag_eval_lc.registry.reserved_keys import is_reserved_key
 
 CustomInput = Literal["question", "reference_answer", "reference_steps", "actual_answer", "actual_steps"]
 StepsKey = Literal["args", "output"]

@@ -1,10 +1,12 @@
 """Which matcher compares a reference step with an actual one: by step name, by media type, or both."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
 
 Matcher = Callable[[StepView, StepView], Comparison | float]
 MatcherT = TypeVar("MatcherT", bound=Matcher)
@@ -61,6 +63,20 @@ def register_matcher(
 def keep_as_built_in() -> None:
     """Take the matchers that are registered now for those of this package."""
     _built_in.update(_matchers)
+    declare_registry(
+        lambda: {matcher_name(key): matcher for key, matcher in custom_matchers().items()},
+        partial(saved_mappings, _matchers, _fulfilled_by),
+    )
+
+
+def matcher_name(key: MatcherKey) -> str:
+    """Give what a matcher is called among all that is registered.
+
+    Example:
+        >>> matcher_name(("count_rows", None)), matcher_name(("count_rows", "text/csv"))
+        ('matcher count_rows', 'matcher count_rows with text/csv')
+    """
+    return f"matcher {' with '.join(kind for kind in key if kind is not None)}"
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:

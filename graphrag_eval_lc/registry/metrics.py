@@ -255,31 +255,36 @@ class RegisteredMetric:
     function: Callable[..., Any]
 
 
-_registered: dict[str, RegisteredMetric] = {}
+# What users registered, and what records of runs tell of metrics that are not registered here.
+metrics_of_users: Final[dict[str, RegisteredMetric]] = {}
+metrics_of_records: Final[dict[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
-    """Give the declaration of a metric; of one that nobody declared what its name tells.
+    """Give the declaration of a metric; of one that nobody declared what a run's record or its name tells.
 
     Example:
         >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind
         ('reference_answer', 'steps', 'score')
     """
-    if key in _registered:
-        return _registered[key].spec
+    if key in metrics_of_users:
+        return metrics_of_users[key].spec
     known = _BUILT_IN.get(key) or _COSTS.get(key)
     if known is not None:
         return known
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
-        return undeclared(key)
+        return metrics_of_records.get(key) or undeclared(key)
     return replace(family, key=key, title=key, is_family=False)
 
 
 def is_declared(key: str) -> bool:
     """Tell whether a metric is one of this package or a registered one."""
     return (
-        key in _registered or key in _BUILT_IN or key in _COSTS or any(key.startswith(each.key) for each in _FAMILIES)
+        key in metrics_of_users
+        or key in _BUILT_IN
+        or key in _COSTS
+        or any(key.startswith(each.key) for each in _FAMILIES)
     )
 
 
@@ -295,4 +300,4 @@ def summed_up(over: str) -> tuple[MetricSpec, ...]:
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:
     """Give the metrics that users registered, by their keys."""
-    return _registered
+    return metrics_of_users

@@ -7,6 +7,7 @@ from judged_runs import judgement
 from openai_stub import OpenAIStub
 
 from graphrag_eval_lc.matching import registry
+from graphrag_eval_lc.registry import registered_only_here
 
 
 @pytest.fixture
@@ -14,6 +15,12 @@ def judge() -> Iterator[OpenAIStub]:
     with OpenAIStub() as stub:
         stub.answer = judgement
         yield stub
+
+
+@pytest.fixture(autouse=True)
+def own_registries() -> Iterator[None]:
+    with registered_only_here():
+        yield
 
 
 @pytest.fixture(autouse=True)

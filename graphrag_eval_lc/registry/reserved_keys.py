@@ -1,7 +1,7 @@
 """The keys that results and aggregates have of themselves, so that no evaluation of a user's may give them."""
 
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.records import Question, Response, Result
+from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 
 _RETRIEVAL = (
     "retrieval_answer_recall",
@@ -60,4 +60,4 @@ def is_reserved_key(key: str) -> bool:
         >>> is_reserved_key("steps_score"), is_reserved_key("retrieval_ids_ndcg@10"), is_reserved_key("politeness")
         (True, True, False)
     """
-    return key in RESERVED_KEYS or key.startswith((IDS_PREFIX, TEXT_PREFIX))
+    return key in RESERVED_KEYS or key.startswith((RETRIEVAL_IDS, RETRIEVAL_TEXT))

@@ -1,0 +1,101 @@
+"""The command ``plugins``: which metrics, step kinds, evaluators, judges and exporters are known, and from where."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.registry.metric_spec import MetricSpec
+
+_PLAIN_WIDTH = 140
+_OWN = "graphrag-eval-lc"
+
+
+def plugins(
+    plugins: Plugins = None,
+    config: Config = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Show what the package itself has, too.")] = False,
+) -> None:
+    """Show what plugins add: metrics, matchers of step kinds and evaluators, and from which version of what each comes.
+
+    These are the plugins of installed packages (entry points of the group `graphrag_eval_lc`, unless
+    `GRAPHRAG_EVAL_LC_NO_PLUGINS` is set), those of `--plugin`, and those that the config names.
+
+    Exit code 0: all could be loaded; 2: one could not.
+
+    For example:
+
+    `graphrag-eval-lc plugins`
+
+    `graphrag-eval-lc plugins --plugin my_package.metrics --plugin checks.py --config config.yaml`
+
+    `graphrag-eval-lc plugins --all`
+    """
+    # Imported here so that --help does not wait for pydantic.
+    from rich.console import Console
+
+    from graphrag_eval_lc import matching  # noqa: F401  # which takes up its own matchers
+    from graphrag_eval_lc.config import load_config
+    from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
+    from graphrag_eval_lc.registry.plugin_records import plugin_record
+    from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of
+    from graphrag_eval_lc.registry.registrations import registered_now
+
+    load_named_plugins(plugins)
+    load_config(config, has_llm=True, has_embeddings=True)
+    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    registered = registered_now()
+    givers = {name: plugin_of(name, function) for name, function in registered.items()}
+    records = [
+        plugin_record(plugin, [name for name, giver in givers.items() if giver == plugin]) for plugin in known_plugins()
+    ]
+    _show(
+        console,
+        "Plugins",
+        ("plugin", "from", "version", "gives"),
+        [(each["name"], _way(each), _version(each), ", ".join(each["gives"]) or "nothing") for each in records],
+    )
+    metrics = [_metric_row(metric.spec, givers[f"metric {key}"].name) for key, metric in registered_metrics().items()]
+    own = [_metric_row(spec, _OWN) for spec in BUILT_IN] if show_all else []
+    _show(console, "Metrics", ("metric", "title", "unit", "better", "plugin"), [*metrics, *own])
+    for kind, title in (("matcher", "Matchers"), ("evaluator", "Evaluators")):
+        rows = [
+            (name.removeprefix(f"{kind} "), giver.name) for name, giver in givers.items() if name.startswith(f"{kind} ")
+        ]
+        _show(console, title, (kind, "plugin"), rows)
+    if show_all:
+        judges = [(judge.key, ", ".join(spec.key for spec in judge.metrics), _OWN) for judge in JUDGES]
+        _show(console, "Judges", ("judge", "metrics", "plugin"), judges)
+    if not records:
+        typer.echo("There are no plugins." + ("" if show_all else " What the package itself has: --all."))
+
+
+def _show(console: Any, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; nothing where it has no rows."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    if table.row_count:
+        console.print(table)
+
+
+def _metric_row(spec: "MetricSpec", plugin: str) -> tuple[str, ...]:
+    key = f"{spec.key}…" if spec.is_family else spec.key
+    return key, spec.title, spec.unit, "less" if spec.lower_is_better else "more", plugin
+
+
+def _way(record: dict[str, Any]) -> str:
+    return f"{record['via']} {record['entry_point']}" if "entry_point" in record else str(record["via"])
+
+
+def _version(record: dict[str, Any]) -> str:
+    known = [str(record[key]) for key in ("distribution", "version") if key in record]
+    known += [f"sha256 {record['sha256'][:12]}"] if "sha256" in record else []
+    return " ".join(known) or "not known"
