@@ -86,7 +86,13 @@ def registered_only_here() -> Iterator[None]:
             new = {
                 module_of(function) for name, function in registered_now().items() if before.get(name) is not function
             }
-            for name in new - modules:
+            for name in {package for module in new for package in _with_packages(module)} - modules:
                 sys.modules.pop(name, None)
             for registry in _registries[known:]:
                 registry.forget()
+
+
+def _with_packages(module: str) -> Iterator[str]:
+    """Give a module and the packages that it is in, which would not import it again otherwise."""
+    parts = module.split(".")
+    yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
