@@ -5,5 +5,5 @@ from graphrag_eval_lc import register_evaluator
 
 @register_evaluator
 def manners(question, response):
-    words = response["actual_answer"].split()
+    words = response.get("actual_answer", "").split()
     return {"is_polite": "please" in words, "words": len(words)}
