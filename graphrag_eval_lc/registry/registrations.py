@@ -56,8 +56,9 @@ def saved_mappings(*mappings: dict[Any, Any]) -> Restore:
 
 
 def registered_now() -> dict[str, Any]:
-    """Give all functions that users registered, by names that say what they are."""
-    return {name: function for registry in _registries for name, function in registry.registered().items()}
+    """Give all functions that users registered, by names that say what they are, those of a kind together."""
+    registered = [each for registry in _registries for each in registry.registered().items()]
+    return dict(sorted(registered, key=lambda each: each[0].partition(" ")[0]))
 
 
 @contextmanager

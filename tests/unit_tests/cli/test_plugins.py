@@ -45,7 +45,7 @@ def test_what_plugins_give_is_shown_with_where_it_is_from(
     (plugin, *others) = rows
     assert plugin[:2] == ["checks.py", "config"]
     assert plugin[2].startswith("sha256 ")
-    assert plugin[3] == "evaluator manners, metric saved_sec, matcher lookup"
+    assert plugin[3] == "evaluator manners, matcher lookup, metric saved_sec"
     assert others == [
         ["saved_sec", "seconds saved", "seconds", "less", "checks.py"],
         ["lookup", "checks.py"],
