@@ -16,7 +16,7 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint format typecheck benchmarks notebooks schemas clean
+.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ test: $(VENV)/.test  ## Run the tests (about 3 minutes)
 
 test-full: $(VENV)/.full  ## Run the tests that `make test` leaves out: they take long, or need more packages
 	$(BIN)/python -m pytest -m full -n auto --dist worksteal
+
+goldens: $(VENV)/.test  ## Compare what BASE (a commit; HEAD by default) and the working tree give
+	$(BIN)/python tests/goldens/compare_commits.py $(or $(BASE),HEAD)
 
 lint: $(VENV)/.dev  ## Check style, format and the floors of the design
 	$(BIN)/ruff check .

@@ -4,11 +4,10 @@ import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
-
-from pydantic_core import from_json
+from typing import IO, Any, NamedTuple
 
 from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.json_values import parse_json
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
 Location = Sequence[str | int]
@@ -90,39 +89,14 @@ def _format_of(text: str, path: str | None) -> str:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        parse_json(text)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def json_value(text: str, *, allow_nan: bool = True) -> Any:
-    """Parse a JSON text, with pydantic's parser where it takes it, else with Python's, which says what is wrong.
-
-    Args:
-        text: The text.
-        allow_nan: Whether NaN, Infinity and -Infinity are taken as numbers.
-
-    Raises:
-        ValueError: It is no JSON.
-        RecursionError: It is nested too deeply.
-
-    Example:
-        >>> json_value('{"rows": [1, 2]}')
-        {'rows': [1, 2]}
-    """
-    try:
-        return from_json(text, allow_inf_nan=allow_nan, cache_strings="keys")
-    except (ValueError, TypeError):  # TypeError: of a text with lone surrogates
-        return json.loads(text) if allow_nan else json.loads(text, parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
-
-
-def parse_json(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int = 1) -> Any:
-    """Parse one JSON value.
+def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int = 1) -> Any:
+    """Parse one JSON value, with an error that names its place.
 
     Args:
         text: The JSON text.
@@ -135,7 +109,7 @@ def parse_json(text: str, error: type[GraphRAGEvalError], *, what: str, path: st
         GraphRAGEvalError: Of the class given; with the line where the parser stopped.
     """
     try:
-        return json_value(text)
+        return parse_json(text)
     except json.JSONDecodeError as problem:
         raise error(
             f"the {what} is not valid JSON: {problem.msg}",
@@ -166,7 +140,7 @@ def parse_jsonl(file: TextFile, error: type[GraphRAGEvalError], *, what: str) ->
         GraphRAGEvalError: Of the class given; with the first line that is not JSON.
     """
     return [
-        JsonLine(parse_json(text, error, what=what, path=file.path, line=number), number)
+        JsonLine(parse_json_at(text, error, what=what, path=file.path, line=number), number)
         for number, text in enumerate(file.text.split("\n"), start=1)
         if text.strip()
     ]

@@ -8,8 +8,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.reading import Source, TextFile, parse_json, parse_jsonl, read_text
+from graphrag_eval_lc.reading import Source, TextFile, parse_json_at, parse_jsonl, read_text
 from graphrag_eval_lc.safe_yaml import LineIndex, parse_yaml
+from graphrag_eval_lc.texts import counted
 
 Location = tuple[str | int, ...]
 
@@ -71,7 +72,7 @@ class RecordFile:
             return
         mend, more = findings[0].mend, len(findings) - 1
         if more:
-            mend += f" ({more} more {'mistake' if more == 1 else 'mistakes'} of the format)"
+            mend += f" ({counted(more, 'more mistake')} of the format)"
         raise error(findings[0].what, mend=mend, **self.place_of(findings[0]))
 
     def _question_id_at(self, location: Location) -> str | None:
@@ -105,7 +106,7 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
         rows = parse_jsonl(file, error, what=what)
         return RecordFile([row.value for row in rows], file, [row.line for row in rows])
     if file.format == "json":
-        return RecordFile(parse_json(file.text, error, what=what, path=file.path), file)
+        return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
     return RecordFile(parse_yaml(file, error, what=what), file)
 
 

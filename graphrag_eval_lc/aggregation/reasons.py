@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import is_error
+from graphrag_eval_lc.texts import shortened
 
 _SHOWN_REASON = 270
 
@@ -27,9 +28,3 @@ def reason_of(result: Mapping[str, Any]) -> str:
             nearest = f" (nearest: {diagnosis['nearest']})" if "nearest" in diagnosis else ""
             return shortened(f"{name}{nearest}: {diagnosis['reason']}", _SHOWN_REASON)
     return ""
-
-
-def shortened(text: str, length: int) -> str:
-    """Give a text as one line of so many characters at most."""
-    text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[:length]}…"

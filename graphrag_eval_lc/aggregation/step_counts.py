@@ -1,11 +1,11 @@
 """How often each tool was called, gave nothing, or failed."""
 
-import json
 import re
 from collections import Counter
 from typing import cast
 
 from graphrag_eval_lc.aggregation.sample_values import Sample, steps_of
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.records import StepsSummary
 
 _EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')
@@ -60,7 +60,7 @@ def _has_no_rows(output: object) -> bool:
     if not isinstance(output, str) or '"bindings"' not in output or not _EMPTY_BINDINGS.search(output):
         return False
     try:
-        value = json.loads(output)
+        value = parse_json(output)
     except (ValueError, RecursionError):
         return False
     results = value.get("results") if isinstance(value, dict) else None

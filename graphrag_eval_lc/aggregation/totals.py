@@ -38,7 +38,7 @@ class Totals:
 
     def add(self, sample: Sample) -> None:
         """Take up what a result spent."""
-        attempts = _failed_attempts(sample)
+        attempts = failed_attempts_of(sample)
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
         for metric in _AGENT_METRICS:
@@ -87,7 +87,8 @@ class Totals:
             self._spent["judges_cost"].append(cost)
 
 
-def _failed_attempts(sample: Sample) -> list[Mapping[str, Any]]:
+def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
+    """Give the failed attempts before a result."""
     attempts = sample.get("failed_attempts")
     return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
 

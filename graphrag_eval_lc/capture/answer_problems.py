@@ -11,6 +11,7 @@ from graphrag_eval_lc.capture.messages import answer_text
 from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import text_of
 from graphrag_eval_lc.capture.usage import first_generation, generated_message
+from graphrag_eval_lc.texts import shortened
 
 _MOST_SHOWN = 200
 _IN_ORDER = frozenset({"stop", "tool_calls", "end_turn", "tool_use", "STOP", "completed", "stop_sequence"})
@@ -119,5 +120,4 @@ def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: li
 
 def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
     """Give a text as it is kept, on one line and no longer than a warning should be."""
-    line = " ".join(kept_text(text, options, what, warnings).split())
-    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"
+    return shortened(kept_text(text, options, what, warnings), _MOST_SHOWN)

@@ -30,7 +30,6 @@ from graphrag_eval_lc.capture.outputs import (
     args_snapshot,
     document_value,
     error_text,
-    json_text,
     output_text,
     tool_message_of,
 )
@@ -45,6 +44,7 @@ from graphrag_eval_lc.capture.usage import (
     model_name,
     unanswered_tool,
 )
+from graphrag_eval_lc.json_values import json_text
 
 _CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
 _UNKNOWN_ERROR = "unknown error"  # where an option leaves nothing of it

@@ -10,7 +10,8 @@ from langchain_core.messages import ToolMessage
 
 from graphrag_eval_lc.capture.mcp_results import mcp_text
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import document_value, json_text, json_value, message_text, output_text
+from graphrag_eval_lc.capture.outputs import document_value, message_text, output_text, to_plain
+from graphrag_eval_lc.json_values import json_text
 
 REDACTION_FAILED = "[redaction failed]"
 
@@ -115,7 +116,7 @@ def redacted(value: Any, options: CaptureOptions, what: str, warnings: list[str]
     if options.redact is None:
         return value
     try:
-        return json_value(options.redact(json_value(value)))
+        return to_plain(options.redact(to_plain(value)))
     except Exception as error:
         warnings.append(f"redact raised {type(error).__name__} on the {what}, which is left out")
         return REDACTION_FAILED
@@ -152,7 +153,7 @@ def kept_ending(
 def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: list[str]) -> Any:
     if not options.keep_artifacts:
         return NO_ARTIFACT
-    return redacted(json_value(artifact), options, f"artifact of {name}", warnings)
+    return redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
 
 
 def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMes
 
 from graphrag_eval_lc.capture.keeping import kept_text, redacted
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import json_value
+from graphrag_eval_lc.capture.outputs import to_plain
 
 Ranges = list[list[int]]
 
@@ -147,7 +147,7 @@ class KeptMessages:
         return noted
 
     def _noted_tool(self, tool: Any, warnings: list[str]) -> Noted:
-        plain = json_value(tool)
+        plain = to_plain(tool)
         definition = plain if isinstance(plain, dict) else {"definition": plain}
         digest = _digest(definition)
         if self.tools.place_of(digest) is not None:
@@ -215,7 +215,7 @@ class JoinedTable:
 
     def entries(self) -> list[dict[str, Any]]:
         """Give copies of all entries."""
-        return [json_value(entry) for entry in self._joined.entries]
+        return [to_plain(entry) for entry in self._joined.entries]
 
     def place(self, table: int, place: int) -> int:
         """Give where an entry of a table stands now."""
@@ -267,7 +267,7 @@ def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
         is_text: Whether it is text for people, which may hold such contents but is none itself.
     """
     if isinstance(value, str):
-        text = json_value(value)
+        text = to_plain(value)
         if len(text) < _LONGEST_BINARY:
             return text
         whole = None if is_text else _BASE64.fullmatch(text)
@@ -284,7 +284,7 @@ def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
             str(key): _without_binaries(item, is_text=is_text_block and key in ("text", "reasoning", "thinking"))
             for key, item in value.items()
         }
-    return json_value(value)
+    return to_plain(value)
 
 
 def _binary(match: re.Match[str]) -> str:

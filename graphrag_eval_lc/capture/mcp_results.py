@@ -1,10 +1,10 @@
 """What an MCP tool gave, as one text: its blocks, or the value that they were made of."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphrag_eval_lc.capture.outputs import json_text
+from graphrag_eval_lc.capture.outputs import to_plain
+from graphrag_eval_lc.json_values import json_text, parse_json
 
 _NOT_JSON: Any = object()
 _WRAPPED = "result"  # FastMCP gives values that are no objects as {"result": value}
@@ -60,7 +60,7 @@ def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
     value = _unwrapped(structured, texts)
     if len(texts) == 1 and (not isinstance(value, list) or _parsed(texts[0]) == value):
         return texts[0]
-    return json_text(value)
+    return json_text(value, to_plain=to_plain)
 
 
 def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
@@ -94,10 +94,6 @@ def _is_text_of(leaf: Any, text: str, parsed: Any) -> bool:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return parse_json(text, allow_nan=False)
     except (ValueError, RecursionError):
         return _NOT_JSON
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)

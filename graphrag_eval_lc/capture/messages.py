@@ -13,7 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, json_text, json_value, message_text, text_of
+from graphrag_eval_lc.capture.outputs import is_command, message_text, text_of, to_plain
+from graphrag_eval_lc.json_values import json_text
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
@@ -218,7 +219,7 @@ def answer_in(
     if text:
         return text
     if structured is not None:
-        return structured if isinstance(structured, str) else json_text(structured)
+        return structured if isinstance(structured, str) else json_text(structured, to_plain=to_plain)
     if text is not None:
         return text
     keys = ("parsed",) if field_of(output, "raw") is not None else _ANSWER_KEYS
@@ -242,7 +243,7 @@ def value_text(value: Any) -> str:
     """
     if type(value) in _NUMBERS:
         return text_of(value)
-    plain = json_value(value)
+    plain = to_plain(value)
     return plain if isinstance(plain, str) else json_text(plain)
 
 

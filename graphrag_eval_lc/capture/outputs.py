@@ -2,8 +2,6 @@
 
 import base64
 import dataclasses
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import islice
@@ -13,26 +11,27 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel
 
+from graphrag_eval_lc.json_values import json_number, json_text
+
 _MAX_DEPTH = 60
 _MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
-_MAX_INTEGER_BITS = 10_000  # Python refuses to print integers of more than 4300 digits
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
 
-def json_value(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Give a deep copy of any value that holds nothing but what JSON has.
 
-    Floats that JSON does not have (NaN and the infinities) become None, bytes their UTF-8 text or else base64,
-    sets lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text. Never raises.
+    Floats that JSON does not have become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text or else base64, sets
+    lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text. Never raises.
 
     Example:
-        >>> json_value({"ids": (1, 2), 3: b"x"})
+        >>> to_plain({"ids": (1, 2), 3: b"x"})
         {'ids': [1, 2], '3': 'x'}
     """
-    return _json_value(value, ())
+    return _to_plain(value, ())
 
 
-def _json_value(value: Any, path: tuple[int, ...]) -> Any:
+def _to_plain(value: Any, path: tuple[int, ...]) -> Any:
     if type(value) in _CLEAR_TYPES:
         return value
     if isinstance(value, (str, int, float)) and not isinstance(value, Enum):
@@ -42,10 +41,10 @@ def _json_value(value: Any, path: tuple[int, ...]) -> Any:
     inside = (*path, id(value))
     try:
         if isinstance(value, Mapping):
-            return {_json_key(key): _json_value(item, inside) for key, item in value.items()}
+            return {_json_key(key): _to_plain(item, inside) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
-            return [_json_value(item, inside) for item in value]
-        return _json_value(_plain_parts(value), inside)
+            return [_to_plain(item, inside) for item in value]
+        return _to_plain(_plain_parts(value), inside)
     except Exception:
         return text_of(value)
 
@@ -55,16 +54,14 @@ def _json_scalar(value: str | float) -> Any:
         return str.__str__(value)
     if isinstance(value, bool):
         return value
-    if isinstance(value, int):
-        return int(value) if value.bit_length() < _MAX_INTEGER_BITS else hex(value)
-    return float(value) if math.isfinite(value) else None
+    return json_number(int(value) if isinstance(value, int) else float(value))
 
 
 def _json_key(key: Any) -> str:
     if isinstance(key, str) and not isinstance(key, Enum):
         return str.__str__(key)
-    plain = json_value(key)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    plain = to_plain(key)
+    return plain if isinstance(plain, str) else json_text(plain)
 
 
 def _plain_parts(value: Any) -> Any:
@@ -100,7 +97,7 @@ def document_value(document: Document) -> dict[str, Any]:
     """Give a retrieved document as ``{"id", "text"}``; the id is absent where the document has none."""
     identifier = document.id if document.id is not None else document.metadata.get("id")
     text = {"text": document.page_content}
-    return text if identifier is None else {"id": json_value(identifier), **text}
+    return text if identifier is None else {"id": to_plain(identifier), **text}
 
 
 def text_of(value: Any) -> str:
@@ -132,18 +129,6 @@ def _remote_error(error: BaseException) -> str | None:
     return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))
 
 
-def json_text(value: Any) -> str:
-    """Give a value as JSON text with its characters as they are."""
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_refuse)
-    except Exception:
-        return json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
-
-
-def _refuse(value: object) -> Any:
-    raise TypeError(type(value).__name__)
-
-
 def message_text(message: BaseMessage) -> str:
     """Give a message's content as one string: text blocks joined, and JSON where other blocks are among them."""
     content: Any = message.content
@@ -152,7 +137,7 @@ def message_text(message: BaseMessage) -> str:
     texts = [block if isinstance(block, str) else _block_text(block) for block in content]
     if all(text is not None for text in texts):
         return "".join(text for text in texts if text is not None)
-    return json_text(content)
+    return json_text(content, to_plain=to_plain)
 
 
 def _block_text(block: Any) -> str | None:
@@ -173,7 +158,7 @@ def output_text(value: Any) -> str:
         return message_text(value)
     if isinstance(value, (bytes, bytearray)):
         return _bytes_text(bytes(value))
-    return json_text(_command_value(value) if is_command(value) else value)
+    return json_text(_command_value(value) if is_command(value) else value, to_plain=to_plain)
 
 
 def _command_value(command: Any) -> Any:
@@ -236,4 +221,4 @@ def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
     """Give a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
     if not isinstance(inputs, Mapping):
         return {"input": input_text}
-    return {_json_key(key): json_value(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
+    return {_json_key(key): to_plain(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}

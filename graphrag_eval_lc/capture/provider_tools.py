@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage
 
-from graphrag_eval_lc.capture.outputs import json_value, output_text
+from graphrag_eval_lc.capture.outputs import output_text, to_plain
 
 # Blocks of other types are nothing that a provider ran; most messages have no others, and are not translated.
 _ORDINARY_BLOCKS = frozenset(
@@ -49,7 +49,7 @@ def _provider_call(call: dict[str, Any], result: dict[str, Any]) -> ProviderCall
     return ProviderCall(
         call_id=call["id"],
         name=call.get("name") or "server_tool",
-        args=json_value(call.get("args") or {}),
+        args=to_plain(call.get("args") or {}),
         status="error" if failed else "success",
         text=(text or "error without a message") if failed else text,
     )

@@ -10,6 +10,7 @@ from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord, unfini
 from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import KeptMessage, ModelCall, Response
+from graphrag_eval_lc.texts import listed
 
 _TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
     "input_tokens",
@@ -144,8 +145,8 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
         yield f"had not ended when the run did, and were closed as errors: {_listed(forced, options)}"
     from_messages = [step for step in steps if step.is_from_message]
     if from_messages:
-        listed = _listed(from_messages, options)
-        yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {listed}"
+        names = _listed(from_messages, options)
+        yield f"taken from messages only, as no callback told of them (they never ran, or ran out of sight): {names}"
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
@@ -153,11 +154,7 @@ def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
 
 
 def _list(calls: Sequence[tuple[str, str | None]]) -> str:
-    more = len(calls) - _MOST_LISTED
-    names = ", ".join(
-        name if identifier is None else f"{name} ({identifier})" for name, identifier in calls[:_MOST_LISTED]
-    )
-    return f"{names} and {more} more" if more > 0 else names
+    return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
 def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable[str]:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_eval_lc.capture.outputs import json_text, json_value, text_of
+from graphrag_eval_lc.capture.outputs import text_of, to_plain
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_values
+from graphrag_eval_lc.texts import shortened
 
 _MOST_TAGS = 100
 _LONGEST_TAG = 200
@@ -22,7 +24,7 @@ def kept_tags(tags: list[str] | None) -> list[str]:
     if not tags:
         return []
     own = [text_of(tag) for tag in tags[:_MOST_TAGS]]
-    return [_shortened(tag, _LONGEST_TAG) for tag in own if not tag.startswith(_OWN_TAGS)]
+    return [shortened(tag, _LONGEST_TAG, keeps_lines=True) for tag in own if not tag.startswith(_OWN_TAGS)]
 
 
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         if type(value) in _SCALARS and (type(value) is not str or len(value) <= _LONGEST_SMALL):
             kept[name] = value
         else:
-            kept[name], is_small = _without_long_texts(json_value(value)), False
+            kept[name], is_small = _without_long_texts(to_plain(value)), False
     return kept if is_small else _bounded(kept)
 
 
@@ -65,14 +67,10 @@ def _bounded(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def _without_long_texts(value: Any) -> Any:
     if isinstance(value, str):
-        return _shortened(value, _LONGEST_TEXT)
+        return shortened(value, _LONGEST_TEXT, keeps_lines=True)
     if isinstance(value, list):
         return [_without_long_texts(item) for item in value]
     return {key: _without_long_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
-
-
-def _shortened(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[:length]}…"
 
 
 def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

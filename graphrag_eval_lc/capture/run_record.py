@@ -29,7 +29,7 @@ from graphrag_eval_lc.capture.messages import (
     whole_answer,
 )
 from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import is_command, json_value
+from graphrag_eval_lc.capture.outputs import is_command, to_plain
 from graphrag_eval_lc.capture.provider_tools import provider_calls
 from graphrag_eval_lc.capture.seen_messages import NewMessage, Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, Order, Step
@@ -50,8 +50,8 @@ from graphrag_eval_lc.capture.usage import (
     result_model_name,
 )
 from graphrag_eval_lc.records import ModelCall
+from graphrag_eval_lc.texts import listed
 
-_MOST_LISTED = 5
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -330,7 +330,7 @@ class RunRecord:
 
     def _kept_args(self, name: str, args: Any) -> dict[str, Any]:
         warnings: list[str] = []
-        kept = kept_args(json_value(args), self._options, name, warnings)
+        kept = kept_args(to_plain(args), self._options, name, warnings)
         self.warn(*warnings)
         return kept
 
@@ -612,7 +612,7 @@ class RunRecord:
         for call in left:
             call.is_expected = False
         if left:
-            names = ", ".join(f"{call.name} ({call.call_id})" for call in left[:_MOST_LISTED])
+            names = listed([f"{call.name} ({call.call_id})" for call in left])
             self.warn(
                 f"the run gives its caller a message that asks for tools: {names}; to record a loop around such calls "
                 'as one response, put it into: with capture_run(question_id="...")'

@@ -10,7 +10,7 @@ from uuid import UUID
 from langchain_core.messages import ToolCall
 
 from graphrag_eval_lc.capture.keeping import NO_ARTIFACT, KeptEnding, Retrieval
-from graphrag_eval_lc.capture.outputs import json_value
+from graphrag_eval_lc.capture.outputs import to_plain
 from graphrag_eval_lc.records import ActualStep
 
 # A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
@@ -129,7 +129,7 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     is_success = step.status == "success"
     record: ActualStep = {
         "name": name,
-        "args": json_value(step.args),
+        "args": to_plain(step.args),
         "id": step.id,
         "status": "success" if is_success else "error",
     }
@@ -145,7 +145,7 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     if step.attempts > 1:
         record["attempts"] = step.attempts
     if step.artifact is not NO_ARTIFACT and step.artifact is not None:
-        record["artifact"] = json_value(step.artifact)
+        record["artifact"] = to_plain(step.artifact)
     return record
 
 

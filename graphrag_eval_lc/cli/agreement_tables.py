@@ -9,6 +9,7 @@ from rich.table import Table
 
 from graphrag_eval_lc.judged_tables.judge_agreement import Interval, JudgeAgreement, Share, verdict_text
 from graphrag_eval_lc.judged_tables.judged_cells import Cells
+from graphrag_eval_lc.texts import counted, shortened
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 140
@@ -68,7 +69,7 @@ def _rows_line(agreement: JudgeAgreement, cells: Sequence[Cells]) -> str:
         "without claims to count": total - agreement.unlabelled - agreement.judged - errors,
     }
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
-    rows = f"{total:,} {'row' if total == 1 else 'rows'}"
+    rows = counted(total, "row")
     return f"{rows}; left out: {reasons}" if reasons else rows
 
 
@@ -93,5 +94,4 @@ def _disagreements_table(
 
 
 def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return escape(text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…")
+    return escape(shortened(text, _SHOWN_TEXT))

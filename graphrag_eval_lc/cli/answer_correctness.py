@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.cli.options import Quiet
+from graphrag_eval_lc.texts import counted
 
 # The longer names are graphrag-eval's.
 JudgeConfig = Annotated[
@@ -65,7 +66,6 @@ def answer_correctness(
     answers_in(table)  # before a model is asked for
     judge = answer_judge(config)
     judged = judged_table(table, judge, is_quiet=quiet, output=output, overwrite=overwrite)
-    rows = len(judged.cells)
-    typer.echo(f"Wrote {rows:,} {'row' if rows == 1 else 'rows'} to {output}.")
+    typer.echo(f"Wrote {counted(len(judged.cells), 'row')} to {output}.")
     tell_cost(judged, judge)
     tell_errors(judged)

@@ -8,6 +8,7 @@ import typer
 
 from graphrag_eval_lc.cli.options import FailUnder
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.comparison import Comparison, RegressionGate
@@ -28,7 +29,7 @@ def compare(
             "--metric",
             help="Compare this metric; may be repeated. The first score is the main one (the first metric, where none "
             "is a score): it says which questions turned, and whether there is a regression. Without it: all that "
-            "both runs have, steps_score as the main one.",
+            f"both runs have, {MAIN_METRIC} as the main one.",
             metavar="METRIC",
         ),
     ] = None,

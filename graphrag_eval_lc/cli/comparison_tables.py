@@ -6,10 +6,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from graphrag_eval_lc.aggregation.reasons import shortened
 from graphrag_eval_lc.comparison import Comparison, MetricComparison, PairComparison, QuestionSide
-from graphrag_eval_lc.comparison.metric_comparison import interval_text, p_values_note
+from graphrag_eval_lc.comparison.metric_comparison import (
+    failures_text,
+    interval_text,
+    p_values_note,
+)
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.texts import counted, shortened
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 150
@@ -30,7 +34,7 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
     for run in comparison.runs:
-        questions = "1 question" if run.number_of_questions == 1 else f"{run.number_of_questions:,} questions"
+        questions = counted(run.number_of_questions, "question")
         path = f", {run.path}" if run.path else ""
         console.print(f"{run.letter}  {run.label}: {questions}{path}", markup=False, highlight=False)
     for pair in comparison.pairs:
@@ -50,8 +54,8 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
 def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> Table:
     letter = pair.run.letter
     table = Table(
-        title=f"{letter} beside A ({pair.number_of_questions:,} common questions, {pair.number_of_templates:,} "
-        f"{'template' if pair.number_of_templates == 1 else 'templates'})",
+        title=f"{letter} beside A ({pair.number_of_questions:,} common questions, "
+        f"{counted(pair.number_of_templates, 'template')})",
         title_justify="left",
         title_style="bold",
         show_edge=False,
@@ -89,7 +93,7 @@ def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
 
 def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
-    name = escape(metric.metric) + left_out
+    name = ", ".join(filter(None, (escape(metric.metric) + left_out, metric.direction_note)))
     verdict = _verdict(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
     figures = (
@@ -128,7 +132,7 @@ def _needed(metric: MetricComparison) -> str:
 
 def _errors_line(pair: PairComparison) -> str:
     counts = f"{pair.errors_a:,} in A, {pair.errors_b:,} in {pair.run.letter}"
-    return f"Failed samples, of which scores count as 0: {counts}."
+    return f"Failed samples, of which scores {failures_text(pair.metrics)}: {counts}."
 
 
 def _turned_table(pair: PairComparison, metric: str, show: int) -> Table:

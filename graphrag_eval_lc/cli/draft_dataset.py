@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+from graphrag_eval_lc.texts import counted
 
 
 def draft_dataset(
@@ -69,4 +70,4 @@ def draft_dataset(
             mend="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
         )
     write_data(output, drafted.templates, overwrite=overwrite)
-    typer.echo(f"Wrote {count} {'question' if count == 1 else 'questions'} to {output}. Check each before you use it.")
+    typer.echo(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.judged_tables.answer_judge import AnswerJudge
 from graphrag_eval_lc.judged_tables.judged_cells import is_judged
 from graphrag_eval_lc.judged_tables.judging import JudgedTable, judge_table
@@ -13,6 +13,7 @@ from graphrag_eval_lc.judged_tables.tsv import Table
 from graphrag_eval_lc.prices import dollars, unpriced_warning
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.progress_display import progress_display
+from graphrag_eval_lc.texts import counted
 
 EXIT_FINDINGS = 1
 EXIT_INTERRUPTED = 130
@@ -45,9 +46,8 @@ def tell_cost(judged: JudgedTable, judge: AnswerJudge) -> None:
         if judged.cells:
             typer.echo("All of these answers had been judged before; --overwrite asks again.")
         return
-    answers = f"{judged.asked:,} {'answer' if judged.asked == 1 else 'answers'} judged now"
     cost = "not known" if judged.cost is None else dollars(judged.cost)
-    typer.echo(f"Cost: {cost} ({answers})")
+    typer.echo(f"Cost: {cost} ({counted(judged.asked, 'answer')} judged now)")
     if judge.pricing.unpriced:
         tell(f"Warning: {unpriced_warning(judge.pricing.unpriced)}")
 
@@ -60,15 +60,10 @@ def tell_errors(judged: JudgedTable) -> None:
     """
     errors = [cells["Error"] for cells in judged.cells if cells["Error"]]
     if errors:
-        rows = f"{len(errors):,} {'row' if len(errors) == 1 else 'rows'}"
+        rows = counted(len(errors), "row")
         tell(f"{rows} could not be judged; given again, the command asks for them again. The first error: {errors[0]}")
         if not any(map(is_judged, judged.cells)):
             raise typer.Exit(EXIT_FINDINGS)
-
-
-def tell(text: str) -> None:
-    """Print a message to standard error."""
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(text)
 
 
 class _Told:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import typer
-from rich.console import Console
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.answer_correctness import answer_correctness
@@ -14,6 +13,7 @@ from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.demo import demo
 from graphrag_eval_lc.cli.draft_dataset import draft_dataset
 from graphrag_eval_lc.cli.judge_agreement import judge_agreement
+from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import run
@@ -21,7 +21,6 @@ from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.validate import validate
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop import has_stuck_tasks
-from graphrag_eval_lc.masking import masked_text
 
 EXIT_ERROR = 2
 
@@ -77,22 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except GraphRAGEvalError as problem:
         if debug:
             raise
-        _print_error(f"Error: {problem}")
+        tell(f"Error: {problem}")
         _exit(EXIT_ERROR)
     except SystemExit as ending:
         _exit(ending.code)
     except Exception as problem:
         if debug:
             raise
-        _print_error(
+        tell(
             f"Error: {type(problem).__name__}: {problem}. This is a mistake in graphrag-eval-lc or in the agent; "
             "run again with --debug for the traceback."
         )
         _exit(EXIT_ERROR)
-
-
-def _print_error(text: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))
 
 
 def _exit(code: object) -> NoReturn:

@@ -11,15 +11,16 @@ import typer
 from rich.console import Console
 
 from graphrag_eval_lc.cli.gates import tell_gates
+from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.cli.report_file import written_report
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
-from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.report.tables import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.runner.benchmark import run_benchmark
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.runner.samples import RunPlan
+from graphrag_eval_lc.texts import counted, listed
 
 EXIT_FINDINGS = 1
 EXIT_INTERRUPTED = 130
@@ -76,7 +77,7 @@ def run_and_show(
             is_quiet=options.get("progress") == "off",
         )
     except KeyboardInterrupt as signal:
-        _print_error(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
+        tell(f"Stopped at once. What had ended is in {options['output_dir']}. To go on:\n  {_command()}")
         raise typer.Exit(EXIT_TERMINATED if signal.args == ("SIGTERM",) else EXIT_INTERRUPTED) from None
 
 
@@ -114,14 +115,14 @@ def show_run(
     if "generation" not in (run.judges or {}):
         console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
     for warning in run.warnings if is_quiet else ():
-        _print_error(f"Warning: {warning}")
+        tell(f"Warning: {warning}")
     has_failed_gates = tell_gates(run, requirements)
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]
     if not micro["number_of_success_samples"]:
         why = "the errors stand in the table above" if micro["number_of_error_samples"] else "the dataset has none"
-        _print_error(f"Not one question was answered; {why}.")
+        tell(f"Not one question was answered; {why}.")
     if has_failed_gates or not micro["number_of_success_samples"]:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -131,19 +132,19 @@ def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:
     files = [RUN_FILE, RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, *([] if path is None else [path.name])]
     console.print(f"\nWritten to {folder}: {', '.join(files)}", markup=False, highlight=False, soft_wrap=True)
     if problem is not None:
-        _print_error(problem)
+        tell(problem)
 
 
 def _tell_stopped(stopped: Any, is_scored_again: bool) -> None:
     left_out = stopped["left_out"]
-    asked = f"; {left_out:,} {'was' if left_out == 1 else 'were'} not asked" if left_out else ""
+    asked = f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
     text = f"The run was stopped: {stopped['message']}{asked}."
     if is_scored_again:
-        _print_error(text)
+        tell(text)
         raise typer.Exit(EXIT_FINDINGS)
     is_budget = stopped["reason"] in ("max_tokens", "max_cost")
     budget = f", with a larger --{stopped['reason'].replace('_', '-')}" if is_budget else ""
-    _print_error(f"{text} To go on{budget}:\n  {_command()}")
+    tell(f"{text} To go on{budget}:\n  {_command()}")
     is_signal = stopped["reason"] == "interrupted"
     is_termination = stopped["message"] == "SIGTERM"
     raise typer.Exit(EXIT_TERMINATED if is_termination else EXIT_INTERRUPTED if is_signal else EXIT_FINDINGS)
@@ -159,8 +160,7 @@ def show_plan(plan: RunPlan) -> None:
         typer.echo(f"  {template_id}: {count:,}")
     names = [sample.key[0] + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "") for sample in plan.to_ask]
     if names:
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        typer.echo(f"First: {', '.join(names[:_MOST_NAMED])}{more}.")
+        typer.echo(f"First: {listed(names, _MOST_NAMED)}.")
 
 
 def _command() -> str:
@@ -168,7 +168,3 @@ def _command() -> str:
     if sys.argv[1:2] == ["demo"]:
         return "graphrag-eval-lc demo (which begins anew)"
     return shlex.join(["graphrag-eval-lc", *(each for each in sys.argv[1:] if each != "--overwrite")])
-
-
-def _print_error(text: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))

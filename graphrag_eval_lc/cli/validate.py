@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+from graphrag_eval_lc.texts import counted
 
 
 def validate(
@@ -42,6 +43,6 @@ def validate(
     for problem in problems:
         typer.echo(str(problem))
     if problems:
-        typer.echo(f"\n{len(problems)} {'problem' if len(problems) == 1 else 'problems'} found.")
+        typer.echo(f"\n{counted(len(problems), 'problem')} found.")
         raise typer.Exit(EXIT_FINDINGS)
     typer.echo("No problems found.")

@@ -9,6 +9,7 @@ from graphrag_eval_lc.comparison.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.comparison.pairing import NamedRun, Pairing
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.comparison.turned import (
+    Direction,
     Seen,
     TurnedQuestion,
     direction_of,
@@ -17,8 +18,10 @@ from graphrag_eval_lc.comparison.turned import (
 )
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.texts import plural
 
-_DEFAULT_METRIC = "steps_score"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIRECTIONS = ("now wrong", "now right", "worse", "better")
 # Of so many questions for each run the steps are kept.
@@ -35,10 +38,11 @@ def compare_runs(
 ) -> Comparison:
     """Compare runs with the first one, question by question.
 
-    Questions are paired by their ids; of one that was asked several times the mean is taken. A failed sample's
-    scores count as 0; what it spent is what it spent. A question that has a metric in one of the runs only is left
-    out of that metric and counted. Intervals and p-values take templates as wholes, as their questions succeed and
-    fail together; of a metric that one template has while the runs have more nothing can be told.
+    Questions are paired by their ids; of one that was asked several times the mean is taken. Which way is better is
+    what a metric declares; of a number that nobody declared more is. A failed sample's scores count as 0, where less is
+    better as the greatest value that there can be; what it spent is what it spent. A question that has a metric in one
+    of the runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
+    questions succeed and fail together; of a metric that one template has while the runs have more nothing can be told.
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
@@ -51,8 +55,8 @@ def compare_runs(
         *more: More of them, each compared with the baseline.
         metrics: The metrics to compare, any numbers of the results. The first score among them is the main metric,
             which says which questions turned; where all of them were spent the first of these is. None takes all
-            scores that both runs have, with steps_score as the main one where A has it, and the agent's tokens,
-            time and cost.
+            scores that both runs have, with steps_score as the main one where A has it, and what the agent spent:
+            tokens, time and cost.
         config: The configuration of runs that come without a folder, which have no run.json that has it.
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
@@ -138,10 +142,10 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
 def _main_metric(pairings: Sequence[Pairing], wanted: Sequence[str] | None) -> str | None:
     """Give the metric that was chosen beforehand, which some of the pairs may lack."""
     if wanted is not None:
-        return next((metric for metric in wanted if not pairings[0].is_spent(metric)), wanted[0])
-    if _DEFAULT_METRIC in pairings[0].a.numbers.measured():
-        return _DEFAULT_METRIC
-    scores = (metric for pairing in pairings for metric in pairing.metrics() if not pairing.is_spent(metric))
+        return next((metric for metric in wanted if not metric_spec(metric).is_spent), wanted[0])
+    if MAIN_METRIC in pairings[0].a.numbers.measured():
+        return MAIN_METRIC
+    scores = (metric for pairing in pairings for metric in pairing.metrics() if not metric_spec(metric).is_spent)
     return next(scores, None)
 
 
@@ -178,7 +182,7 @@ def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable
             if metric in run.numbers.measured()
             and not pairing.can_compare(metric)
             # What judges cost says nothing of an agent.
-            and (metric == "agent_cost" or not metric.endswith("_cost"))
+            and metric_spec(metric).spent_by != "judges"
         ]
         if alone:
             yield f"Only {run.letter} has {', '.join(alone)}; {other.letter} has not, so that is not compared."
@@ -191,23 +195,20 @@ def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
     alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1]
     if alone:
         which = f"{alone[0]} is" if len(alone) == 1 else f"{len(alone)} metrics, such as {alone[0]}, are"
-        yield f"{which} measured in one template only, so that nothing can be told of {_it(alone)}."
-
-
-def _it(metrics: Sequence[str]) -> str:
-    return "it" if len(metrics) == 1 else "them"
+        them = plural(len(alone), "it", "them")
+        yield f"{which} measured in one template only, so that nothing can be told of {them}."
 
 
 def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: str | None) -> PairComparison:
     values = {metric: pairing.values(metric) for metric in metrics if pairing.can_compare(metric)}
     compared = [
-        MetricValues(metric, pairing.by_template(pairs), pairing.is_spent(metric), pairing.left_out(metric))
+        MetricValues(metric_spec(metric), pairing.by_template(pairs), pairing.left_out(metric))
         for metric, pairs in values.items()
         if pairs
     ]
     number_of_templates = len(pairing.template_ids())
     # Of what was spent nearly every question differs.
-    turned = {} if main is None or pairing.is_spent(main) else values.get(main, {})
+    turned = {} if main is None or metric_spec(main).is_spent else values.get(main, {})
     a, b = pairing.a.numbers, pairing.b.numbers
     return PairComparison(
         run=summary,
@@ -218,7 +219,7 @@ def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: s
         left_out_a=len(a.questions) - len(pairing.common),
         left_out_b=len(b.questions) - len(pairing.common),
         metrics=compared_metrics(compared, main=main, number_of_templates=number_of_templates, letter=summary.letter),
-        turned=_turned(pairing, main, turned),
+        turned=_turned(pairing, metric_spec(main), turned) if main is not None else (),
         questions=tuple(
             ComparedQuestion(
                 identifier,
@@ -234,17 +235,19 @@ def _errors(numbers: RunNumbers, common: Iterable[str]) -> int:
     return sum(numbers.questions[identifier].errors for identifier in common)
 
 
-def _turned(pairing: Pairing, metric: str | None, pairs: Mapping[str, Pair]) -> tuple[TurnedQuestion, ...]:
+def _turned(pairing: Pairing, metric: MetricSpec, pairs: Mapping[str, Pair]) -> tuple[TurnedQuestion, ...]:
     changed = {identifier: pair for identifier, pair in pairs.items() if difference_of(pair)}
-    if metric is None or not changed:
+    if not changed:
         return ()
-    order = sorted(changed, key=lambda each: (_DIRECTIONS.index(direction_of(*changed[each])), -_size(changed[each])))
+    directions = {identifier: direction_of(*pair, metric) for identifier, pair in changed.items()}
+    order = sorted(changed, key=lambda each: (_DIRECTIONS.index(directions[each]), -_size(changed[each])))
     shown = {identifier: rank < _MOST_SIDE_BY_SIDE for rank, identifier in enumerate(order)}
     in_a, in_b = (seen_questions(run.results, shown, metric) for run in (pairing.a, pairing.b))
     return tuple(
         _turned_question(
             identifier,
             pairing.a.numbers.questions[identifier].template_id,
+            directions[identifier],
             changed[identifier],
             in_a[identifier],
             in_b[identifier],
@@ -257,13 +260,15 @@ def _size(pair: Pair) -> float:
     return abs(difference_of(pair))
 
 
-def _turned_question(identifier: str, template_id: str, pair: Pair, a: Seen, b: Seen) -> TurnedQuestion:
+def _turned_question(
+    identifier: str, template_id: str, direction: Direction, pair: Pair, a: Seen, b: Seen
+) -> TurnedQuestion:
     return TurnedQuestion(
         question_id=identifier,
         template_id=template_id,
         question_text=a.question_text,
         reference_answer=a.reference_answer or b.reference_answer,
-        direction=direction_of(*pair),
+        direction=direction,
         score_a=pair[0],
         score_b=pair[1],
         a=a.side,

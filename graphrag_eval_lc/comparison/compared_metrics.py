@@ -14,8 +14,8 @@ from graphrag_eval_lc.comparison.metric_comparison import (
     difference_of,
     sentence_text,
 )
-from graphrag_eval_lc.comparison.numbers_text import unit_of
 from graphrag_eval_lc.metrics import clustered_standard_error
+from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.statistics import (
     bootstrap_interval,
     cohens_dz,
@@ -32,15 +32,13 @@ class MetricValues:
     """The values of a metric in two runs.
 
     Attributes:
-        metric: Its name.
+        spec: Its declaration.
         pairs_by_template: The values of A and of the other run for each question, at least one.
-        is_spent: Whether less is better.
         left_out: How many common questions have it in one of the runs only.
     """
 
-    metric: str
+    spec: MetricSpec
     pairs_by_template: Mapping[str, Sequence[Pair]]
-    is_spent: bool
     left_out: int
 
 
@@ -56,7 +54,7 @@ def compared_metrics(
         number_of_templates: How many templates the questions have that are common to the runs.
         letter: What the run that is compared with A is called.
     """
-    measured = [_measured(values, values.metric == main, number_of_templates) for values in metrics]
+    measured = [_measured(values, values.spec.key == main, number_of_templates) for values in metrics]
     tested = [metric for metric in measured if metric.is_tested]
     p_values = holm([metric.p_value for metric in tested])
     adjusted = {metric.metric: p_value for metric, p_value in zip(tested, p_values, strict=True)}
@@ -75,7 +73,7 @@ def compared_metrics(
 
 def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> MetricComparison:
     """Give figures and p-value of a metric, for itself and not judged yet."""
-    groups = values.pairs_by_template
+    spec, groups = values.spec, values.pairs_by_template
     pairs = [pair for group in groups.values() for pair in group]
     by_template = _differences(values)
     differences = [difference for group in by_template.values() for difference in group]
@@ -85,11 +83,12 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
     sums = differing_sums(by_template)
     templates_more, templates_less = sum(each > 0 for each in sums), sum(each < 0 for each in sums)
     return MetricComparison(
-        metric=values.metric,
+        metric=spec.key,
         is_main=is_main,
-        is_spent=values.is_spent,
-        unit=unit_of(values.metric),
-        is_proportion=not values.is_spent and _are_proportions(values.metric, pairs),
+        is_spent=spec.is_spent,
+        lower_is_better=spec.lower_is_better,
+        unit=spec.unit,
+        is_proportion=_are_proportions(spec, pairs),
         number_of_questions=len(pairs),
         number_of_templates=len(groups),
         left_out=values.left_out,
@@ -102,19 +101,25 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
         can_tell=not is_one_of_more and lowest_p_value(by_template) < SIGNIFICANT,
         is_tested=bool(more or less) and not is_one_of_more,
         effect_size=cohens_dz(differences),
-        wins=less if values.is_spent else more,
+        wins=less if spec.lower_is_better else more,
         ties=len(pairs) - more - less,
-        losses=more if values.is_spent else less,
-        templates_better=templates_less if values.is_spent else templates_more,
-        templates_worse=templates_more if values.is_spent else templates_less,
+        losses=more if spec.lower_is_better else less,
+        templates_better=templates_less if spec.lower_is_better else templates_more,
+        templates_worse=templates_more if spec.lower_is_better else templates_less,
         verdict="no evidence",
         questions_needed=None,
         sentence="",
     )
 
 
-def _are_proportions(metric: str, pairs: Sequence[Pair]) -> bool:
-    return unit_of(metric) == "score" and all(0 <= value <= 1 for pair in pairs for value in pair)
+def _are_proportions(spec: MetricSpec, pairs: Sequence[Pair]) -> bool:
+    """Tell whether values are shares of 1, of which a difference in points says how large it is.
+
+    Where the range does not tell, as of a number that nobody declared, the values do.
+    """
+    greatest = spec.range[1]
+    may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)
+    return may_be and all(0 <= value <= 1 for pair in pairs for value in pair)
 
 
 def _differences(values: MetricValues) -> dict[str, list[float]]:

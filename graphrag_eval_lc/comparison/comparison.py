@@ -11,6 +11,7 @@ from graphrag_eval_lc.comparison.gates import DEFAULT_MAX_DROP, RegressionGate, 
 from graphrag_eval_lc.comparison.metric_comparison import (
     MetricComparison,
     difference_of,
+    failures_text,
     interval_text,
     p_values_note,
     verdict_text,
@@ -75,7 +76,8 @@ class PairComparison:
         number_of_questions: How many questions both have; no others are compared.
         number_of_templates: How many templates these have.
         errors_a: How many samples of these questions failed in A.
-        errors_b: How many in the other run. A failed sample's scores count as 0.
+        errors_b: How many in the other run. A failed sample's scores count as 0, where less is better as the greatest
+            value that there can be.
         left_out_a: How many questions only A has.
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
@@ -243,7 +245,7 @@ class Comparison:
         """Give a small table, as a notebook shows it."""
         parts = [
             "<p>",
-            "<br>".join(escape(f"{run.letter}: {run.label}{_errors_text(run)}") for run in self.runs),
+            "<br>".join(escape(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),
             "</p>",
         ]
         headings = ("", "n", "A", "other", "difference", "95 % interval", "p", "wins / ties / losses", "")
@@ -251,7 +253,7 @@ class Comparison:
         for pair in self.pairs:
             for metric in pair.metrics:
                 cells = (
-                    metric.metric,
+                    ", ".join(filter(None, (metric.metric, metric.direction_note))),
                     f"{metric.number_of_questions:,}",
                     value_text(metric.mean_a, metric.unit),
                     f"{pair.run.letter}: {value_text(metric.mean_b, metric.unit)}",
@@ -287,6 +289,7 @@ class Comparison:
                     "unit": metric.unit,
                     "is_main": metric.is_main,
                     "is_spent": metric.is_spent,
+                    "lower_is_better": metric.lower_is_better,
                     "number_of_questions": metric.number_of_questions,
                     "number_of_templates": metric.number_of_templates,
                     "left_out": metric.left_out,
@@ -320,8 +323,8 @@ class Comparison:
                         "difference": difference_of((a, b)),
                     }
 
-
-def _errors_text(run: RunSummary) -> str:
-    if not run.number_of_errors:
-        return ""
-    return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores count as 0)"
+    def _errors_text(self, run: RunSummary) -> str:
+        if not run.number_of_errors:
+            return ""
+        counted = failures_text(metric for pair in self.pairs for metric in pair.metrics)
+        return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {counted})"

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphrag_eval_lc.aggregation import RunNumbers
-from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS
 from graphrag_eval_lc.comparison.metric_comparison import MetricComparison, too_few_text
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC
+from graphrag_eval_lc.texts import counted
 
 DEFAULT_MAX_DROP = 0.05
+_EXAMPLE = f"--fail-under {MAIN_METRIC}=0.9"
 
 # A mean of 0.9 is 0.9, whatever rounding makes of it.
 _ROUNDING = 1e-9
@@ -51,7 +54,7 @@ class GateResult:
             return f"{self.metric} was not measured, and {self.required:g} is required"
         errors = f", {self.number_of_errors:,} failed and counted as 0" if self.number_of_errors else ""
         without = f", {self.left_out:,} without it" if self.left_out else ""
-        questions = "1 question" if self.number_of_questions == 1 else f"{self.number_of_questions:,} questions"
+        questions = counted(self.number_of_questions, "question")
         reached = "reaches" if self.has_passed else "falls short of"
         mean = _mean_text(self.mean, self.required)
         return f"{self.metric} {mean} {reached} {self.required:g} ({questions}{errors}{without})"
@@ -78,10 +81,11 @@ class RegressionGate:
     def drop(self) -> float:
         """How much worse the run is than A, negative where it is better.
 
-        Of a score of which all values lie between 0 and 1 it is A's mean minus that of the run. Of all else, as
-        scores from 1 to 5 or tokens, it is a share of A's mean; infinite where that is 0.
+        Of a score of which all values lie between 0 and 1 it is A's mean minus that of the run (where less is better,
+        the run's minus A's). Of all else, as scores from 1 to 5 or tokens, it is a share of A's mean; infinite where
+        that is 0.
         """
-        worse_by = self.metric.difference if self.metric.is_spent else -self.metric.difference
+        worse_by = self.metric.difference if self.metric.lower_is_better else -self.metric.difference
         if self.metric.is_proportion or not worse_by:
             return worse_by
         return worse_by / abs(self.metric.mean_a) if self.metric.mean_a else math.copysign(math.inf, worse_by)
@@ -179,7 +183,7 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
     """Give what is required by metric, from texts such as ``steps_score=0.9``.
 
     Raises:
-        OptionError: A text has another form, or names a metric twice or one of what is spent.
+        OptionError: A text has another form, or names a metric twice or one of which less is better.
 
     Example:
         >>> gate_requirements(["steps_score=0.9", "answer_f1=0.8"])
@@ -194,22 +198,33 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
             required = math.nan
         # Else steps_score>=0.9 would be of a metric "steps_score>", and float takes 1_0 for 10.
         if not metric or _NO_NAME.search(metric) or "_" in value or not math.isfinite(required):
-            raise OptionError(f"{text!r} is no requirement", mend="Write it as --fail-under steps_score=0.9.")
+            raise OptionError(f"{text!r} is no requirement", mend=f"Write it as {_EXAMPLE}.")
         if metric in requirements:
             raise OptionError(f"{metric} is required twice", mend="Leave one of them out.")
-        if RunNumbers().is_spent(metric):
-            raise OptionError(
-                f"{metric} says what was spent, of which less is better",
-                mend="Require a score, such as --fail-under steps_score=0.9; --max-tokens, --max-cost and --max-time "
-                "bound what a run spends.",
-            )
-        if metric in MISSING_KEYS:
-            raise OptionError(
-                f"{metric} counts what is missing, of which less is better",
-                mend="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
-            )
+        if metric_spec(metric).lower_is_better:
+            raise _less_is_better(metric)
         requirements[metric] = required
     return requirements
+
+
+def _less_is_better(metric: str) -> OptionError:
+    spec = metric_spec(metric)
+    if spec.is_spent:
+        return OptionError(
+            f"{metric} says what was spent, of which less is better",
+            mend=f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run "
+            "spends.",
+        )
+    if any(other.missing_key == metric for other in BUILT_IN):
+        return OptionError(
+            f"{metric} counts what is missing, of which less is better",
+            mend="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
+        )
+    return OptionError(
+        f"{metric} is a metric of which less is better, and --fail-under requires a least mean",
+        mend=f"Require a score of which more is better, such as {_EXAMPLE}, or hold the run against another one: "
+        f"compare RUN_A RUN_B --metric {metric} --fail-on-regression.",
+    )
 
 
 def gate_results(run: RunSource, requirements: Mapping[str, float], config: ConfigSource = None) -> list[GateResult]:

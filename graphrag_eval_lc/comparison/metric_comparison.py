@@ -1,11 +1,14 @@
 """One metric of two runs: means, the difference and how sure it is, and the verdict, in figures and in words."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isclose
 from typing import Literal
 
-from graphrag_eval_lc.comparison.numbers_text import Unit, change_text, p_text, value_text
+from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.registry.metric_spec import Unit
 from graphrag_eval_lc.statistics import Interval
+from graphrag_eval_lc.texts import counted
 
 SIGNIFICANT = 0.05
 # With G clusters that differ no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
@@ -22,9 +25,10 @@ class MetricComparison:
     Attributes:
         metric: Its name.
         is_main: Whether it is the comparison's ``metric``, which was chosen beforehand.
-        is_spent: Whether it says what was spent, so that less is better; of scores more is better.
-        unit: ``score``, ``tokens``, ``seconds`` or ``usd``.
-        is_proportion: Whether it is a score of which all values lie between 0 and 1.
+        is_spent: Whether it says what was spent, tokens, time or money.
+        lower_is_better: Whether less is better: of what was spent, and of the scores that are declared so.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``, or the text of a user's own.
+        is_proportion: Whether it is a score of which all values lie between 0 and 1, and none could be above 1.
         number_of_questions: How many questions are compared.
         number_of_templates: How many templates these have. Where it is one, and the two runs have more in common,
             nothing can be told: there is neither an interval nor a verdict.
@@ -61,6 +65,7 @@ class MetricComparison:
     metric: str
     is_main: bool
     is_spent: bool
+    lower_is_better: bool
     unit: Unit
     is_proportion: bool
     number_of_questions: int
@@ -89,6 +94,13 @@ class MetricComparison:
         """The p-value that the verdict is by: of the main metric its own, of all others the adjusted one."""
         return self.p_value if self.is_main else self.adjusted_p_value
 
+    @property
+    def direction_note(self) -> str:
+        """Which way is better, where that is not as of all scores or of all that is spent; else empty."""
+        if self.lower_is_better is self.is_spent:
+            return ""
+        return "less is better" if self.lower_is_better else "more is better"
+
 
 def difference_of(pair: Pair) -> float:
     """Give B − A, without what is only rounding."""
@@ -98,7 +110,17 @@ def difference_of(pair: Pair) -> float:
 
 def better_or_worse(metric: MetricComparison) -> Literal["better", "worse"]:
     """Give the way that the difference goes, be it chance or not."""
-    return "better" if (metric.difference < 0) is metric.is_spent else "worse"
+    return "better" if (metric.difference < 0) is metric.lower_is_better else "worse"
+
+
+def failures_text(metrics: Iterable[MetricComparison]) -> str:
+    """Say as what the scores of failed samples count.
+
+    Args:
+        metrics: Those that are compared.
+    """
+    less_is_better = any(metric.lower_is_better and not metric.is_spent for metric in metrics)
+    return f"count as 0{', where less is better as the greatest value that there can be' if less_is_better else ''}"
 
 
 def interval_text(metric: MetricComparison) -> str:
@@ -141,7 +163,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
         metric: The metric.
         letter: What the run that is compared with A is called.
     """
-    questions = "1 question" if metric.number_of_questions == 1 else f"{metric.number_of_questions:,} questions"
+    questions = counted(metric.number_of_questions, "question")
     if not (metric.wins or metric.losses):
         each = (
             f"each of the {questions} that have it" if metric.number_of_questions > 1 else "the 1 question that has it"
@@ -179,10 +201,10 @@ def _too_few(metric: MetricComparison) -> str:
     if not differ:
         return f"no {unit}'s mean differs"
     if differ < FEWEST_FOR_A_VERDICT:
-        return f"only {differ} {unit} differs" if differ == 1 else f"only {differ} {unit}s differ"
+        return f"only {counted(differ, f'{unit} differs', f'{unit}s differ')}"
     which = better_or_worse(metric)
     number = metric.templates_better if which == "better" else metric.templates_worse
-    return f"only {number} {unit} is {which}" if number == 1 else f"only {number} {unit}s are {which}"
+    return f"only {counted(number, f'{unit} is', f'{unit}s are')} {which}"
 
 
 def _claim(metric: MetricComparison, letter: str) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, registered_metrics
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+from graphrag_eval_lc.texts import counted
 
-# What judges spent is not of the agent's doing; it is compared where it is asked for.
-_SPENT_BY_AGENTS = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "agent_cost")
-_SCORED_BY = ("steps", "sparql", "llm", "answer_correctness", "answer_relevance", "custom_evaluations", "retrieval")
+# Sections of the config; a judge may have one of its own name.
+_SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
 _RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
@@ -57,16 +59,12 @@ class Pairing:
         """Give the templates of the common questions, as A has them."""
         return {self.a.numbers.questions[identifier].template_id for identifier in self.common}
 
-    def is_spent(self, metric: str) -> bool:
-        """Tell whether less of a metric is better."""
-        return self.a.numbers.is_spent(metric) or self.b.numbers.is_spent(metric)
-
     def metrics(self) -> list[str]:
-        """Give the metrics that are compared where none are named: scores, steps_score first, then what was spent."""
+        """Give the metrics that are compared where none are named: scores, the main one first, then what was spent."""
         known = self._in_both()
-        scores = [metric for metric in known if not self.is_spent(metric)]
-        spent = [metric for metric in _SPENT_BY_AGENTS if metric in known]
-        return sorted(scores, key=lambda metric: metric != "steps_score") + spent
+        scores = [metric for metric in known if not metric_spec(metric).is_spent]
+        spent = [metric for metric in _spent_by_agents() if metric in known]
+        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
 
     def can_compare(self, metric: str) -> bool:
         """Tell whether both runs have a metric; one in which all questions failed would have had it."""
@@ -101,8 +99,9 @@ class Pairing:
         ]
 
     def _sides(self, metric: str) -> Iterable[tuple[str, float | None, float | None]]:
+        is_spent = metric_spec(metric).is_spent
         for a, b in self.questions():
-            if self.is_spent(metric):
+            if is_spent:
                 yield a.question_id, a.spent(metric), b.spent(metric)
             else:
                 of_a, of_b = a.score(metric, has_twin=metric in b.sums), b.score(metric, has_twin=metric in a.sums)
@@ -193,5 +192,11 @@ def _all_failed(numbers: RunNumbers) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 
+def _spent_by_agents() -> list[str]:
+    """Give what agents spend; what judges do is not of the agent's doing, and is compared where it is asked for."""
+    declared = (*BUILT_IN, *(registered.spec for registered in registered_metrics().values()))
+    return [spec.key for spec in declared if spec.spent_by == "agent"]
+
+
 def _questions(count: int) -> str:
-    return "1 common question is" if count == 1 else f"{count:,} common questions are"
+    return counted(count, "common question is", "common questions are")

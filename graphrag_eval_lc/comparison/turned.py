@@ -3,20 +3,24 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from math import inf
 from typing import Any, Literal
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.frames.fulfilling_steps import fulfilling_steps
-from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.frames.question_rows import repeat_of
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+from graphrag_eval_lc.texts import shortened
 
 Direction = Literal["now wrong", "now right", "worse", "better"]
 
 # A score of 1 is right, whatever rounding makes of it.
-_RIGHT = 1 - 1e-9
+_ROUNDING = 1e-9
 _MOST_STEPS = 50
 _SHOWN_TEXT = 2000
-_CORRECTNESS = ("answer_recall", "answer_precision", "answer_f1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ class StepPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSide:
-    """What became of a question in one run: with repeats, in the sample with the lowest score.
+    """What became of a question in one run: with repeats, in the sample with the worst score.
 
     Attributes:
         repeat: Which sample that is; 1 where the question was asked once.
@@ -83,8 +87,8 @@ class TurnedQuestion:
         template_id: Its template.
         question_text: The question.
         reference_answer: Its reference answer; None where there is none.
-        direction: ``now wrong`` or ``now right`` where it was right (1.0) in one of the runs only, else ``worse`` or
-            ``better``.
+        direction: ``now wrong`` or ``now right`` where it was right in one of the runs only (1.0, or what else is
+            the best value of the metric), else ``worse`` or ``better``.
         score_a: The metric in A, the mean over repeats.
         score_b: The metric in the other run.
         a: What became of it in A.
@@ -114,21 +118,26 @@ class Seen:
     steps: tuple[ShownStep, ...]
 
 
-def direction_of(score_a: float, score_b: float) -> Direction:
+def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Direction:
     """Tell which way a question turned.
 
     Example:
-        >>> direction_of(1.0, 0.5), direction_of(0.0, 1.0), direction_of(0.0, 0.5)
+        >>> f1 = MetricSpec(key="answer_f1")
+        >>> direction_of(1.0, 0.5, f1), direction_of(0.0, 1.0, f1), direction_of(0.0, 0.5, f1)
         ('now wrong', 'now right', 'better')
+        >>> direction_of(1.0, 0.0, MetricSpec(key="made_up", lower_is_better=True))
+        'now right'
     """
-    was_right, is_right = score_a >= _RIGHT, score_b >= _RIGHT
+    was_right, is_right = _is_right(score_a, metric), _is_right(score_b, metric)
     if was_right is not is_right:
         return "now right" if is_right else "now wrong"
-    return "better" if score_b > score_a else "worse"
+    return "worse" if (score_b > score_a) is metric.lower_is_better else "better"
 
 
-def seen_questions(results: Iterable[Mapping[str, Any]], wanted: Mapping[str, bool], metric: str) -> dict[str, Seen]:
-    """Give what is shown of questions: of each the sample with the lowest score, the first of those.
+def seen_questions(
+    results: Iterable[Mapping[str, Any]], wanted: Mapping[str, bool], metric: MetricSpec
+) -> dict[str, Seen]:
+    """Give what is shown of questions: of each the sample with the worst score, the first of those.
 
     Args:
         results: The results of a run.
@@ -140,8 +149,8 @@ def seen_questions(results: Iterable[Mapping[str, Any]], wanted: Mapping[str, bo
         identifier = str(result["question_id"])
         if identifier not in wanted:
             continue
-        score = _score(result, metric)
-        if identifier not in seen or _rank(score) < _rank(seen[identifier].side.score):
+        score = _score(result, metric.key)
+        if identifier not in seen or _rank(score, metric) < _rank(seen[identifier].side.score, metric):
             seen[identifier] = _seen(result, metric, score, has_steps=wanted[identifier])
     return seen
 
@@ -183,33 +192,45 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _rank(score: float | None) -> float:
-    return -1.0 if score is None else score
+def _rank(score: float | None, metric: MetricSpec) -> float:
+    """Give what is the higher the better a sample is; one that failed is below all others."""
+    if score is None:
+        return -inf
+    return -score if metric.lower_is_better else score
 
 
-def _seen(result: Mapping[str, Any], metric: str, score: float | None, *, has_steps: bool) -> Seen:
+def _is_right(score: float, metric: MetricSpec) -> bool:
+    """Tell whether a score is as good as it can be; of a number that nobody declared 1 is, as of all scores."""
+    least, greatest = metric.range
+    if metric.lower_is_better:
+        return least is not None and score <= least + _ROUNDING
+    if metric.range == (None, None) and metric.unit == "score":
+        greatest = 1.0
+    return greatest is not None and score >= greatest - _ROUNDING
+
+
+def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *, has_steps: bool) -> Seen:
     reference_answer = result.get("reference_answer")
     answer = result.get("actual_answer")
-    repeat = result.get("repeat")
     return Seen(
         QuestionSide(
-            repeat=repeat if isinstance(repeat, int) else 1,
+            repeat=repeat_of(result),
             score=score,
             status="error" if is_error(result) else "success",
             reason=_reason(result, metric, score),
-            answer=None if answer is None else cut(str(answer)),
+            answer=None if answer is None else _cut(str(answer)),
         ),
-        question_text=cut(str(result.get("question_text", ""))),
-        reference_answer=None if reference_answer is None else cut(str(reference_answer)),
+        question_text=_cut(str(result.get("question_text", ""))),
+        reference_answer=None if reference_answer is None else _cut(str(reference_answer)),
         steps=_steps(result) if has_steps else (),
     )
 
 
-def _reason(result: Mapping[str, Any], metric: str, score: float | None) -> str:
-    if score is not None and score >= _RIGHT:
+def _reason(result: Mapping[str, Any], metric: MetricSpec, score: float | None) -> str:
+    if score is not None and _is_right(score, metric):
         return ""
-    judged = result.get("answer_correctness_reason" if metric in _CORRECTNESS else f"{metric}_reason")
-    return cut(str(judged)) if judged is not None and not is_error(result) else reason_of(result)
+    judged = result.get(metric.reason_key or f"{metric.key}_reason")
+    return _cut(str(judged)) if judged is not None and not is_error(result) else reason_of(result)
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
@@ -225,7 +246,7 @@ def _shown(step: Mapping[str, Any], fulfils: bool) -> ShownStep:
         args=_text(step.get("args")),
         output=_text(output if error is None else error),
         status=str(step.get("status", "success" if error is None else "error")),
-        elapsed_sec=number(step.get("elapsed_sec")),
+        elapsed_sec=number(step.get(ELAPSED_SEC)),
         fulfils=fulfils,
     )
 
@@ -233,17 +254,8 @@ def _shown(step: Mapping[str, Any], fulfils: bool) -> ShownStep:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return cut(value if isinstance(value, str) else json_text(value))
+    return _cut(value if isinstance(value, str) else json_text(value))
 
 
-def cut(text: str) -> str:
-    """Give a text that is not too long to show, with what is left out said.
-
-    Example:
-        >>> cut("a" * 2001)[-24:]
-        '… (1 character left out)'
-    """
-    left_out = len(text) - _SHOWN_TEXT
-    if left_out <= 0:
-        return text
-    return f"{text[:_SHOWN_TEXT]}… ({left_out:,} {'character' if left_out == 1 else 'characters'} left out)"
+def _cut(text: str) -> str:
+    return shortened(text, _SHOWN_TEXT, keeps_lines=True, tells=True)

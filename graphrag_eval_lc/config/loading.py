@@ -11,7 +11,7 @@ from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_mo
 from graphrag_eval_lc.config.section import MISTAKE
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError
 from graphrag_eval_lc.masking import MASK, masked_values
-from graphrag_eval_lc.reading import TextFile, parse_json, read_text
+from graphrag_eval_lc.reading import TextFile, parse_json_at, read_text
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
 from graphrag_eval_lc.safe_yaml import line_of, parse_yaml
 
@@ -87,7 +87,7 @@ def _loaded(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | None]:
         )
     file = read_text(source, ConfigError, what="config")
     if file.format == "json":
-        values = parse_json(file.text, ConfigError, what="config", path=file.path)
+        values = parse_json_at(file.text, ConfigError, what="config", path=file.path)
     else:
         values = parse_yaml(file, ConfigError, what="config")
     if isinstance(values, dict):

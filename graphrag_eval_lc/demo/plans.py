@@ -6,6 +6,7 @@ import re
 from graphrag_eval_lc.demo import queries
 from graphrag_eval_lc.demo.slips import SLIPS, Slip
 from graphrag_eval_lc.demo.steps import Call, Plan, found, queried, search
+from graphrag_eval_lc.texts import counted
 
 SUBSTATION = "cim:Substation"
 ZONE = "nc:BiddingZone"
@@ -138,7 +139,7 @@ def _goes_round(count: int) -> Plan:
 def _listing(start: str, noun: str, names: list[str]) -> str:
     if not names:
         return f"{start} no {noun}s in the graph."
-    return f"{start} {len(names)} {noun}{'s' if len(names) > 1 else ''}: {', '.join(names)}."
+    return f"{start} {counted(len(names), noun)}: {', '.join(names)}."
 
 
 def _first_sentences(text: str, count: int = 3) -> str:

@@ -12,11 +12,11 @@ from graphrag_eval_lc.drafting.sources import DraftSource, draft_source, has_fai
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.evaluation import Responses
 from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.texts import counted, listed
 
 DRAFT_TEMPLATE_ID = "draft"
 
 _REFERENCES = ("reference_answer", "reference_steps")
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +190,4 @@ def _text_of(response: Mapping[str, Any]) -> str:
 
 def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:
     if ids:
-        more = f" and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else ""
-        count = "1 question" if len(ids) == 1 else f"{len(ids):,} questions"
-        yield f"{what} ({count}): {', '.join(ids[:_MOST_NAMED])}{more}."
+        yield f"{what} ({counted(len(ids), 'question')}): {listed(ids)}."

@@ -1,10 +1,10 @@
 """What of a response becomes the references of its question."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
 from graphrag_eval_lc.matching.iri import holds_whole
 from graphrag_eval_lc.matching.json_text import parse_json_output
@@ -84,7 +84,7 @@ def _iri_used_later(step: Mapping[str, Any], later: list[dict[str, Any]]) -> str
 def _argument_text(step: Mapping[str, Any]) -> str:
     args = step.get("args")
     values = args.values() if isinstance(args, Mapping) else [args]
-    return "\n".join(value if isinstance(value, str) else json.dumps(value, default=str) for value in values)
+    return "\n".join(value if isinstance(value, str) else json_text(value) for value in values)
 
 
 def _reference_step(name: str, step: Mapping[str, Any], document_names: frozenset[str]) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, DatasetSource, load_response_records, templates_of
 from graphrag_eval_lc.errors import ResponsesError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, response_records
+from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.record_files import RecordFile
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
@@ -80,17 +81,12 @@ def _config(config: ConfigSource) -> EvaluationConfig:
 
 def _one_for_each(records: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Give for each question the first repeat that did not fail, else its last; the last record of a key counts."""
-    by_key = {(str(record["question_id"]), _repeat(record)): record for record in records}
+    by_key = {(str(record["question_id"]), repeat_of(record)): record for record in records}
     chosen: dict[str, Mapping[str, Any]] = {}
     for (identifier, _), record in sorted(by_key.items(), key=lambda each: each[0][1]):
         if identifier not in chosen or has_failed(chosen[identifier]):
             chosen[identifier] = record
     return chosen
-
-
-def _repeat(record: Mapping[str, Any]) -> int:
-    repeat = record.get("repeat")
-    return repeat if isinstance(repeat, int) else 1
 
 
 def _of_folder(folder: Path, dataset: DatasetSource | None, config: ConfigSource) -> DraftSource:

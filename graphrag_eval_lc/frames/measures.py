@@ -6,9 +6,20 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.frames.table import Row, Table
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import JUDGES
 
-_SPENT = ("_tokens", "_sec", "_cost")
-_COUNTED = frozenset({"repeat", "llm_calls", "capture_warnings", "retrieval_missing", "retrieval_text_missing"})
+# Lists of a result of which a table of questions has the length.
+COUNTED_LISTS = ("llm_calls", "capture_warnings")
+# Columns of such a table that are numbers and no metrics.
+_NO_METRICS = frozenset(
+    {
+        "repeat",
+        *(f"steps_{count}" for count in ("total", "extra", "repeated", "failed")),
+        *COUNTED_LISTS,
+        *(key for judge in JUDGES for key in judge.details),
+    }
+)
 
 
 def scalars(record: Mapping[str, Any], but: Collection[str]) -> Iterable[tuple[str, Any]]:
@@ -28,25 +39,16 @@ def measured(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def is_spent(metric: str) -> bool:
-    """Tell whether a metric says what was spent: tokens, seconds or money, of which less is better.
-
-    Example:
-        >>> is_spent("total_tokens"), is_spent("elapsed_sec"), is_spent("steps_score")
-        (True, True, False)
-    """
-    return metric.endswith(_SPENT)
-
-
 def scores(table: Table) -> list[str]:
     """Give the columns of a table of questions that say how good the agent was.
 
-    Those are the numbers that are neither spent nor counted.
+    Those are the numbers that are neither spent nor counted; one that nobody declared is a score.
     """
     return [
         column
         for column in table.columns
-        if not (is_spent(column) or _is_count(column))
+        if column not in _NO_METRICS
+        and metric_spec(column).kind == "score"
         and any(measured(row.get(column)) is not None for row in table.rows)
     ]
 
@@ -57,8 +59,3 @@ def means(rows: Sequence[Row], metrics: Iterable[str]) -> dict[str, float]:
     values = {metric: [measured(row.get(metric)) for row in answered] for metric in metrics}
     known = {metric: [value for value in column if value is not None] for metric, column in values.items()}
     return {metric: fmean(column) for metric, column in known.items() if column}
-
-
-def _is_count(column: str) -> bool:
-    is_of_steps = column.startswith("steps_") and column != "steps_score"
-    return is_of_steps or column in _COUNTED or column.endswith("_count")

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from graphrag_eval_lc.frames.measures import measured, scalars
+from graphrag_eval_lc.frames.measures import COUNTED_LISTS, measured, scalars
 from graphrag_eval_lc.frames.table import Table
+from graphrag_eval_lc.registry import metric_spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +57,7 @@ def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
         row["steps_total"] = len(steps)
         row.update(_of_retrieval(steps))
     row.update({f"steps_{key}": count for key, count in (result.get("steps_counts") or {}).items()})
-    row.update(
-        {key: len(result[key]) for key in ("llm_calls", "capture_warnings") if isinstance(result.get(key), list)}
-    )
+    row.update({key: len(result[key]) for key in COUNTED_LISTS if isinstance(result.get(key), list)})
     row.update(scalars(result, but=_FIRST))
     return row
 
@@ -76,4 +75,4 @@ def _of_retrieval(steps: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         for key, value in step.items():
             if key.startswith(_RETRIEVAL) and (number := measured(value)) is not None:
                 values.setdefault(key, []).append(number)
-    return {key: sum(numbers) if key.endswith("_cost") else fmean(numbers) for key, numbers in values.items()}
+    return {key: sum(numbers) if metric_spec(key).is_spent else fmean(numbers) for key, numbers in values.items()}

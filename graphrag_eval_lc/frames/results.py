@@ -14,6 +14,7 @@ from graphrag_eval_lc.frames.question_rows import questions_table
 from graphrag_eval_lc.frames.step_rows import steps_table
 from graphrag_eval_lc.frames.table import Table
 from graphrag_eval_lc.records import Result
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ class Results(list[Result]):
         """
         return self.table(kind).to_csv(path)
 
-    def plot_scores(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+    def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw how the values of a metric are distributed, by template.
 
         Raises:

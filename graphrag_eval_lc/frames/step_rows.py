@@ -1,6 +1,5 @@
 """The table of steps: a row for each call that the agent made."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,8 @@ from graphrag_eval_lc.frames.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.frames.measures import scalars
 from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.frames.table import Table
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ _FIRST = (
     "reference_group",
     "reference_step",
     "reference_score",
-    "elapsed_sec",
+    ELAPSED_SEC,
 )
 
 
@@ -80,5 +81,5 @@ def _step_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             row["output_characters"] = len(step["output"])
         row.update(scalars(step, but=("output", *row)))
         if "args" in step:
-            row["args"] = json.dumps(step["args"], ensure_ascii=False, default=str)
+            row["args"] = json_text(step["args"])
         yield row

@@ -1,8 +1,9 @@
 """What a judge found of one answer, as the cells of a row."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from graphrag_eval_lc.json_values import json_text
 
 ANSWER_COLUMNS = ("Question", "Reference answer", "Actual answer")
 
@@ -64,4 +65,4 @@ def score_in(cells: Cells, metric: str) -> float | None:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json_text(value)

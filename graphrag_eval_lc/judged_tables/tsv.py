@@ -11,6 +11,7 @@ from os import PathLike
 
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.reading import read_text
+from graphrag_eval_lc.texts import counted
 
 _WHAT = "table of answers"
 # A C long, which has 32 bits on Windows.
@@ -91,7 +92,7 @@ def read_table(path: str | PathLike[str]) -> Table:
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(columns):
             raise ResponsesError(
-                f"the row has {len(row)} {'cell' if len(row) == 1 else 'cells'} and the first row {len(columns)}",
+                f"the row has {counted(len(row), 'cell')} and the first row {len(columns)}",
                 path=path,
                 line=line,
                 mend='Write a cell that holds a tab or a line break as "…", and leave no cell out.',

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from graphrag_eval_lc.config import CustomEvaluationConfig, CustomInput
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.judged_keys import error_record
 from graphrag_eval_lc.judges.model import JudgeModel
 from graphrag_eval_lc.judges.prompts import fences, load_prompt, sendable_text
@@ -76,7 +77,7 @@ class CustomEvaluation:
             elif name == "actual_steps":
                 inputs[name] = self._steps_text(record[key])
             else:
-                inputs[name] = record[key] if isinstance(record[key], str) else _json_text(record[key])
+                inputs[name] = record[key] if isinstance(record[key], str) else json_text(record[key], indent=2)
         return inputs
 
     def _message(self, inputs: Mapping[str, str]) -> str:
@@ -94,7 +95,8 @@ class CustomEvaluation:
 
     def _steps_text(self, steps: Iterable[Mapping[str, Any]]) -> str:
         keys = dict.fromkeys(self._config.steps_keys or ())
-        return _json_text([{key: _parsed(step.get(key)) for key in keys} for step in steps if self._is_shown(step)])
+        shown = [{key: _parsed(step.get(key)) for key in keys} for step in steps if self._is_shown(step)]
+        return json_text(shown, indent=2)
 
     def _is_shown(self, step: Mapping[str, Any]) -> bool:
         name = str(step.get("name"))
@@ -144,7 +146,3 @@ def _parsed(value: Any) -> Any:
     except (ValueError, RecursionError):
         return value
     return parsed
-
-
-def _json_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)

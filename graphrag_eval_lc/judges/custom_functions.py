@@ -10,6 +10,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import is_reserved_key
 from graphrag_eval_lc.errors import JudgeError, OptionError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.judged_keys import raise_if_cancelled
 from graphrag_eval_lc.masking import masked_text
 
@@ -189,7 +190,7 @@ def _messages(question: str, steps: Iterable[Mapping[str, Any]], answer: object)
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _is_feedback(given: Mapping[Any, Any]) -> bool:

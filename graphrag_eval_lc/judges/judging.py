@@ -1,13 +1,13 @@
 """All judges of a run, applied to one result at a time."""
 
 import asyncio
-import json
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.custom import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator
@@ -262,7 +262,7 @@ def _actual_answer(result: Record) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if value is None or isinstance(value, str) else json_text(value)
 
 
 def _remove(record: Record, keys: Iterable[str]) -> None:

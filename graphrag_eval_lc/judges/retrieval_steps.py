@@ -1,10 +1,10 @@
 """The retrieval steps of a result: the texts that they retrieved, and those that they should have."""
 
-import json
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.json_values import parse_json
 
 
 def retrieval_steps(
@@ -30,7 +30,7 @@ def context_texts(output: Any) -> list[str | None]:
         JudgeError: The output is no JSON array of objects.
     """
     try:
-        contexts = json.loads(output) if isinstance(output, str) else output
+        contexts = parse_json(output) if isinstance(output, str) else output
     except (ValueError, RecursionError):
         contexts = None
     if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.comparison import Comparison, StepView
+from graphrag_eval_lc.texts import plural, shortened
 
 _SHOWN_ERROR = 160
 
@@ -109,11 +110,10 @@ def _diagnosis(
 
 
 def _calls(count: int) -> str:
-    return "1 call" if count == 1 else f"{count} calls"
+    return f"{count} {plural(count, 'call')}"
 
 
 def _error_text(step: StepView) -> str:
     """Give the error of a failed step; recorded runs carry it in the output."""
     error = step.get("error")
-    text = " ".join(str(step.get("output") or "no message" if error is None else error).split())
-    return text if len(text) <= _SHOWN_ERROR else f"{text[:_SHOWN_ERROR]}…"
+    return shortened(str(step.get("output") or "no message" if error is None else error), _SHOWN_ERROR)

@@ -1,12 +1,12 @@
 """Comparing outputs as JSON values, or as texts where no media type says more."""
 
-import json
 import math
 from itertools import zip_longest
 from typing import Any
 
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.texts import shortened
 
 _SHOWN = 60
 _NOTHING = "nothing"
@@ -23,7 +23,7 @@ def parse_json_output(output: Any) -> Any:
     if not isinstance(output, str):
         return output
     try:
-        return json_value(output)
+        return parse_json(output)
     except (ValueError, RecursionError) as problem:
         raise UnreadableOutput(f"the output is not JSON: {_shown(output)}") from problem
 
@@ -99,6 +99,5 @@ def _common_length(left: str, right: str) -> int:
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text[: 4 * _SHOWN].split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    text = value if isinstance(value, str) else json_text(value)
+    return shortened(text[: 4 * _SHOWN], _SHOWN)

@@ -6,6 +6,7 @@ from typing import Any
 
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, explained
 from graphrag_eval_lc.matching.times import do_times_equal, normalized_granularity
+from graphrag_eval_lc.texts import shortened
 
 # The steps of these names are compared by their arguments, so their outputs may be of any kind.
 COMPARED_BY_ARGUMENTS = frozenset({"retrieve_time_series", "retrieve_data_points"})
@@ -90,5 +91,4 @@ def _reason(keys: Iterable[str], expected: Arguments, found: Arguments) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return shortened(repr(value), _SHOWN, keeps_lines=True)

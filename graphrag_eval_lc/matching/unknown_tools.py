@@ -20,6 +20,7 @@ from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
+from graphrag_eval_lc.texts import counted, shortened
 
 # Of a tool and a reference name so many responses are looked at, of each so many steps: enough to tell what it gives.
 _LOOKED_AT = 5
@@ -164,7 +165,7 @@ class UnknownTools:
         return f"{_shown(tool)}{renamed} is called in {times} and no reference step has that name"
 
     def _counted(self) -> str:
-        return f"{self._responses:,} {'response' if self._responses == 1 else 'responses'}"
+        return counted(self._responses, "response")
 
     def _open_pairs(self) -> dict[tuple[str, str], "_Evidence"]:
         """Give the pairs whose tool is still unknown and whose reference name is still not called."""
@@ -372,8 +373,7 @@ def _listed(names: Sequence[str], last: str = "or") -> str:
 
 
 def _shown(name: str) -> str:
-    text = " ".join(name.split())
-    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+    return shortened(name, _LONGEST_NAME)
 
 
 def _hint(tool: str, name: str) -> str:

@@ -5,7 +5,7 @@ import gzip
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.json_values import json_text
 
 _CHUNK_SIZE = 150_000
 

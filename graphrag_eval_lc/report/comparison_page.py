@@ -10,12 +10,13 @@ from graphrag_eval_lc.comparison.comparison import Comparison, PairComparison
 from graphrag_eval_lc.comparison.gates import RegressionGate
 from graphrag_eval_lc.comparison.metric_comparison import (
     MetricComparison,
+    failures_text,
     interval_text,
     p_values_note,
     verdict_text,
 )
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
-from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.page import render_page
 from graphrag_eval_lc.report.texts import args_text, visible
 from graphrag_eval_lc.report.texts import value_text as output_text
@@ -68,6 +69,7 @@ def comparison_html(comparison: Comparison, gates: Sequence[RegressionGate] = ()
         value_text=value_text,
         change_text=change_text,
         interval_text=interval_text,
+        failures=failures_text(metric for pair in comparison.pairs for metric in pair.metrics),
         p_text=p_text,
         p_values_note=p_values_note,
         verdict_text=verdict_text,
@@ -86,7 +88,7 @@ def _has_turned(pair: PairComparison, main: str | None) -> bool:
 def _args_text(text: str) -> str:
     """Give the arguments of a call line by line; as they are where they were cut."""
     try:
-        return args_text(json_value(text))
+        return args_text(parse_json(text))
     except (ValueError, RecursionError):
         return visible(text)
 

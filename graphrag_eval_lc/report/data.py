@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.report.chunks import DetailChunks
 from graphrag_eval_lc.report.details import detail_of
 from graphrag_eval_lc.report.extremes import Extremes
@@ -20,6 +21,7 @@ from graphrag_eval_lc.report.templates_table import template_rows
 from graphrag_eval_lc.report.texts import one_line
 from graphrag_eval_lc.report.what_ran import title_of, what_ran
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+from graphrag_eval_lc.texts import plural
 
 Record = dict[str, Any]
 _WARNING = 1_000
@@ -99,8 +101,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     errors = repeats = 0
     for sample in reported_samples(run.results, metrics):
         errors += sample.has_failed
-        repeat = sample.result.get("repeat")
-        repeats = max(repeats, repeat if isinstance(repeat, int) else 1)
+        repeats = max(repeats, repeat_of(sample.result))
         numbers.add(sample.result)
         for section in (several, spent, funnel, matrix, extremes, problems):
             section.add(sample)
@@ -152,8 +153,8 @@ def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, numb
     if not number_of_samples:
         yield "The run has no results."
     elif number_of_templates < FEWEST_CLUSTERS:
-        count = "only one template" if number_of_templates == 1 else f"only {number_of_templates} templates"
+        count = plural(number_of_templates, "is only one template", f"are only {number_of_templates} templates")
         yield (
-            f"There {'is' if number_of_templates == 1 else 'are'} {count}: questions of one template resemble each "
+            f"There {count}: questions of one template resemble each "
             f"other, so intervals say little with fewer than {FEWEST_CLUSTERS}."
         )

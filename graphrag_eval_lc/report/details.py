@@ -5,11 +5,11 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.samples import ReportedSample, is_spent
 from graphrag_eval_lc.report.side_by_side import extra_steps, step_groups, uses_of
-from graphrag_eval_lc.report.spent import attempts_of
-from graphrag_eval_lc.report.texts import shortened, shown_name, value_text
+from graphrag_eval_lc.report.texts import shown_name, value_text, without_middle
 from graphrag_eval_lc.report.timeline import model_rows, timeline
 from graphrag_eval_lc.report.transcript import transcript
 
@@ -31,14 +31,14 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
         events[at]["used_for"] = use
     detail: dict[str, Any] = {
         "key": sample.key,
-        "question": shortened(str(result.get("question_text", ""))),
+        "question": without_middle(str(result.get("question_text", ""))),
         "template": sample.template_id,
         "status": "error" if sample.has_failed else "success",
         **_texts(result),
         "claims": _claims(result),
         "measures": list(_measures(sample, config, metrics)),
         "failed_attempts": list(_failed_attempts(result)),
-        "warnings": [shortened(str(warning)) for warning in result.get("capture_warnings") or ()],
+        "warnings": [without_middle(str(warning)) for warning in result.get("capture_warnings") or ()],
         "total_sec": number(result.get("elapsed_sec")),
         "stalled_sec": number(result.get("stalled_sec")),
         "total_tokens": number(result.get("total_tokens")),
@@ -64,10 +64,10 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
     if not any(isinstance(result.get(key), list) for key in _CLAIMS.values()):
         return None
     claims: dict[str, Any] = {
-        name: [shortened(str(claim)) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()
+        name: [without_middle(str(claim)) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()
     }
     reason = result.get("answer_correctness_reason")
-    return claims if reason is None else {**claims, "reason": shortened(str(reason))}
+    return claims if reason is None else {**claims, "reason": without_middle(str(reason))}
 
 
 def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
@@ -98,10 +98,10 @@ def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
 
 
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for attempt in attempts_of(result):
+    for attempt in failed_attempts_of(result):
         steps = attempt.get("actual_steps")
         yield {
-            "error": shortened(str(attempt.get("error") or "failed without a message")),
+            "error": without_middle(str(attempt.get("error") or "failed without a message")),
             "seconds": number(attempt.get("elapsed_sec")),
             "tokens": number(attempt.get("total_tokens")),
             "calls": len(steps) if isinstance(steps, list) else 0,

@@ -4,8 +4,8 @@ from heapq import nlargest
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.report.samples import ReportedSample
-from graphrag_eval_lc.report.spent import attempts_of
 from graphrag_eval_lc.report.texts import one_line
 
 _SHOWN = 10
@@ -26,7 +26,7 @@ class Extremes:
     def add(self, sample: ReportedSample) -> None:
         """Take up a sample; its time is that of its failed attempts too."""
         result = sample.result
-        attempts = attempts_of(result)
+        attempts = failed_attempts_of(result)
         seconds = [number(record.get("elapsed_sec")) for record in (result, *attempts)]
         stalled_sec = sum(number(record.get("stalled_sec")) or 0.0 for record in (result, *attempts))
         shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _QUESTION)}

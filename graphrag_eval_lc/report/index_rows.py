@@ -5,9 +5,9 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.report.samples import ReportedSample
 from graphrag_eval_lc.report.texts import one_line, shown_name
-from graphrag_eval_lc.run_folder import json_text
 
 _QUESTION, _REASON = 160, 300
 _DIGITS = 6

@@ -2,12 +2,12 @@
 
 import base64
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.report.amounts import amount_text, score_text
 from graphrag_eval_lc.report.texts import visible
 
@@ -128,7 +128,7 @@ def _digest(script: str) -> str:
 
 
 def _json_data(value: object) -> str:
-    return _inert_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return _inert_json(json_text(value, is_compact=True))
 
 
 def _inert_json(text: str) -> str:

@@ -10,7 +10,7 @@ from graphrag_eval_lc.matching.registry import names_that_fulfil
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.steps import comparison_options
 from graphrag_eval_lc.report.step_names import is_query, is_scored, step_name
-from graphrag_eval_lc.report.texts import args_text, shortened, shown_name, value_text, visible
+from graphrag_eval_lc.report.texts import args_text, shown_name, value_text, visible, without_middle
 
 
 def step_groups(result: Mapping[str, Any], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
@@ -68,7 +68,7 @@ def _step_record(
         "scored": scored,
         "status": status,
         "score": score,
-        "reason": shortened(str(diagnosis.get("reason", ""))),
+        "reason": without_middle(str(diagnosis.get("reason", ""))),
         "reference": {"args": args_text(reference.get("args")), "output": value_text(reference.get("output", ""))},
         "actual": None if actual is None else actual[0],
     }

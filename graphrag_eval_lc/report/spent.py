@@ -11,6 +11,7 @@ from graphrag_eval_lc.aggregation.totals import Totals
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.distributions import percentile
 from graphrag_eval_lc.report.samples import ReportedSample
+from graphrag_eval_lc.texts import counted
 
 _SHOWN = {
     "elapsed_sec": ("Time", "seconds"),
@@ -64,7 +65,7 @@ class Spent:
     def note(self) -> str | None:
         """Say what the totals hold that means and percentiles do not; None where that is nothing."""
         count = self._totals.summary().get("number_of_failed_attempts")
-        return f"totals include {count:,} failed attempt{'' if count == 1 else 's'}" if count else None
+        return f"totals include {counted(count, 'failed attempt')}" if count else None
 
     def means(self, template_id: str) -> dict[str, float | None]:
         """Give a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
@@ -79,18 +80,11 @@ class Spent:
         return {**figures, "judges_cost": sum(judged)} if judged else figures
 
 
-def attempts_of(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the failed attempts before a result."""
-    attempts = result.get("failed_attempts")
-    return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
-
-
 def _record(
     name: str, unit: str, values: "array[float]", total: float | None, unmeasured: int | None, note: str | None
 ) -> dict[str, Any]:
     if unmeasured:
-        samples = "sample is" if unmeasured == 1 else "samples are"
-        rest = f"{unmeasured:,} {samples} not measured in full, so the total is of the rest"
+        rest = f"{counted(unmeasured, 'sample is', 'samples are')} not measured in full, so the total is of the rest"
         note = rest if note is None else f"{rest}; {note}"
     return {
         "name": name,

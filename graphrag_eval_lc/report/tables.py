@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS, is_error, reason_of
-from graphrag_eval_lc.aggregation.reasons import shortened
 from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.texts import plural, shortened
 
 _SHOWN_TEXT = 90
 # The judged metrics that have a column; recall and precision are in their f1.
@@ -151,7 +151,7 @@ def _cost_line(totals: Mapping[str, Any]) -> str | None:
             says.append(f"{who} {dollars(totals[metric])}")
         elif metric in unmeasured:
             count = unmeasured[metric]
-            says.append(f"{who} not known ({count} {'sample has' if count == 1 else 'samples have'} no price)")
+            says.append(f"{who} not known ({count} {plural(count, 'sample has', 'samples have')} no price)")
     return f"Cost: {', '.join(says)}" if says else None
 
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from graphrag_eval_lc.reading import json_value
-from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.texts import shortened
 
 _HEAD, _TAIL = 15_000, 5_000
 _LONGEST = _HEAD + _TAIL
@@ -44,8 +44,7 @@ def one_line(text: object, length: int) -> str:
         >>> one_line("two\nlines", 5)
         'two l…'
     """
-    line = " ".join(str(text)[: 8 * length].split())
-    return visible(line if len(line) <= length else f"{line[:length]}…")
+    return visible(shortened(str(text), length))
 
 
 def shown_name(name: object) -> str:
@@ -53,7 +52,7 @@ def shown_name(name: object) -> str:
     return one_line(name, _LONGEST_NAME)
 
 
-def shortened(text: str) -> str:
+def without_middle(text: str) -> str:
     """Give a text without its middle where it is longer than 20,000 characters, and visible."""
     if len(text) <= _LONGEST:
         return visible(text)
@@ -77,12 +76,12 @@ def value_text(value: Any) -> str:
     if not isinstance(value, str):
         value = json_text(value)
     is_short_json = len(value) <= _LONGEST_LAID_OUT and value.lstrip()[:1] in ("{", "[")
-    return shortened(_laid_out(value) if is_short_json else value)
+    return without_middle(_laid_out(value) if is_short_json else value)
 
 
 def _laid_out(text: str) -> str:
     try:
-        value = json_value(text)
+        value = parse_json(text)
     except (ValueError, RecursionError):
         return text
     rows = _rows_laid_out(value)
@@ -115,7 +114,7 @@ def args_text(args: Any) -> str:
     """
     if not isinstance(args, Mapping):
         return "" if args is None else value_text(args)
-    return shortened("\n".join(_argument(str(name), value) for name, value in args.items()))
+    return without_middle("\n".join(_argument(str(name), value) for name, value in args.items()))
 
 
 def _argument(name: str, value: Any) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
-from graphrag_eval_lc.report.texts import args_text, shortened, shown_name, value_text
+from graphrag_eval_lc.report.texts import args_text, shown_name, value_text, without_middle
 
 
 def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -57,14 +57,14 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     if step.get("output") is not None:
         found["output"] = value_text(step["output"])
     if step.get("error") is not None:
-        found["error"] = shortened(str(step["error"]))
+        found["error"] = without_middle(str(step["error"]))
         if step.get("output") == step["error"]:  # recorded runs carry the error in both
             del found["output"]
     attempts = step.get("attempts")
     if isinstance(attempts, int) and attempts > 1:
         found["attempts"] = attempts
     if step.get("comparison_error") is not None:
-        found["note"] = shortened(str(step["comparison_error"]))
+        found["note"] = without_middle(str(step["comparison_error"]))
     measures = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
-from graphrag_eval_lc.report.texts import args_text, one_line, shortened, shown_name, value_text
-from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.report.texts import args_text, one_line, shown_name, value_text, without_middle
 
 _MOST_CALLS = 200
 _MOST_GIVEN = 2_000  # messages of one call
@@ -85,7 +85,7 @@ def _head(call: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {"tokens": "total_tokens", "seconds": "elapsed_sec", "first_token": "first_token_sec"}
     head: dict[str, Any] = {key: shown_name(text) for key, text in texts.items() if text is not None}
     head |= {key: value for key, metric in numbers.items() if (value := number(call.get(metric))) is not None}
-    return head if call.get("error") is None else {**head, "error": shortened(str(call["error"]))}
+    return head if call.get("error") is None else {**head, "error": without_middle(str(call["error"]))}
 
 
 def _tools(call: Mapping[str, Any], definitions: Any) -> dict[str, list[str]]:
@@ -128,9 +128,9 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
         shown["is_error"] = True
     texts = [_content(message.get("content")), *(str(message[key]) for key in ("refusal",) if message.get(key))]
     if text := "\n".join(text for text in texts if text):
-        shown["text"] = shortened(text)
+        shown["text"] = without_middle(text)
     if message.get("reasoning_content"):
-        shown["reasoning"] = shortened(str(message["reasoning_content"]))
+        shown["reasoning"] = without_middle(str(message["reasoning_content"]))
     calls = [*_listed(message.get("tool_calls")), *_listed(message.get("invalid_tool_calls"))]
     if calls:
         shown["calls"] = [_call(call) for call in calls]
@@ -158,7 +158,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     shown = {"name": shown_name(call.get("name") or "tool"), "args": args_text(call.get("args"))}
     if call.get("id") is not None:
         shown["id"] = shown_name(call["id"])
-    return shown if call.get("error") is None else {**shown, "error": shortened(str(call["error"]))}
+    return shown if call.get("error") is None else {**shown, "error": without_middle(str(call["error"]))}
 
 
 def _listed(value: Any) -> list[Mapping[str, Any]]:

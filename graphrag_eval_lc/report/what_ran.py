@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.texts import one_line
-from graphrag_eval_lc.run_folder import json_text
 
 _VALUE = 400
 _OF_AGENT = ("Started", "Finished", "Duration")

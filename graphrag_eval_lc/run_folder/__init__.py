@@ -14,7 +14,7 @@ from graphrag_eval_lc.run_folder.folder import (
 from graphrag_eval_lc.run_folder.folder_lock import FolderLock
 from graphrag_eval_lc.run_folder.journal import Journal, Summary
 from graphrag_eval_lc.run_folder.journal_lines import Key, iter_responses
-from graphrag_eval_lc.run_folder.record_text import json_text, yaml_text
+from graphrag_eval_lc.run_folder.record_text import yaml_text
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "Summary",
     "iter_responses",
     "iter_results",
-    "json_text",
     "read_run",
     "write_data",
     "yaml_text",

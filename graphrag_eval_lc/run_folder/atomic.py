@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.file_problems import cannot_write
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.run_folder.record_text import yaml_text
 
 # Such as a mounted bucket: it keeps what it keeps.
@@ -77,5 +77,5 @@ def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
     """
     if path.exists() and not overwrite:
         raise RunFolderError("the file exists already", path=path, mend="Give another one, or pass --overwrite.")
-    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
+    text = json_text(value, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
     replace_file(path, [text.encode("utf-8", "surrogatepass")])

@@ -10,14 +10,14 @@ from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.file_problems import cannot_read, cannot_write
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
-from graphrag_eval_lc.reading import json_value
 from graphrag_eval_lc.registry.own_metrics import note_recorded
 from graphrag_eval_lc.run_folder.atomic import replace_file, unfinished
 from graphrag_eval_lc.run_folder.folder_lock import FolderLock
 from graphrag_eval_lc.run_folder.journal import Journal
 from graphrag_eval_lc.run_folder.journal_mending import torn_file
-from graphrag_eval_lc.run_folder.record_text import json_line, json_text, yaml_text
+from graphrag_eval_lc.run_folder.record_text import json_line, yaml_text
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
 
 FORMAT_VERSION = 1
@@ -177,7 +177,7 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
 
 def _checked_run(path: Path, text: str) -> dict[str, Any]:
     try:
-        run = json_value(text)
+        run = parse_json(text)
     except (ValueError, RecursionError) as problem:
         raise _broken(path) from problem
     version = run.get("format_version") if isinstance(run, dict) else None

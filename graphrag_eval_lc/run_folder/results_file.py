@@ -10,7 +10,7 @@ from typing import Any
 from graphrag_eval_lc.append_file import AppendFile
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.file_problems import cannot_read, cannot_write, removed
-from graphrag_eval_lc.reading import json_value
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.run_folder.atomic import replace_file
 from graphrag_eval_lc.run_folder.record_text import json_line
 
@@ -125,7 +125,7 @@ def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 def _result_in(line: bytes, path: str | PathLike[str], number: int) -> dict[str, Any]:
     try:
-        result = json_value(line.decode("utf-8"))
+        result = parse_json(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
         raise _no_result(path, number) from problem
     if not isinstance(result, dict):

@@ -8,9 +8,10 @@ from typing import Any
 
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.registry.modules import loaded_module
+from graphrag_eval_lc.texts import listed
 
 _SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
-_MOST_NAMED = 20
+MOST_NAMED = 20
 
 
 def named_by(spec: str, what: str = "an agent") -> Any:
@@ -34,7 +35,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            names = listed(nearest_first(attribute, _public_names(module)))
+            names = listed(nearest_first(attribute, _public_names(module)), MOST_NAMED)
             raise AgentError(f"{place} has no attribute {attribute}", mend=f"It has: {names or 'nothing public'}.")
         found = getattr(found, part)
     return found
@@ -48,17 +49,6 @@ def nearest_first(name: str, known: Iterable[str]) -> list[str]:
         ['agent', 'router']
     """
     return sorted(known, key=lambda each: -SequenceMatcher(None, name.lower(), each.lower()).ratio())
-
-
-def listed(names: list[str]) -> str:
-    """Give names as a text for a message, and how many are left out of it.
-
-    Example:
-        >>> listed(["agent", "router"])
-        'agent, router'
-    """
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _public_names(module: ModuleType) -> list[str]:

@@ -11,9 +11,9 @@ from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.file_problems import cannot_write
 from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.frames.html import table_html
-from graphrag_eval_lc.frames.measures import is_spent
 from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
+from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class BenchmarkRun:
         rows += [
             (f"mean {metric}", f"{figure['mean']:.3f}")
             for metric, figure in micro.items()
-            if isinstance(figure, Mapping) and "mean" in figure and not is_spent(metric)
+            if isinstance(figure, Mapping) and "mean" in figure and not metric_spec(metric).is_spent
         ]
         rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
         if self.stopped:

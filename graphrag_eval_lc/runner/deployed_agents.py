@@ -21,7 +21,8 @@ from langgraph_sdk.client import LangGraphClient
 
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.masking import masked_text, remember_secret
-from graphrag_eval_lc.runner.agent_specs import listed, nearest_first
+from graphrag_eval_lc.runner.agent_specs import MOST_NAMED, nearest_first
+from graphrag_eval_lc.texts import listed
 
 DEFAULT_KEY_VARIABLE = "LANGSMITH_API_KEY"
 _KEY_HEADER = "x-api-key"
@@ -304,7 +305,7 @@ class _Server:
         names = [str(each[key]) for key in ("graph_id", "name") for each in assistants if each.get(key)]
         known = nearest_first(wanted, dict.fromkeys(names))
         what = f"the server {server} has no assistant {wanted}" if wanted else f"{server} names no assistant"
-        mend = f"It has {listed(known)}; write {Address(server, known[0])}." if known else "It has none."
+        mend = f"It has {listed(known, MOST_NAMED)}; write {Address(server, known[0])}." if known else "It has none."
         return AgentError(what, mend=mend)
 
 

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.run_folder import json_text
 from graphrag_eval_lc.runner.events import RunEvent
 
 # Names and fixed words hold no secrets, and masking each of them would slow a quick run down.

@@ -23,6 +23,7 @@ from graphrag_eval_lc.runner.options import BenchmarkOptions
 from graphrag_eval_lc.runner.samples import Sample
 from graphrag_eval_lc.runner.stalls import RunStalls
 from graphrag_eval_lc.runner.stopping import StopSignal
+from graphrag_eval_lc.texts import counted
 
 
 class Harness:
@@ -221,7 +222,7 @@ class Harness:
             self._errors += 1
             limit = self._options.failure_limit
             if limit is not None and limit.is_passed(errors=self._errors, total=self._total):
-                failed = f"{self._errors} {'question' if self._errors == 1 else 'questions'} failed in this session"
+                failed = f"{counted(self._errors, 'question')} failed in this session"
                 self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
 
     def _stopping(self) -> None:

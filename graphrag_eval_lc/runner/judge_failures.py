@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphrag_eval_lc.texts import shortened
+
 # An older name for another key, and what a comparison without judges says.
 _NOT_COUNTED = {"answer_eval_error", "comparison_error"}
 _LONGEST_TEXT = 300
@@ -32,7 +34,7 @@ class JudgeFailures:
             return
         self._number_of_failures += 1
         if not self._first:
-            short = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+            short = shortened(text, _LONGEST_TEXT, keeps_lines=True)
             self._first = f"{result.get('question_id')}, {key}: {short}"
 
     def warning(self) -> str | None:

@@ -16,9 +16,10 @@ from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
 from graphrag_eval_lc.reading import read_text
 from graphrag_eval_lc.registry.modules import loaded_module
 from graphrag_eval_lc.retrying import error_text
-from graphrag_eval_lc.runner.agent_specs import listed, nearest_first
+from graphrag_eval_lc.runner.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.runner.graph_factories import opened, server_arguments
 from graphrag_eval_lc.runner.process_environment import Variables, environment_variables
+from graphrag_eval_lc.texts import listed
 
 FILE_NAME = "langgraph.json"
 _EXAMPLE = '"graphs": {"agent": "./agent.py:agent"}'
@@ -82,7 +83,7 @@ def read_graph_spec(spec: str) -> GraphSpec:
     if name not in graphs:
         what = f"there is no graph {name}" if name else f"{spec} does not say which graph"
         known = nearest_first(name, graphs)
-        mend = f"It has {listed(known)}; write {file}:{known[0]}."
+        mend = f"It has {listed(known, MOST_NAMED)}; write {file}:{known[0]}."
         raise AgentError(what, path=file if name else None, mend=mend)
     folder = file.resolve().parent
     variables, warnings = _variables_of(config, file, folder)
@@ -265,7 +266,9 @@ def _loaded(spec: GraphSpec) -> Any:
     if found is None:
         graphs = [key for key, value in vars(module).items() if isinstance(value, StateGraph | Pregel)]
         mend = (
-            f"It has {listed(nearest_first(variable, graphs))}." if graphs else "Name one that is a graph or makes one."
+            f"It has {listed(nearest_first(variable, graphs), MOST_NAMED)}."
+            if graphs
+            else "Name one that is a graph or makes one."
         )
         raise spec.error(f"{place} has no variable {variable}", mend)
     return found

@@ -13,10 +13,10 @@ from graphrag_eval_lc.matching.registry import custom_matchers, matcher_name
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
 from graphrag_eval_lc.runner.recorded_plugins import giver_of, option_of, otherwise_of
 from graphrag_eval_lc.runner.scored_with import Evaluator
+from graphrag_eval_lc.texts import listed, plural
 
 # The reason of a score that a matcher of somebody's own gave as a bare number.
 _OWN_REASON = re.compile(r"the score of (?P<function>\S+) is ")
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, com
     if missing:
         others = dict.fromkeys(each.how for each in missing if each.option is None)
         ways = ", ".join([*_plugin_way(missing, command), *others])
-        them = "it" if len(missing) == 1 else "them"
+        them = plural(len(missing), "it", "them")
         raise RunFolderError(
             f"what scored the run is missing now: {_listed(missing)}; without {them} its scores would change or go",
             path=folder,
@@ -216,7 +216,7 @@ def _missing_evaluators(earlier: Mapping[str, Any], given: set[str], seen: _Seen
             in_python = Missing(what, f"register the {kind} {name} again (register_{kind})")
             yield _of_plugin(earlier, f"{kind} {name}", what) or in_python
         elif name not in given:
-            gave = None if metrics in ([], [name]) else f"it gave {_cut(metrics)}"
+            gave = None if metrics in ([], [name]) else f"it gave {listed(metrics)}"
             told = "; ".join(str(each) for each in (function, gave) if each is not None)
             spec = function if isinstance(function, str) and not function.startswith("__main__:") else "SPEC"
             yield Missing(
@@ -224,7 +224,7 @@ def _missing_evaluators(earlier: Mapping[str, Any], given: set[str], seen: _Seen
                 f"--evaluator {spec} (evaluators=[…])",
             )
     if not records and not given and seen.metrics:
-        yield Missing(f"the evaluators that gave {_cut(seen.metrics)}", "--evaluator SPEC (evaluators=[…])")
+        yield Missing(f"the evaluators that gave {listed(seen.metrics)}", "--evaluator SPEC (evaluators=[…])")
 
 
 def _missing_models(
@@ -236,7 +236,7 @@ def _missing_models(
     if "generation" in judges and not llm and not has_llm and config.llm is None:
         judged = [*metrics, *_names(judges.get("custom_evaluations"))]
         yield Missing(
-            f"the model {judges['generation']} (it judged {_cut(judged)})",
+            f"the model {judges['generation']} (it judged {listed(judged)})",
             "llm=… in Python, or --config with an llm section",
         )
         return  # without it nothing is embedded either
@@ -252,11 +252,6 @@ def _missing_models(
 
 def _listed(missing: Sequence[Missing]) -> str:
     return " and ".join(filter(None, [", ".join(each.what for each in missing[:-1]), missing[-1].what]))
-
-
-def _cut(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _records(value: object) -> Iterator[Mapping[str, Any]]:

@@ -4,6 +4,7 @@ import math
 
 from graphrag_eval_lc.runner.events import RunEvent
 from graphrag_eval_lc.runner.run_state import RunSnapshot
+from graphrag_eval_lc.texts import counted
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -40,16 +41,6 @@ def message_of(event: RunEvent) -> str | None:
     if event.kind == "warning":
         return f"Warning: {event.fields['message']}"
     return str(event.fields["message"]) if event.kind == "run_stopping" else None
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Give a number with its noun.
-
-    Example:
-        >>> counted(1, "error"), counted(2000, "error")
-        ('1 error', '2,000 errors')
-    """
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def amount_text(number: int) -> str:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.config import CaptureConfig
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.run_folder import json_text
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.runner.missing_scorers import Missing, missing_scorers, refuse_missing
+from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know
     from graphrag_eval_lc.runner.options import BenchmarkOptions
-
-_MOST_NAMED = 5
 
 
 def changed_questions(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> frozenset[str]:
@@ -110,9 +109,7 @@ def _question_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Ite
     }
     for kind, ids in kinds.items():
         if ids:
-            more = f" and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else ""
-            plural = "question" if len(ids) == 1 else "questions"
-            yield f"{len(ids):,} {plural} {kind}: " + (f"{', '.join(ids[:_MOST_NAMED])}{more}")
+            yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
 
 
 def _questions(run: Mapping[str, Any], key: str = "questions") -> Mapping[str, Any]:

@@ -14,11 +14,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.modules import spec_of
-from graphrag_eval_lc.run_folder import json_text
 from graphrag_eval_lc.runner.scored_with import scored_with
 
 if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know
@@ -251,7 +251,7 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
 
 def _plain(config: Mapping[str, Any]) -> Any:
     """Give an agent's config as JSON has it, the same in each process, without callbacks."""
-    return json.loads(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
+    return parse_json(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
 
 
 def agent_name(agent: object) -> str:

@@ -37,6 +37,7 @@ from graphrag_eval_lc.runner.scored_with import evaluators_of, scored_with
 from graphrag_eval_lc.runner.scores import Scores
 from graphrag_eval_lc.runner.selection import Selection
 from graphrag_eval_lc.runner.stalls import RunStalls
+from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
@@ -280,13 +281,9 @@ def _dataset_of(earlier: Mapping[str, Any], folder: RunFolder) -> str:
 def _warnings(changed: Iterable[str], missing: Sequence[str]) -> Iterable[str]:
     texts = sorted(changed)
     if texts:
-        yield f"{_questions(texts)} with another text than was asked: {', '.join(texts[:5])}"
+        yield f"{counted(len(texts), 'question')} with another text than was asked: {listed(texts)}"
     if missing:
-        yield f"{_questions(missing)} of the run no longer in the dataset: {', '.join(missing[:5])}"
-
-
-def _questions(ids: Sequence[str]) -> str:
-    return f"{len(ids):,} {'question' if len(ids) == 1 else 'questions'}"
+        yield f"{counted(len(missing), 'question')} of the run no longer in the dataset: {listed(missing)}"
 
 
 def _samples(
@@ -384,7 +381,7 @@ def _scored(
         aggregates = scores.finish()
     stopped = None
     if unjudged:
-        message = f"{budget.message}; {unjudged:,} {'sample was' if unjudged == 1 else 'samples were'} not judged"
+        message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
         stopped = {"reason": "max_cost", "message": message, "left_out": 0}
     has_judges = judges is not None and judges.asks_models
     wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from graphrag_eval_lc.loop_stalls import UNBLOCK_HINT, Span, Stall, StallWatch
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.samples import Sample
+from graphrag_eval_lc.texts import listed
 
 _MOST_TOLD = 3
-_MOST_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,7 @@ class RunStalls:
         if len(blocking) <= _MOST_TOLD:
             return None
         seconds = sum(span.blocked_sec for spans in blocking.values() for span in spans)
-        listed = ", ".join(list(blocking)[:_MOST_LISTED])
-        more = len(blocking) - _MOST_LISTED
-        return (
-            f"the event loop was blocked for {seconds:.1f} s in all, by {listed}"
-            f"{f' and {more:,} more' if more > 0 else ''}: {UNBLOCK_HINT}"
-        )
+        return f"the event loop was blocked for {seconds:.1f} s in all, by {listed(list(blocking))}: {UNBLOCK_HINT}"
 
     def _name(self, sample: Sample) -> str:
         repeat = f" (repeat {sample.repeat})" if self._repeats > 1 else ""

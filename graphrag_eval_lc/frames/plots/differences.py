@@ -15,7 +15,8 @@ _COLORS = {"better": BETTER, "worse": WORSE}
 def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
     """Draw the difference of each metric from that of the baseline, with its 95 % interval: a forest plot.
 
-    Blue is better, orange worse, grey no evidence of a difference, or too few templates that differ to tell.
+    Blue is better, orange worse, grey no evidence of a difference, or too few templates that differ to tell. Beside a
+    score of which less is better it is said.
 
     Args:
         rows: Those of a comparison's metrics.
@@ -32,10 +33,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
         raise OptionError(f"the runs do not both have {what}", mend="Compare runs that were measured alike.")
     has_several_runs = len({row["run"] for row in kept}) > 1
     drawn = sorted(kept, key=lambda row: [other["metric"] for other in kept].index(row["metric"]))
-    names = [
-        f"{label_of(row['metric'])} · {row['run']}" if has_several_runs else label_of(row["metric"]) for row in drawn
-    ]
-    ax = rows_axes(names, ax)
+    ax = rows_axes([_name(row) + (f" · {row['run']}" if has_several_runs else "") for row in drawn], ax)
     for place, row in enumerate(drawn):
         scale = 100 / row["mean_a"] if spent else 1.0
         color = _COLORS.get(row["verdict"], NEUTRAL)
@@ -43,7 +41,20 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
             ax.plot([row["low"] * scale, row["high"] * scale], [place, place], color=color, linewidth=2)
         ax.plot(row["difference"] * scale, place, "o", color=color)
     ax.axvline(0, color=NEUTRAL, linestyle="--", linewidth=1)
-    unit, side = ("in % of A", "less is better") if spent else ("in points", "more is better")
+    in_points = "in points" if all(row["unit"] == "score" for row in drawn) else "in the unit of each metric"
+    unit, side = ("in % of A", "less is better") if spent else (in_points, "more is better")
+    if any(map(_is_said, drawn)):
+        side = f"{side} unless said otherwise"
     ax.set_xlabel(f"difference from A {unit} with 95 % interval; {side}")
     ax.set_title("Spent, beside the baseline" if spent else "Scores, beside the baseline")
     return ax
+
+
+def _is_said(row: Mapping[str, Any]) -> bool:
+    """Tell whether a metric differs from its kind in which way is better."""
+    return bool(row["lower_is_better"] is not row["is_spent"])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    direction = "less is better" if row["lower_is_better"] else "more is better"
+    return f"{label_of(row['metric'])}, {direction}" if _is_said(row) else label_of(row["metric"])

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.frames.measures import is_spent
 from graphrag_eval_lc.frames.plots.canvas import BETTER, MOST_ROWS, NEUTRAL, WORSE, label_of, more_rows, rows_axes
+from graphrag_eval_lc.registry import metric_spec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ def plot_questions(rows: Iterable[Mapping[str, Any]], metric: str, *, ax: "Axes 
             key="metric",
             mend="Give a metric of to_pandas(), where all that were compared are.",
         )
-    sign = -1 if is_spent(metric) else 1
+    sign = -1 if metric_spec(metric).lower_is_better else 1
     changed = [row for row in compared if row["difference"]]
     largest = sorted(changed, key=lambda row: abs(row["difference"]), reverse=True)[:MOST_ROWS]
     drawn = sorted(largest, key=lambda row: sign * row["difference"], reverse=True)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.frames.plots.canvas import BETTER, MOST_ROWS, NEUTRAL, label_of, more_rows, rows_axes
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.statistics import bootstrap_interval
 
 if TYPE_CHECKING:
@@ -13,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def plot_templates(
-    values: Mapping[str, Sequence[float]], metric: str = "steps_score", *, ax: "Axes | None" = None
+    values: Mapping[str, Sequence[float]], metric: str = MAIN_METRIC, *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw a metric's mean for each template with its 95 % interval, the highest on top.
+    """Draw a metric's mean for each template with its 95 % interval, the best on top.
 
     The intervals are bootstrapped over a template's questions; one question alone has none. The dashed line is the
-    mean over all questions. Of more than 50 templates those with the lowest means are drawn.
+    mean over all questions. Of more than 50 templates those with the worst means are drawn.
 
     Args:
         values: A number for each question, by template.
@@ -36,7 +38,7 @@ def plot_templates(
             key="metric",
             mend="Give a column of to_pandas() that has numbers.",
         )
-    order = sorted(means, key=lambda name: means[name], reverse=True)
+    order = sorted(means, key=lambda name: means[name], reverse=not metric_spec(metric).lower_is_better)
     drawn = order[-MOST_ROWS:]
     ax = rows_axes([f"{label_of(name)} · {len(values[name])}" for name in drawn], ax)
     for place, name in enumerate(drawn):

@@ -8,6 +8,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.frames.measures import measured
 from graphrag_eval_lc.frames.plots.canvas import BETTER, MOST_ROWS, NEUTRAL, WORSE, label_of, more_rows, rows_axes
 from graphrag_eval_lc.frames.table import Row
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +30,11 @@ def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":
     """
     seconds: dict[str, list[float]] = {}
     for row in rows:
-        value = measured(row.get("elapsed_sec"))
+        value = measured(row.get(ELAPSED_SEC))
         if value is not None:
             seconds.setdefault(row["template_id"], []).append(value)
     if not seconds:
-        raise OptionError("no question has a time", key="elapsed_sec", mend="Score responses that have elapsed_sec.")
+        raise OptionError("no question has a time", key=ELAPSED_SEC, mend=f"Score responses that have {ELAPSED_SEC}.")
     order = sorted(seconds, key=lambda name: median(seconds[name]), reverse=True)
     drawn = order[:MOST_ROWS]
     ax = rows_axes([label_of(name) for name in drawn], ax)

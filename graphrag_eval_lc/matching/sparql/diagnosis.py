@@ -16,6 +16,7 @@ from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_groups import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, Rules, rows_of
 from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
+from graphrag_eval_lc.texts import plural
 
 SHOWN_ROWS: Final = 20
 """So many of the rows that differ are given."""
@@ -218,10 +219,10 @@ def _row_total(rows: Sequence[Row], rows_as: RowsAs) -> int:
 
 
 def _shown(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
-    return tuple(None if column is None else shortened(column.readable(at)) for column in columns)
+    return tuple(None if column is None else _without_middle(column.readable(at)) for column in columns)
 
 
-def shortened(text: str | None) -> str | None:
+def _without_middle(text: str | None) -> str | None:
     """Give a text on one line, without its middle where it is long."""
     if text is None or (len(text) <= _SHOWN_LENGTH and text.isprintable()):
         return text
@@ -242,8 +243,7 @@ def _about_columns(reference: Table, actual: Table, columns: dict[str, str]) -> 
 
 
 def _about_missing(count: int, total: int, example: ShownRow) -> str:
-    verb = "is" if count == 1 else "are"
-    return f"{count} of {_counted(total, 'row')} {verb} missing, e.g. {_in_brackets(example)}"
+    return f"{count} of {_counted(total, 'row')} {plural(count, 'is', 'are')} missing, e.g. {_in_brackets(example)}"
 
 
 def _about_extra(count: int, example: ShownRow) -> str:
@@ -252,7 +252,7 @@ def _about_extra(count: int, example: ShownRow) -> str:
 
 def _about_near(number: NearNumber) -> str:
     mantissa, exponent = f"{number.difference:.0e}".split("e")
-    texts = f"{shortened(number.found)} instead of {shortened(number.expected)}"
+    texts = f"{_without_middle(number.found)} instead of {_without_middle(number.expected)}"
     return f"{texts} differs by {mantissa}e{int(exponent)} of its value"
 
 
@@ -270,7 +270,7 @@ def _in_brackets(row: ShownRow) -> str:
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {plural(count, noun)}"
 
 
 def _sentences(parts: Iterable[str | None]) -> str:

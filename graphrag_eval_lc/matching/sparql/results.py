@@ -5,6 +5,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, NoReturn, TypeAlias
 
+from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
 from graphrag_eval_lc.matching.sparql.numbers import (
     Number,
@@ -21,7 +22,6 @@ from graphrag_eval_lc.matching.sparql.plain_cells import (
     plain_cells_by_value,
     untyped_texts,
 )
-from graphrag_eval_lc.reading import json_value
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
@@ -148,7 +148,7 @@ def _document(output: Any) -> dict[str, Any]:
 
 def _json(text: str) -> Any:
     try:
-        return json_value(text, allow_nan=False)
+        return parse_json(text, allow_nan=False)
     except RecursionError:
         raise UnreadableOutput("JSON that is nested too deeply") from None
     except ValueError as error:

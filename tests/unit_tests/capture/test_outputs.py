@@ -19,11 +19,11 @@ from pydantic import BaseModel
 from graphrag_eval_lc.capture.outputs import (
     args_snapshot,
     error_text,
-    json_text,
-    json_value,
     output_text,
+    to_plain,
     tool_message_of,
 )
+from graphrag_eval_lc.json_values import json_text
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -87,23 +87,23 @@ class HostileModel(BaseModel):
 
 @given(JSON)
 def test_json_values_stay_as_they_are(value: Any) -> None:
-    assert json_value(value) == value
-    assert json.loads(json_text(value)) == value
+    assert to_plain(value) == value
+    assert json.loads(json_text(value, to_plain=to_plain)) == value
 
 
 @given(ANYTHING)
 def test_anything_becomes_strict_json(value: Any) -> None:
-    json.dumps(json_value(value), allow_nan=False)
+    json.dumps(to_plain(value), allow_nan=False)
     text = output_text(value)
     assert isinstance(text, str)
     json.dumps(text)
-    json.loads(json_text(value), parse_constant=lambda name: pytest.fail(name))
+    json.loads(json_text(value, to_plain=to_plain), parse_constant=lambda name: pytest.fail(name))
 
 
 @given(JSON)
 def test_a_snapshot_shares_nothing_with_the_value(value: Any) -> None:
     inner = [value]
-    copy = json_value({"list": inner})
+    copy = to_plain({"list": inner})
     inner.append("changed")
     assert copy == {"list": [value]}
 
@@ -118,7 +118,7 @@ def test_a_snapshot_shares_nothing_with_the_value(value: Any) -> None:
         (1.5, "1.5"),
         ({"é": [1, None]}, '{"é": [1, null]}'),
         ({1: {"a"}}, '{"1": ["a"]}'),
-        ([math.nan, math.inf], "[null, null]"),
+        ([math.nan, math.inf], '["NaN", "Infinity"]'),
         ("é".encode(), "é"),
         (b"\xff\x00", "/wA="),
         (Model(size=2, inner=Point(3)), '{"size": 2, "inner": {"x": 3}}'),
@@ -149,14 +149,14 @@ def test_output_is_always_a_string(value: Any, expected: str) -> None:
 def test_a_value_inside_itself_ends() -> None:
     value: dict[str, Any] = {}
     value["self"] = [value, value]
-    assert json.loads(json_text(value)) == {"self": ["<dict inside itself>"] * 2}
+    assert json.loads(json_text(value, to_plain=to_plain)) == {"self": ["<dict inside itself>"] * 2}
 
 
 def test_deep_nesting_ends() -> None:
     value: Any = 1
     for _ in range(5000):
         value = [value]
-    assert isinstance(json_text(value), str)
+    assert isinstance(json_text(value, to_plain=to_plain), str)
 
 
 def test_tool_runtime_is_no_argument() -> None:

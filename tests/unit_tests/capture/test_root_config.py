@@ -4,8 +4,8 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.outputs import json_text
 from graphrag_eval_lc.capture.root_config import kept_metadata, kept_tags, shown_config
+from graphrag_eval_lc.json_values import json_text
 
 UPPER = RunnableLambda(lambda text: text.upper())
 
@@ -24,7 +24,7 @@ def test_metadata_is_plain_json_which_later_changes_leave_as_it_is() -> None:
     given: dict[Any, Any] = {"teams": ["a"], "at": {1, 2}, 3: float("nan"), "object": object}
     kept = kept_metadata(given)
     given["teams"].append("b")
-    assert kept == {"teams": ["a"], "at": [1, 2], "3": None, "object": "<class 'object'>"}
+    assert kept == {"teams": ["a"], "at": [1, 2], "3": "NaN", "object": "<class 'object'>"}
 
 
 def test_metadata_is_bounded() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.registry import MetricSpec, metrics
+
 Command = Callable[..., int]
 Output = pytest.CaptureFixture[str]
 WORSE, BETTER = [0.0] * 6 + [1.0] * 6, [1.0] * 12
@@ -257,3 +259,20 @@ def test_gates_of_a_folder_that_is_scored_again(files: Path, exit_code: Command)
     assert exit_code("score", "run", "--no-report", "--fail-under", "steps_score=1") == 0
     Path("qa.yaml").write_text(Path("qa.yaml").read_text().replace("urn:oslo", "urn:bergen"))
     assert exit_code("score", "run", "--no-report", "--fail-under", "steps_score=1") == 1
+
+
+@pytest.mark.parametrize(("is_declared", "code"), [(False, 0), (True, 1)])
+def test_regression_is_the_way_that_the_metric_declares(
+    is_declared: bool, code: int, tmp_path: Path, exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_declared:
+        spec = MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
+        monkeypatch.setitem(metrics._registered, "saved_sec", metrics.RegisteredMetric(spec, lambda *_: None))
+    monkeypatch.chdir(tmp_path)
+    for name, seconds in (("less", 10.0), ("more", 20.0)):
+        folder(Path(name), [result(index, 1.0, saved_sec=seconds + index) for index in range(8)])
+    assert exit_code("compare", "less", "more", "--metric", "saved_sec", "--fail-on-regression") == code
+    output = capsys.readouterr()
+    assert ("saved_sec, less is better │" in output.out) is is_declared
+    assert f"B is {'worse' if is_declared else 'better'} in saved_sec: 13.50 → 23.50 (+10.00" in output.out
+    assert exit_code("compare", "less", "more", "--fail-under", "saved_sec=5") == (2 if is_declared else 0)

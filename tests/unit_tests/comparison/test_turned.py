@@ -6,6 +6,8 @@ import pytest
 from graphrag_eval_lc import compare_runs, run_evaluation
 from graphrag_eval_lc.comparison import TurnedQuestion
 from graphrag_eval_lc.comparison.turned import Direction, direction_of
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry.metrics import STEPS_SCORE
 
 Scored = Callable[..., list[dict[str, Any]]]
 DATASET: list[Any] = [
@@ -47,7 +49,27 @@ def turned(steps_a: list[Any], steps_b: list[Any]) -> TurnedQuestion:
     ],
 )
 def test_direction_is_that_from_a_to_b(a: float, b: float, direction: Direction) -> None:
-    assert direction_of(a, b) == direction
+    assert direction_of(a, b, metric_spec(STEPS_SCORE)) == direction
+
+
+@pytest.mark.parametrize(
+    ("lower_is_better", "bounds", "unit", "direction"),
+    [
+        (True, (0.0, None), "seconds", "worse"),
+        (True, (None, None), "score", "worse"),
+        (True, (0.5, 2.0), "score", "now wrong"),
+        (False, (0.0, None), "seconds", "better"),
+        (False, (None, None), "seconds", "better"),
+        (False, (None, None), "score", "now right"),  # as of a number that nobody declared
+        (False, (0.0, 1.5), "km", "now right"),
+        (False, (1.0, 5.0), "score", "better"),
+    ],
+)
+def test_best_value_of_the_range_is_right(
+    lower_is_better: bool, bounds: tuple[float | None, float | None], unit: str, direction: Direction
+) -> None:
+    spec = MetricSpec(key="own", lower_is_better=lower_is_better, range=bounds, unit=unit)
+    assert direction_of(0.5, 1.5, spec) == direction
 
 
 def test_turned_questions_have_both_scores_reasons_and_answers() -> None:

@@ -66,6 +66,14 @@ def test_iri_is_used_only_where_it_stands_as_a_whole() -> None:
     assert question["reference_steps"][0][0]["output"] == "http://x/12"
 
 
+def test_iri_is_found_in_arguments_of_any_form_and_script() -> None:
+    question = drafted(
+        step("autocomplete_search", rows("urn:Ås"), query="x"),
+        step("retrieve_data_points", "[]", instances=[{"id": "urn:Ås"}]),
+    )
+    assert question["reference_steps"][0][0]["output"] == "urn:Ås"
+
+
 def test_other_outputs_are_json_documents_or_text() -> None:
     question = drafted(
         step("retrieval", '[{"id": "d"}]', k=5),

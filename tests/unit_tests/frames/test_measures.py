@@ -3,7 +3,7 @@
 import pytest
 
 from graphrag_eval_lc.frames import Table
-from graphrag_eval_lc.frames.measures import is_spent, means, measured, scores
+from graphrag_eval_lc.frames.measures import means, measured, scores
 
 ROWS = [
     {
@@ -38,7 +38,11 @@ def test_only_finite_numbers_are_measured(value: object, number: float | None) -
     assert measured(value) == number
 
 
-def test_what_was_spent_is_told_by_its_name() -> None:
-    assert [is_spent(name) for name in ("agent_cost", "elapsed_sec", "input_tokens", "steps_score")] == [True] * 3 + [
-        False
-    ]
+@pytest.mark.parametrize("key", ["saved_sec", "word_count", "steps_taken", "spared_tokens"])
+def test_number_that_nobody_declared_is_a_score_unless_it_is_a_cost(key: str) -> None:
+    assert scores(Table.of([{"status": "success", key: 1.0, f"{key}_cost": 0.5}])) == [key]
+
+
+def test_what_is_declared_and_no_score_is_none() -> None:
+    row = {"elapsed_sec": 1.0, "agent_cost": 0.1, "retrieval_missing": 2, "answer_true_positives": 3, "steps_extra": 1}
+    assert scores(Table.of([{"status": "success", **row}])) == []

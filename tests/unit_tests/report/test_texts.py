@@ -3,7 +3,7 @@ import json
 import pytest
 from report_samples import table
 
-from graphrag_eval_lc.report.texts import args_text, one_line, shortened, value_text, visible
+from graphrag_eval_lc.report.texts import args_text, one_line, value_text, visible, without_middle
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,14 @@ def test_what_hides_becomes_visible_and_all_else_stays(text: str, shown: str) ->
 def test_one_line_has_no_breaks_and_no_end() -> None:
     assert one_line("a\n\n  b", 10) == "a b"
     assert one_line("x" * 10_000_000, 10) == "xxxxxxxxxx…"
+    assert one_line("a" + 1_000 * " " + "b" * 10, 10) == "a bbbbbbbb…"
 
 
 def test_a_long_text_loses_its_middle_and_says_so() -> None:
-    text = shortened("a" * 15_000 + "b" * 1_234_567 + "c" * 5_000)
+    text = without_middle("a" * 15_000 + "b" * 1_234_567 + "c" * 5_000)
     assert text.startswith("a" * 15_000 + "\n… 1,234,567 characters left out")
     assert text.endswith("in results.jsonl …\n" + "c" * 5_000)
-    assert shortened("d" * 20_000) == "d" * 20_000
+    assert without_middle("d" * 20_000) == "d" * 20_000
 
 
 def test_sparql_results_have_a_line_for_each_row() -> None:
@@ -46,7 +47,7 @@ def test_other_short_json_is_laid_out_and_what_is_no_json_stays() -> None:
     assert value_text('{"a":') == '{"a":'
     assert value_text("[" * 1_000) == "[" * 1_000
     long = json.dumps(list(range(5_000)))
-    assert value_text(long) == shortened(long)
+    assert value_text(long) == without_middle(long)
 
 
 def test_results_with_further_keys_keep_them() -> None:

@@ -213,6 +213,12 @@ def test_question_that_changed_or_went_is_told(folder: Path, dataset_path: Path)
     ]
 
 
+def test_of_many_questions_that_went_five_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    score_responses(dataset_of(*"11111111"), responses_to(*(f"q{i}" for i in range(8))), output_dir=tmp_path)
+    run = score_run(tmp_path, dataset=dataset_of("1"))
+    assert run.warnings == ["7 questions of the run no longer in the dataset: q1, q2, q3, q4, q5 and 2 more"]
+
+
 def test_torn_line_of_the_journal_is_told(folder: Path) -> None:
     with (folder / "responses.jsonl").open("a") as file:
         file.write('{"question_id": "q0", "actual_')

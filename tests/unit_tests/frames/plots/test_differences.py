@@ -12,6 +12,7 @@ from graphrag_eval_lc.frames.plots.canvas import BETTER, NEUTRAL, WORSE
 
 def row(metric: str, difference: float, **keys: Any) -> dict[str, Any]:
     defaults = {"run": "B", "is_spent": False, "mean_a": 0.5, "low": difference - 0.1, "high": difference + 0.1}
+    defaults |= {"lower_is_better": keys.get("is_spent", False), "unit": "score"}
     return {"metric": metric, "difference": difference, "verdict": "no evidence", **defaults, **keys}
 
 
@@ -52,6 +53,18 @@ def test_several_runs_stand_beside_each_other_metric_by_metric() -> None:
 
 def test_difference_without_interval_is_a_point() -> None:
     assert len(plot_differences([row("steps_score", 0.1, low=None, high=None)]).get_lines()) == 2
+
+
+def test_which_way_is_better_stands_beside_a_score_of_which_less_is() -> None:
+    detour = row("detour", -2.0, lower_is_better=True, unit="km", verdict="better")
+    ax = plot_differences([ROWS[0], detour, {**detour, "run": "C"}])
+    assert [label.get_text() for label in ax.get_yticklabels()][1:] == [
+        "detour, less is better · B",
+        "detour, less is better · C",
+    ]
+    assert "in the unit of each metric" in ax.get_xlabel()
+    assert ax.get_xlabel().endswith("more is better unless said otherwise")
+    assert plot_differences(ROWS).get_xlabel() == "difference from A in points with 95 % interval; more is better"
 
 
 @pytest.mark.parametrize("spent", [False, True])

@@ -1,0 +1,106 @@
+"""Values as JSON text that every reader takes, and back."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from pydantic_core import from_json
+
+_DEEPEST = 200
+_MOST_BITS = 14_000  # Python neither writes nor reads integers of more than 4,300 digits
+
+
+def json_text(
+    value: Any, *, indent: int | None = None, is_compact: bool = False, to_plain: Callable[[Any], Any] | None = None
+) -> str:
+    """Write a value as JSON that every reader takes.
+
+    Letters stay readable; lone surrogates are escaped. NaN and infinities, which JSON does not have, become the
+    strings "NaN", "Infinity" and "-Infinity": nothing is lost, and ``float`` takes them back. What cannot be written
+    at all (a value that holds itself, or is nested too deeply) is replaced by a text that says so.
+
+    Args:
+        value: The value.
+        indent: How many spaces each level is indented by; None writes one line.
+        is_compact: Whether no spaces stand between the parts of a line.
+        to_plain: Gives what is written for a value that JSON has no type for; None for its text.
+
+    Example:
+        >>> json_text({"ratio": float("nan"), "name": "Ålesund"})
+        '{"ratio": "NaN", "name": "Ålesund"}'
+    """
+    options: dict[str, Any] = {"indent": indent, "separators": (",", ":") if is_compact else None}
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=to_plain or _text_of, **options)
+    except Exception:  # NaN, a key that is no text, a value without an end, or one that changes meanwhile
+        value = _plain(value if to_plain is None else to_plain(value))
+        text = json.dumps(value, ensure_ascii=False, default=_text_of, **options)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(_plain(value), default=to_plain or _text_of, **options)
+    return text
+
+
+def parse_json(text: str, *, allow_nan: bool = True) -> Any:
+    """Parse a JSON text, with pydantic's parser where it takes it, else with Python's, which says what is wrong.
+
+    Args:
+        text: The text.
+        allow_nan: Whether NaN, Infinity and -Infinity are taken as numbers.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deeply.
+
+    Example:
+        >>> parse_json('{"rows": [1, 2]}')
+        {'rows': [1, 2]}
+    """
+    try:
+        return from_json(text, allow_inf_nan=allow_nan, cache_strings="keys")
+    except (ValueError, TypeError):  # TypeError: of a text with lone surrogates
+        return json.loads(text) if allow_nan else json.loads(text, parse_constant=_refuse_constant)
+
+
+def json_number(value: float) -> float | str:
+    """Give a number as JSON can hold it: itself, or a text where JSON or its readers do not have it.
+
+    Example:
+        >>> json_number(1.5), json_number(float("-inf")), json_number(True)
+        (1.5, '-Infinity', True)
+    """
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MOST_BITS else hex(value)
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _plain(value: Any, above: tuple[int, ...] = ()) -> Any:
+    """Give a value without what JSON refuses; ``above`` holds the ids of the containers around it."""
+    if isinstance(value, (int, float)):
+        return json_number(value)
+    if isinstance(value, Mapping | list | tuple):
+        if id(value) in above:
+            return f"<{type(value).__name__} that holds itself>"
+        if len(above) > _DEEPEST:
+            return f"<{type(value).__name__} nested too deeply>"
+        above = (*above, id(value))
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else _text_of(key): _plain(item, above) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, above) for item in value]
+    return value
+
+
+def _text_of(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # an object of an agent: one that fails here must not cost the record around it
+        return f"<{type(value).__name__} without a text>"

@@ -1,0 +1,67 @@
+"""Words for people: numbers with their nouns, lists of names, and texts that are cut where they are too long."""
+
+from collections.abc import Sequence
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Give the word that goes with a number: of a noun, a verb or a pronoun.
+
+    Args:
+        number: How many there are.
+        one: The word for one.
+        many: The word for none and for more than one; ``one`` with an s where it is not given.
+
+    Example:
+        >>> plural(1, "row"), plural(0, "row"), plural(2, "it", "them")
+        ('row', 'rows', 'them')
+    """
+    return one if number == 1 else many or f"{one}s"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Give a number with its noun; the arguments are those of ``plural``.
+
+    Example:
+        >>> counted(1, "error"), counted(2000, "error"), counted(2, "retry", "retries")
+        ('1 error', '2,000 errors', '2 retries')
+    """
+    return f"{number:,} {plural(number, one, many)}"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Give the first names, and how many more there are.
+
+    Args:
+        names: All of them.
+        most: How many are named, at least 1.
+
+    Example:
+        >>> listed(["agent", "router"]), listed("abcdef", most=2)
+        ('agent, router', 'a, b and 4 more')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool = False) -> str:
+    r"""Give the first characters of a text on one line, with ``…`` behind them where that is not all of it.
+
+    Args:
+        text: The text.
+        length: How many characters are kept at most, at least 1; what says that it was cut comes on top.
+        keeps_lines: Whether white space stays as it is, line breaks too; else each run of it becomes one space.
+        tells: Whether it says how many characters are left out.
+
+    Example:
+        >>> shortened("two\n  lines", 20), shortened("two\n  lines", 5)
+        ('two lines', 'two l…')
+        >>> shortened("two\nlines", 3, keeps_lines=True, tells=True)
+        'two… (6 characters left out)'
+    """
+    if not keeps_lines:
+        # So many words have more characters than are kept: a text of any length is not split to its end.
+        text = " ".join(text.split(None, length))
+    if len(text) <= length:
+        return text
+    said = f" ({counted(len(text) - length, 'character')} left out)" if tells else ""
+    return f"{text[:length]}…{said}"

@@ -1,0 +1,168 @@
+"""Count in how many files of the package each metric and each step name is declared.
+
+``python tests/goldens/count_names.py [COMMIT | FOLDER]``; without one it is the working tree. ``--limit 3`` exits with
+1 where a name stands in more files than that.
+
+What counts, in ``graphrag_eval_lc/`` without ``demo/`` (an agent) and the generated ``*.schema.json``:
+
+- Python: a string constant, or a constant part of an f-string, that is the name and nothing else (a key such as
+  ``"answer_f1_cost"`` is another one, a sentence with the word in it is prose; docstrings and ``__slots__`` never
+  count), and a field of that name in the body of a class (TypedDict, dataclass, pydantic). A name that ends in ``_``,
+  ``@`` or ``^`` is a beginning: every constant that begins with it counts, if it has no blank in it and is none of the
+  other names.
+  What a file reads of a constant that another one declares (``TEXT_PREFIX``) is no declaration.
+- JavaScript and Jinja: the name in quotes, or after a dot as a property.
+
+Of ``retrieval``, which is a step name and a section of the config, Python's fields do not count, nor does anything in
+``config/``, nor a keyword argument ``key=`` or ``section=``, nor what stands in a tuple or list beside the section
+``steps``, as these tell of the section.
+"""
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+NAMES = {
+    "metrics of samples": ["steps_score", "answer_recall", "answer_precision", "answer_f1", "answer_relevance"],
+    "judged metrics of steps": [
+        *(f"retrieval_{kind}_{name}" for kind in ("answer", "context") for name in ("recall", "precision", "f1")),
+        "retrieval_utilization",
+    ],
+    "retrieval without a model": [
+        "retrieval_ids_",
+        "retrieval_text_",
+        "retrieval_text_precision",
+        "retrieval_text_recall",
+        "retrieval_text_f1",
+        "retrieval_missing",
+        "retrieval_text_missing",
+    ],
+    "spent": ["input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "stalled_sec"],
+    "costs and totals": [
+        "agent_cost",
+        "judges_cost",
+        "cost",
+        "number_of_samples",
+        "number_of_error_samples",
+        "number_of_success_samples",
+    ],
+    "repeats": ["pass@", "pass^"],
+    "judges": ["answer_correctness", "retrieval_answer", "retrieval_context"],
+    "steps": [
+        "sparql_query",
+        "iri_discovery",
+        "retrieval",
+        "retrieve_time_series",
+        "retrieve_data_points",
+        "autocomplete_search",
+    ],
+}
+_LISTED = frozenset(name for names in NAMES.values() for name in names if not name.endswith(("_", "@", "^")))
+_SECTION = "retrieval"
+_OTHER_SECTION = "steps"
+_SECTION_KEYWORDS = ("key", "section")
+_ENDS_OF_BEGINNINGS = ("_", "@", "^")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("tree", nargs="?", help="a commit, or a folder that holds graphrag_eval_lc")
+    parser.add_argument("--limit", type=int, metavar="N", help="exit with 1 where a name stands in more files")
+    arguments = parser.parse_args()
+    if arguments.tree is None or Path(arguments.tree).is_dir():
+        found = files_by_name(Path(arguments.tree or REPOSITORY))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            _lay_out(arguments.tree, Path(folder))
+            found = files_by_name(Path(folder))
+    for group, names in NAMES.items():
+        print(f"{group}:")
+        for name in names:
+            print(f"  {name:<28} {len(found[name]):>3}  {', '.join(found[name])}")
+    above = [name for name, files in found.items() if arguments.limit is not None and len(files) > arguments.limit]
+    if above:
+        sys.exit(f"in more than {arguments.limit} files: {', '.join(above)}")
+
+
+def files_by_name(tree: Path) -> dict[str, list[str]]:
+    """Give the files of the package in which each name is declared."""
+    package = tree / "graphrag_eval_lc"
+    if not package.is_dir():
+        sys.exit(f"{tree} holds no graphrag_eval_lc")
+    found: dict[str, list[str]] = {name: [] for names in NAMES.values() for name in names}
+    for path in sorted(package.rglob("*")):
+        place = path.relative_to(package)
+        if place.parts[0] == "demo" or path.suffix not in (".py", ".js", ".j2"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        is_python = path.suffix == ".py"
+        words = set(_python_words(text)) if is_python else set(_script_words(text))
+        for name, files in found.items():
+            if any(_is_name(name, word, is_field, place) for word, is_field in words):
+                files.append(place.as_posix())
+    return found
+
+
+def _is_name(name: str, word: str, is_field: bool, place: Path) -> bool:
+    if name == _SECTION and (is_field or place.parts[0] == "config"):
+        return False
+    if name.endswith(_ENDS_OF_BEGINNINGS):
+        return word.startswith(name) and " " not in word and word not in _LISTED
+    return word == name
+
+
+def _python_words(text: str) -> Iterator[tuple[str, bool]]:
+    """Give the string constants of a module but for its docstrings, and the fields of its classes."""
+    tree = ast.parse(text)
+    left_out = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            left_out.add(id(node.value))
+        if isinstance(node, ast.keyword) and node.arg in _SECTION_KEYWORDS and _is_constant(node.value, _SECTION):
+            left_out.add(id(node.value))
+        if isinstance(node, ast.Tuple | ast.List) and any(_is_constant(each, _OTHER_SECTION) for each in node.elts):
+            left_out |= {id(each) for each in node.elts if _is_constant(each, _SECTION)}
+        if isinstance(node, ast.Assign) and any(
+            isinstance(each, ast.Name) and each.id == "__slots__" for each in node.targets
+        ):
+            left_out |= {id(each) for each in ast.walk(node.value)}
+        if isinstance(node, ast.ClassDef):
+            for each in node.body:
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+                    yield each.target.id, True
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
+            yield node.value, False
+
+
+def _is_constant(node: ast.AST, value: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value
+
+
+def _script_words(text: str) -> Iterator[tuple[str, bool]]:
+    for quoted in re.finditer(r"""(["'`])([^"'`\n]+)\1""", text):
+        yield quoted[2], False
+    for name in re.findall(r"\.([A-Za-z_]\w*)", text):
+        yield name, False
+
+
+def _lay_out(commit: str, folder: Path) -> None:
+    command = ["git", "archive", commit, "graphrag_eval_lc"]
+    archive = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False)
+    if archive.returncode:
+        print(archive.stderr.decode().strip(), file=sys.stderr)
+        sys.exit(2)
+    with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Taking out what differs between two runs of one commit: times, ids made at random, versions and paths.
+
+``masked`` puts a mark in their place. ``frozen`` puts in values that are the same each time, so that what follows from
+them can be compared to the byte.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+from zlib import crc32
+
+SECONDS = frozenset({"elapsed_sec", "stalled_sec", "first_token_sec"})
+MOMENTS = frozenset({"execution_timestamp", "started_at", "started", "finished", "scored"})
+IDS = frozenset({"run_id", "thread_id"})
+# Of two repeats that ask for the same embedding at once it is chance which one pays.
+CHANCE_COSTS = "answer_relevance_cost"
+_STALL = re.compile(r"block(s|ed) the event loop|stood still|stalled")
+_VERSIONS = "versions"
+
+
+def masked(value: Any, key: str = "") -> Any:
+    """Give a record with marks in place of what differs from run to run."""
+    if key in SECONDS and isinstance(value, dict):  # what aggregates say of seconds
+        return dict.fromkeys(value, "<seconds>")
+    if key == _VERSIONS and isinstance(value, dict):
+        return dict.fromkeys(value, "<version>")
+    if key in SECONDS:
+        return "<seconds>"
+    if key in MOMENTS:
+        return "<moment>"
+    if key == CHANCE_COSTS:
+        return dict.fromkeys(value, "<cost>") if isinstance(value, dict) else "<cost>"
+    if key in IDS:
+        return "<id>"
+    if key == "run_ids":
+        return ["<id>"] * len(value)
+    if key == "attempt_id":
+        return "/".join(["<run>", *value.split("/")[1:]])
+    if isinstance(value, dict):
+        return {name: masked(item, name) for name, item in value.items() if not _is_chance(name)}
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    return value
+
+
+def frozen(responses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give responses, in the order of their keys, with the same times and ids whenever they were recorded."""
+    ticks = count()
+    ordered = sorted(responses, key=lambda each: (each["question_id"], each.get("repeat", 1)))
+    return [_frozen(each, ticks, f"{each['question_id']}/{each.get('repeat', 1)}", "") for each in ordered]
+
+
+def _frozen(value: Any, ticks: Iterator[int], place: str, key: str) -> Any:
+    if key in SECONDS and isinstance(value, float | int):
+        return round(0.1 + crc32(place.encode()) % 4000 / 1000, 3)
+    if key in MOMENTS:
+        tick = next(ticks)
+        return f"2026-01-01T{tick // 3600:02}:{tick // 60 % 60:02}:{tick % 60:02}.000000Z"
+    if key in IDS:
+        return f"{key} of {place.split('/')[0]}"
+    if key == "attempt_id":
+        return "/".join(["run", *value.split("/")[1:]])
+    if isinstance(value, dict):
+        kept = {name: item for name, item in value.items() if not _is_chance(name)}
+        if "capture_warnings" in kept:
+            kept["capture_warnings"] = [each for each in kept["capture_warnings"] if not _STALL.search(str(each))]
+            if not kept["capture_warnings"]:
+                del kept["capture_warnings"]
+        return {name: _frozen(item, ticks, f"{place}/{name}", name) for name, item in kept.items()}
+    if isinstance(value, list):
+        return [_frozen(item, ticks, f"{place}/{number}", "") for number, item in enumerate(value)]
+    return value
+
+
+def _is_chance(key: str) -> bool:
+    """Tell whether a key is there or not by how busy the machine was."""
+    return key == "stalled_sec"

@@ -1,0 +1,47 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.texts import counted, listed, plural, shortened
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 queries"), (1, "1 query"), (2, "2 queries"), (1000, "1,000 queries")]
+)
+def test_one_is_singular_and_all_else_plural(number: int, text: str) -> None:
+    assert counted(number, "query", "queries") == text
+
+
+def test_a_verb_goes_with_its_number() -> None:
+    assert [plural(number, "is", "are") for number in (0, 1, 2)] == ["are", "is", "are"]
+
+
+def test_a_list_names_five_and_says_how_many_more_there_are() -> None:
+    names = [f"q{number}" for number in range(1, 1_007)]
+    assert listed(names[:5]) == "q1, q2, q3, q4, q5"
+    assert listed(names[:6]) == "q1, q2, q3, q4, q5 and 1 more"
+    assert listed(names) == "q1, q2, q3, q4, q5 and 1,001 more"
+    assert listed(names, most=1) == "q1 and 1,005 more"
+    assert listed([]) == ""
+
+
+def test_a_text_that_is_short_enough_is_whole() -> None:
+    assert shortened("abcde", 5) == "abcde"
+    assert shortened("abcdef", 5) == "abcde…"
+
+
+def test_a_text_is_put_on_one_line_before_it_is_cut() -> None:
+    assert shortened("  a\n\n  b\t", 3) == "a b"
+    assert shortened("a" + 1_000 * " " + "b", 2) == "a …"
+
+
+def test_a_text_can_keep_its_lines_and_tell_what_is_left_out() -> None:
+    assert shortened("a\n  b", 3, keeps_lines=True) == "a\n …"
+    assert shortened("a" * 11, 10, keeps_lines=True, tells=True) == "aaaaaaaaaa… (1 character left out)"
+    assert shortened("a" * 2_010, 10, keeps_lines=True, tells=True).endswith("(2,000 characters left out)")
+
+
+@given(st.text(st.sampled_from("ab \n\t")), st.integers(1, 8))
+def test_cutting_early_gives_what_the_whole_line_gives(text: str, length: int) -> None:
+    line = " ".join(text.split())
+    assert shortened(text, length) == (line if len(line) <= length else f"{line[:length]}…")
