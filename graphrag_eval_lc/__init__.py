@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.drafting import draft_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
-    from graphrag_eval_lc.matching import register_matcher
+    from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_metric
     from graphrag_eval_lc.report.writing import report_html, write_report
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
@@ -33,6 +33,7 @@ __all__ = [
     "GraphRAGEvalError",
     "GraphRAGEvalWarning",
     "MetricSpec",
+    "StepKind",
     "arun_benchmark",
     "arun_evaluation",
     "capture_run",
@@ -44,6 +45,7 @@ __all__ = [
     "register_evaluator",
     "register_matcher",
     "register_metric",
+    "register_step_kind",
     "report_html",
     "run_benchmark",
     "run_evaluation",
@@ -61,6 +63,7 @@ _ROOM_OF = {
     "GraphRAGEvalError": "errors",
     "GraphRAGEvalWarning": "errors",
     "MetricSpec": "registry",
+    "StepKind": "matching",
     "arun_benchmark": "runner.benchmark",
     "arun_evaluation": "evaluation",
     "capture_run": "capture",
@@ -72,6 +75,7 @@ _ROOM_OF = {
     "register_evaluator": "registry",
     "register_matcher": "matching",
     "register_metric": "registry",
+    "register_step_kind": "matching",
     "report_html": "report.writing",
     "run_benchmark": "runner.benchmark",
     "run_evaluation": "evaluation",

@@ -1,22 +1,24 @@
 """What is wrong with a reference dataset and with responses to it: every problem at once, with its place."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
-from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.json_text import parse_json_output
-from graphrag_eval_lc.matching.relevant_ids import parse_document_ids, parse_relevant_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
-from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
+from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
+from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.relevant_ids import parse_relevant_ids
+from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
-from graphrag_eval_lc.reading import Source
+from graphrag_eval_lc.reading import Source, TextFile
 from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records
 from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, step_kind_for
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
+from graphrag_eval_lc.run_folder.journal_lines import journal_lines, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,10 @@ def validate_dataset(
 
     Args:
         dataset: A path, an open file, or a list of templates.
-        responses: A path, an open file, responses by question id, or a list of responses.
-        config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools.
+        responses: The folder of a run, a path, an open file, responses by question id, or a list of responses. Of a
+            run the last line of each question and repeat counts, and only the questions that it asked.
+        config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
+            says which steps count as retrieval.
 
     Returns:
         The problems, those of the dataset first, in the order of the file; an empty list where all is well.
@@ -65,7 +69,9 @@ def validate_dataset(
     Raises:
         DatasetError: The dataset cannot be read at all.
         ResponsesError: The responses cannot be read at all.
+        RunFolderError: The folder holds no responses, or its run.json cannot be read.
         ConfigError: The config has a key or value that does not exist.
+        MatcherError: The check of a registered step kind gives something that is no Finding.
 
     Example:
         >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
@@ -73,11 +79,13 @@ def validate_dataset(
     """
     settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
     templates = _dataset_records(dataset)
-    problems = _problems(templates, _dataset_findings(templates))
+    problems = _problems(templates, _dataset_findings(templates, settings))
     if responses is not None:
-        records = _response_records(responses)
+        folder = _run_folder_of(responses)
+        records = _response_records(cast("Any", responses)) if folder is None else _journal_records(folder)
+        asked = None if folder is None else ((read_run(folder) or {}).get("questions") or None)
         problems += _problems(records, _response_findings(records, templates))
-        problems += _problems(templates, _questions_without_response(templates, records))
+        problems += _problems(templates, _questions_without_response(templates, records, asked))
         problems += _problems(records, _unknown_tools(templates, records, settings))
     return problems
 
@@ -86,6 +94,32 @@ def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
     if isinstance(dataset, str | PathLike) or hasattr(dataset, "read"):
         return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
     return RecordFile(_listed(dataset))
+
+
+def _run_folder_of(responses: Any) -> Path | None:
+    """Give the folder of the run that wrote the responses; None where they are others."""
+    if not isinstance(responses, str | PathLike):
+        return None
+    path = Path(responses)
+    if path.is_dir():
+        return path
+    return path.parent if path.name == RESPONSES_FILE and (path.parent / RUN_FILE).is_file() else None
+
+
+def _journal_records(folder: Path) -> RecordFile:
+    """Read the responses of a run: of each key the last line, without one that was cut off as the run ended."""
+    path = folder / RESPONSES_FILE
+    if not path.is_file():
+        mend = "Give the folder of a run, or a file of responses."
+        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, mend=mend)
+    lines = list(journal_lines(path))
+    if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
+        return read_response_records(path)
+    last = {key_of(line.record): line for line in lines if line.record is not None}
+    lines = sorted(last.values(), key=lambda line: line.number)
+    return RecordFile(
+        [line.record for line in lines], TextFile("", str(path), "jsonl"), [line.number for line in lines]
+    )
 
 
 def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
@@ -110,7 +144,7 @@ def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]
     return [Problem(finding.what, finding.mend, **records.place_of(finding)) for finding in findings]
 
 
-def _dataset_findings(dataset: RecordFile) -> Iterator[Finding]:
+def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
     if dataset.file is not None and dataset.file.format == "yaml" and dataset.line_index is not None:
         for key, line in dataset.line_index.repeated_keys():
             yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
@@ -120,8 +154,9 @@ def _dataset_findings(dataset: RecordFile) -> Iterator[Finding]:
     ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
     yield from _same_texts(questions)
+    retrieval = RetrievalSteps(config.retrieval, config.steps.names)
     for location, question in questions:
-        yield from _question_findings(location, question)
+        yield from _question_findings(location, question, retrieval)
 
 
 def _template_ids(values: Any) -> list[tuple[Location, str]]:
@@ -168,43 +203,63 @@ def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iter
             )
 
 
-def _question_findings(location: Location, question: Mapping[str, Any]) -> Iterator[Finding]:
+def _question_findings(location: Location, question: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
     for group_index, group in enumerate(_list(question.get("reference_steps"))):
         place = (*location, "reference_steps", group_index)
         if isinstance(group, list | tuple) and not group:
             yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
         for index, step in enumerate(_list(group)):
             if isinstance(step, Mapping):
-                yield from _step_findings((*place, index), step)
+                yield from _step_findings((*place, index), step, retrieval)
 
 
-def _step_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
-    name, media_type, output = step.get("name"), step.get("output_media_type"), step.get("output")
-    at_output = (*location, "output") if "output" in step else location
+def _step_findings(location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
+    name, media_type = str(step.get("name")), step.get("output_media_type")
+    texts = {"name": name, "output_media_type": media_type if isinstance(media_type, str) else None}
+    reference = retrieval.reference_view({**step, **texts}, {})
+    kind = step_kind_for(*retrieval.compared_by(reference))
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
-        if name == "retrieval" or output is None:  # an output beside them is there for its texts
+        # An output beside them is there for its texts.
+        if retrieval.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
             return
-    if name in COMPARED_BY_ARGUMENTS:
-        if not isinstance(step.get("args"), Mapping):
-            yield Finding(f"a {name} step is compared by its args, and has none", "Add args.", location)
-        return
+    for finding in _kind_findings(kind, reference):
+        at = finding.location if not finding.location or finding.location[0] in step else ()
+        yield replace(finding, location=(*location, *at))
+
+
+def _kind_findings(kind: StepKind, reference: StepView) -> Iterator[Finding]:
+    """Find what is wrong with a reference step of a kind, with locations that begin in the step."""
+    if kind.reads == "output" and kind.check is None and kind.parse is None:
+        kind = step_kind_for(None, reference["output_media_type"])
     try:
-        if name == "retrieval":
-            if not parse_document_ids(output):
-                yield Finding("no relevant documents", "List at least one, as [{id: …}].", at_output)
-        elif name == "iri_discovery":
-            if not isinstance(output, str) or not output:
-                yield Finding("an iri_discovery step needs the IRI as its output", "Write the IRI.", at_output)
-        elif media_type == SPARQL_RESULTS:
-            yield from _sparql_findings(location, step)
-        elif media_type == "application/json":
-            parse_json_output(output)
-        elif output is None:
-            yield Finding("no output to compare with", "Add output: what a good agent sees.", at_output)
+        if kind.check is not None:
+            yield from _checked(kind, kind.check, reference)
+        elif kind.reads == "args":
+            if not isinstance(reference.get("args"), Mapping):
+                yield Finding(f"a {reference['name']} step is compared by its args, and has none", "Add args.")
+        elif kind.parse is not None:
+            reference.parsed(kind.parse)
+        elif reference.get("output") is None:
+            yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
     except UnreadableOutput as problem:
-        kind = "documents" if name == "retrieval" else "SPARQL results" if media_type == SPARQL_RESULTS else "JSON"
-        yield Finding(f"the output cannot be read as {kind}: {problem}", "Store what the tool gives.", at_output)
+        what = f"the output cannot be read as {kind.title}: {problem}"
+        yield Finding(what, "Store what the tool gives.", ("output",))
+
+
+def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
+    try:
+        findings = list(check(reference))
+    except UnreadableOutput:
+        raise
+    except Exception as problem:
+        what = f"the check of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
+        return [Finding(what, "Mend the step, or the function that checks it.")]
+    for finding in findings:
+        if not isinstance(finding, Finding):
+            mend = "A check gives Findings of graphrag_eval_lc.matching."
+            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", mend=mend)
+    return findings
 
 
 def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
@@ -216,15 +271,6 @@ def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Fi
         yield Finding(str(problem), mend, location)
 
 
-def _sparql_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Finding]:
-    results = parse_sparql_results(step.get("output"))
-    required = step.get("required_columns")
-    for index, column in enumerate(_list(required)):
-        if results.boolean is None and column not in results.variables:
-            near = f"It has: {', '.join(results.variables) or 'none'}."
-            yield Finding(f"the output has no column {column}", near, (*location, "required_columns", index))
-
-
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
     yield from format_findings(RESPONSES, responses.values)
     known = {str(question.get("id")) for _, question in _questions(dataset.values)}
@@ -232,8 +278,18 @@ def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[F
     for location, response in identified:
         if str(response["question_id"]) not in known:
             yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
-    keys = [(location, _key_text(response)) for location, response in identified]
-    yield from _repeated(keys, "two responses to the question {}; the last one counts", "Remove one of them.")
+    yield from _answered_twice(identified)
+
+
+def _answered_twice(identified: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
+    """Find second responses but those to a question that a run asked again: it had failed, or has another text now."""
+    failed: dict[str, bool] = {}
+    for location, response in identified:
+        key = _key_text(response)
+        if not failed.get(key, True) and not response.get("superseded"):
+            what = f"two responses to the question {key}; the last one counts"
+            yield Finding(what, "Remove one of them.", location)
+        failed[key] = response.get("status") == "error" or response.get("error") is not None
 
 
 def _key_text(response: Mapping[str, Any]) -> str:
@@ -250,10 +306,14 @@ def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]
     ]
 
 
-def _questions_without_response(dataset: RecordFile, responses: RecordFile) -> Iterator[Finding]:
+def _questions_without_response(
+    dataset: RecordFile, responses: RecordFile, asked: Collection[str] | None
+) -> Iterator[Finding]:
     answered = {str(response["question_id"]) for _, response in _identified(responses)}
     for location, question in _questions(dataset.values):
-        if question.get("id") is not None and str(question["id"]) not in answered:
+        if question.get("id") is None or str(question["id"]) in answered:
+            continue
+        if asked is None or str(question["id"]) in asked:
             yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)
 
 

@@ -10,6 +10,7 @@ from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.metric_spec import MetricSpec
+    from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
 _PLAIN_WIDTH = 140
 _OWN = "graphrag-eval-lc"
@@ -20,7 +21,7 @@ def plugins(
     config: Config = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show what the package itself has, too.")] = False,
 ) -> None:
-    """Show what plugins add: metrics, matchers of step kinds and evaluators, and from which version of what each comes.
+    """Show what plugins add: metrics, step kinds and evaluators, and from which version of what each comes.
 
     These are the plugins of installed packages (entry points of the group `graphrag_eval_lc`, unless
     `GRAPHRAG_EVAL_LC_NO_PLUGINS` is set), those of `--plugin`, and those that the config names.
@@ -38,12 +39,14 @@ def plugins(
     # Imported here so that --help does not wait for pydantic.
     from rich.console import Console
 
-    from graphrag_eval_lc import matching  # noqa: F401  # which takes up its own matchers
+    import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
     from graphrag_eval_lc.config import load_config
+    from graphrag_eval_lc.registry.evaluators import registered_evaluators
     from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
     from graphrag_eval_lc.registry.plugin_records import plugin_record
     from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of
     from graphrag_eval_lc.registry.registrations import registered_now
+    from graphrag_eval_lc.registry.step_kinds import built_in_step_kinds, custom_step_kinds, registered_name
 
     load_named_plugins(plugins)
     load_config(config, has_llm=True, has_embeddings=True)
@@ -62,11 +65,15 @@ def plugins(
     metrics = [_metric_row(metric.spec, givers[f"metric {key}"].name) for key, metric in registered_metrics().items()]
     own = [_metric_row(spec, _OWN) for spec in BUILT_IN] if show_all else []
     _show(console, "Metrics", ("metric", "title", "unit", "better", "plugin"), [*metrics, *own])
-    for kind, title in (("matcher", "Matchers"), ("evaluator", "Evaluators")):
-        rows = [
-            (name.removeprefix(f"{kind} "), giver.name) for name, giver in givers.items() if name.startswith(f"{kind} ")
-        ]
-        _show(console, title, (kind, "plugin"), rows)
+    own_kinds = [
+        (_served(key), kind.title, kind.reads, givers[registered_name(key)].name)
+        for key, kind in custom_step_kinds().items()
+    ]
+    kinds = built_in_step_kinds().items() if show_all else ()
+    own_kinds += [(_served(key), kind.title, kind.reads, _OWN) for key, kind in kinds]
+    _show(console, "Step kinds", ("reference steps", "title", "compares", "plugin"), own_kinds)
+    evaluators = [(name, givers[f"evaluator {name}"].name) for name in registered_evaluators()]
+    _show(console, "Evaluators", ("evaluator", "plugin"), evaluators)
     if show_all:
         judges = [(judge.key, ", ".join(spec.key for spec in judge.metrics), _OWN) for judge in JUDGES]
         _show(console, "Judges", ("judge", "metrics", "plugin"), judges)
@@ -89,6 +96,12 @@ def _show(console: Any, title: str, columns: Sequence[str], rows: Iterable[Seque
 def _metric_row(spec: "MetricSpec", plugin: str) -> tuple[str, ...]:
     key = f"{spec.key}…" if spec.is_family else spec.key
     return key, spec.title, spec.unit, "less" if spec.lower_is_better else "more", plugin
+
+
+def _served(key: "MatcherKey") -> str:
+    """Give the reference steps that a kind serves, in words."""
+    name, media_type = key
+    return " with ".join(part for part in (name or ("any" if media_type is None else None), media_type) if part)
 
 
 def _way(record: dict[str, Any]) -> str:

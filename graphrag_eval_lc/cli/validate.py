@@ -12,7 +12,13 @@ from graphrag_eval_lc.texts import counted
 def validate(
     dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
     responses: Annotated[
-        Path | None, typer.Option("--responses", "-r", help="Responses to check against it.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            "--responses",
+            "-r",
+            help="Responses to check against it: a file, or the folder of a run.",
+            metavar="FILE|RUN_DIR",
+        ),
     ] = None,
     config: Config = None,
     plugins: Plugins = None,
@@ -20,7 +26,7 @@ def validate(
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
     With responses also tools whose names no reference step has, where reference steps are missed for it. The config
-    says what the tools are called among the reference steps (`steps: {names: …}`).
+    says what the tools are called among the reference steps (`steps: {names: …}`) and which count as retrieval.
 
     Exit code 0: nothing; 1: there are problems; 2: a file cannot be read at all.
 
@@ -30,7 +36,7 @@ def validate(
 
     `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
 
-    `graphrag-eval-lc validate qa.yaml --responses runs/first/responses.jsonl --config config.yaml`
+    `graphrag-eval-lc validate qa.yaml --responses runs/first --config config.yaml`
 
     `graphrag-eval-lc validate qa.yaml --plugin my_package.step_kinds`
     """

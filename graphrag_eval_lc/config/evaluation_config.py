@@ -8,10 +8,11 @@ from graphrag_eval_lc.config.capture import CaptureConfig
 from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig
 from graphrag_eval_lc.config.judges import AnswerCorrectnessConfig, AnswerRelevanceConfig, JudgesConfig, PriceConfig
 from graphrag_eval_lc.config.llm import LLMConfig
-from graphrag_eval_lc.config.retrieval import RETRIEVAL, RetrievalConfig, RetrievalStepConfig
+from graphrag_eval_lc.config.retrieval import RetrievalConfig, RetrievalStepConfig
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.config.sections import AggregatesConfig, RepeatsConfig, SparqlConfig, StepsConfig
 from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 
 class EvaluationConfig(Section):

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Distance, Measure, parse_measure
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
-RETRIEVAL = "retrieval"
 # What stands on a measured step, before the measure's own key.
 IDS_PREFIX = "retrieval_ids_"
 TEXT_PREFIX = "retrieval_text_"

@@ -48,8 +48,9 @@ def draft_dataset(
 
     Of each tool the last successful step with an output that can be compared becomes a reference step, in a group
     of its own, in the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL results
-    are told by their form, whatever the tool is called. The answers become the reference answers. All of it is marked
-    with ``draft: true``: an agent's run is no truth, so check each question, and take the marks away.
+    are told by their form, whatever the tool is called; a registered step kind says itself what is drafted. The
+    answers become the reference answers. All of it is marked with ``draft: true``: an agent's run is no truth, so
+    check each question, and take the marks away.
 
     Args:
         responses: The folder of a run, a file of responses, the responses by question id, or a list of responses that
@@ -70,6 +71,7 @@ def draft_dataset(
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
         DatasetError: The dataset cannot be read or breaks the format; or there is none whose references could be kept.
         ConfigError: The config has a key or value that does not exist.
+        MatcherError: The draft of a registered step kind fails, or gives no reference step.
 
     Example:
         >>> step = {"name": "add", "args": {}, "id": "c1", "status": "success", "output": "3"}

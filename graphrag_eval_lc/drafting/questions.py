@@ -4,16 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.iri import holds_whole
-from graphrag_eval_lc.matching.json_text import parse_json_output
-from graphrag_eval_lc.matching.relevant_ids import parse_document_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, SparqlResults, parse_sparql_results
-from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
-
-_SEARCH = "autocomplete_search"
-_QUERY = "sparql_query"
+from graphrag_eval_lc.registry.step_kinds import (
+    RETRIEVAL,
+    StepKind,
+    drafting_kinds,
+    drafting_kinds_by_form,
+    step_kind_for,
+)
 
 
 def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
@@ -46,88 +45,55 @@ def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list
     drafted: dict[tuple[str, str], dict[str, Any]] = {}
     for place, step in enumerate(successful):
         name = step["name"]
-        if name == _SEARCH:
-            iri = _iri_used_later(step, successful[place + 1 :])
-            if iri is not None:
-                drafted[name, iri] = _iri_discovery(step, iri)
+        kind = _kind_of(step, document_names)
+        reference = None if kind is None else _reference_step(kind, step, successful[place + 1 :])
+        if kind is None or reference is None:
             continue
-        reference = _reference_step(name, step, document_names)
-        if reference is not None:
-            drafted.pop((name, ""), None)
-            drafted[name, ""] = reference
+        key = (name, str(reference.get("output")) if kind.drafts_each else "")
+        if not kind.drafts_each:
+            drafted.pop(key, None)
+        drafted[key] = reference
     return [[reference] for reference in drafted.values()]
 
 
-def _iri_discovery(step: Mapping[str, Any], iri: str) -> dict[str, Any]:
-    return {
-        "name": "iri_discovery",
-        "args": {"query": (step.get("args") or {}).get("query")},
-        "output": iri,
-        "output_media_type": "text/uri",
-    }
+def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKind | None:
+    """Give the kind of which an actual step is, by its name or by the form of its output; None for none."""
+    name = step["name"]
+    kinds = [step_kind_for(RETRIEVAL, None)] if name in document_names else drafting_kinds(name)
+    if not kinds:
+        kinds = [kind for kind in drafting_kinds_by_form() if kind.parse] + [step_kind_for(None, None)]
+    return next((kind for kind in kinds if _is_readable(step, kind)), None)
 
 
-def _iri_used_later(step: Mapping[str, Any], later: list[dict[str, Any]]) -> str | None:
-    """Give the first hit of a search that stands in the arguments of a later step."""
-    try:
-        results = parse_sparql_results(step.get("output"))
-    except UnreadableOutput:
-        return None
-    asked = "\n".join(_argument_text(other) for other in later)
-    for column in results.columns.values():
-        for row, text in enumerate(column.texts):
-            if column.kind(row) == "uri" and holds_whole(asked, text):
-                return text
-    return None
-
-
-def _argument_text(step: Mapping[str, Any]) -> str:
-    args = step.get("args")
-    values = args.values() if isinstance(args, Mapping) else [args]
-    return "\n".join(value if isinstance(value, str) else json_text(value) for value in values)
-
-
-def _reference_step(name: str, step: Mapping[str, Any], document_names: frozenset[str]) -> dict[str, Any] | None:
-    """Give a reference step for an actual one; None where its output says nothing, such as no rows."""
-    reference: dict[str, Any] = {"name": name, "args": step.get("args") or {}}
+def _is_readable(step: Mapping[str, Any], kind: StepKind) -> bool:
+    if kind.reads == "args" or (kind.draft is not None and kind.parse is None):
+        return True
     output = step.get("output")
-    if name in COMPARED_BY_ARGUMENTS:
-        return reference
     if not isinstance(output, str) or not output:
-        return None
-    reference["output"] = output
-    if name in document_names:
-        return reference if _has_documents(output) else None
-    results = _sparql_results(output)
-    if results is not None:
-        if results.boolean is None and not results.row_count:
-            return None
-        return {**reference, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.variables)}
-    if name == _QUERY:  # such as the Turtle of a DESCRIBE
-        return None
-    if _is_json(output):
-        reference["output_media_type"] = "application/json"
-    return reference
-
-
-def _sparql_results(output: str) -> SparqlResults | None:
-    """Give the SPARQL results that an output is, whatever the tool is called; None where it is none."""
-    try:
-        return parse_sparql_results(output)
-    except UnreadableOutput:
-        return None
-
-
-def _has_documents(output: str) -> bool:
-    try:
-        return bool(parse_document_ids(output))
-    except UnreadableOutput:
         return False
-
-
-def _is_json(output: str) -> bool:
     try:
-        parse_json_output(output)
+        if kind.parse is not None:
+            kind.parse(output)
     except UnreadableOutput:
         return False
     return True
+
+
+def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Give the reference step that a kind makes of an actual one; None where its output says nothing."""
+    step = {**step, "args": step.get("args") or {}}
+    if kind.draft is None:
+        keys = ("name", "args") if kind.reads == "args" else ("name", "args", "output")
+        media_type = kind.media_type_for(step["name"])
+        return {key: step[key] for key in keys} | ({} if media_type is None else {"output_media_type": media_type})
+    try:
+        reference = kind.draft(step, later)
+    except UnreadableOutput:
+        return None
+    except Exception as problem:
+        what = f"the draft of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
+        raise MatcherError(what, mend="Mend the function that drafts its reference steps.") from problem
+    if reference is not None and not (isinstance(reference, Mapping) and isinstance(reference.get("name"), str)):
+        mend = "A draft is a reference step with a name, or None."
+        raise MatcherError(f"the draft of {kind.key} gave {reference!r:.80}", mend=mend)
+    return None if reference is None else dict(reference)

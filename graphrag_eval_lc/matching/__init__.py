@@ -2,33 +2,22 @@
 
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis
-from graphrag_eval_lc.matching.iri import match_iri_discovery_steps
-from graphrag_eval_lc.matching.json_text import match_json_steps
-from graphrag_eval_lc.matching.registry import keep_as_built_in, register_matcher
-from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
-from graphrag_eval_lc.matching.sparql import (
-    SPARQL_RESULTS,
-    SparqlComparison,
-    compare_sparql_results,
-    match_sparql_steps,
-)
+from graphrag_eval_lc.matching.kinds import BUILT_IN
+from graphrag_eval_lc.matching.registry import register_matcher
+from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
-from graphrag_eval_lc.matching.time_series import match_data_points_steps, match_time_series_steps
+from graphrag_eval_lc.record_files import Finding
+from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
-register_matcher(name="sparql_query", media_type=SPARQL_RESULTS)(match_sparql_steps)
-register_matcher(media_type=SPARQL_RESULTS)(match_sparql_steps)
-register_matcher(name="retrieval")(match_retrieval_steps)
-register_matcher(name="iri_discovery", fulfilled_by=("autocomplete_search", "sparql_query"))(match_iri_discovery_steps)
-register_matcher(name="retrieve_time_series")(match_time_series_steps)
-register_matcher(name="retrieve_data_points")(match_data_points_steps)
-register_matcher(media_type="application/json")(match_json_steps)
-keep_as_built_in()
+declare_step_kinds(BUILT_IN)
 
 __all__ = [
     "Comparison",
+    "Finding",
     "Match",
     "SparqlComparison",
     "StepDiagnosis",
+    "StepKind",
     "StepView",
     "StepsMatch",
     "UnreadableOutput",
@@ -36,4 +25,5 @@ __all__ = [
     "explained",
     "match_steps",
     "register_matcher",
+    "register_step_kind",
 ]

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphrag_eval_lc.config.retrieval import RETRIEVAL
 from graphrag_eval_lc.matching.comparison import Comparison, StepView
-from graphrag_eval_lc.matching.json_text import match_texts
-from graphrag_eval_lc.matching.registry import comparison_of, matcher_for, names_that_fulfil
+from graphrag_eval_lc.matching.registry import comparison_of
 from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, step_kind_for
 
 
 class Candidates:
@@ -40,8 +39,7 @@ class Candidates:
         self.names = retrieval.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
         self._actual_steps = actual_steps
         self._unreadable = unreadable
-        compared_as, media_type = compared_by(reference, retrieval)
-        self._matcher = matcher_for(compared_as, media_type, match_texts)
+        self._matcher = step_kind_for(*retrieval.compared_by(reference)).matcher
         self._compared: dict[int, Comparison] = {}
         self._indices = [
             index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
@@ -86,12 +84,6 @@ class Candidates:
                 yield index, self[index]
                 if self[index].score == 1.0:
                     return
-
-
-def compared_by(reference: StepView, retrieval: RetrievalSteps) -> tuple[str, str | None]:
-    """Give the name and the media type by which the matcher of a reference step is found."""
-    name = RETRIEVAL if retrieval.includes(reference) else str(reference.get("name"))
-    return name, reference.get("output_media_type")
 
 
 def _is_no_json(output: Any) -> bool:

@@ -1,7 +1,7 @@
 """Why a reference step is fulfilled or not: the nearest actual step, for people to read."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.comparison import Comparison, StepView
@@ -54,7 +54,8 @@ def diagnosis_of(
     ]
     compared = candidates.latest_best()
     if not compared:
-        return _without_comparison(candidates.names, actual_steps, failed)
+        found = _without_comparison(candidates.names, actual_steps, failed)
+        return replace(found, reason=found.reason + _namesake_hint(candidates, actual_steps))
     nearest, score, reason = _nearest(compared)
     if score > 0 and nearest in taken:
         free = {index: each for index, each in candidates.compared().items() if index not in taken and each.score > 0}
@@ -63,6 +64,8 @@ def diagnosis_of(
         reason = f"{_why_uncounted(nearest, taken, before)}: {reason}"
     elif failed:
         reason = f"{reason}; {_calls(len(failed))} failed: {_error_text(actual_steps[failed[-1]])}"
+    if score == 0:
+        reason += _namesake_hint(candidates, actual_steps)
     return _diagnosis(actual_steps, nearest, score, reason, matched=False)
 
 
@@ -74,6 +77,14 @@ def _nearest(compared: Mapping[int, Comparison]) -> tuple[int, float, str]:
     else:
         index = max(best, key=lambda index: (best[index].closeness(), index))
     return index, best_score, best[index].reason()
+
+
+def _namesake_hint(candidates: Candidates, actual_steps: Sequence[StepView]) -> str:
+    """Say which steps may fulfil the reference step where the agent called one of its name and that is none of them."""
+    name = candidates.reference.get("name")
+    if all(step.get("name") != name or candidates.may_be(step) for step in actual_steps):
+        return ""
+    return f"; a step named {name} does not fulfil it, only one named {_listed(candidates.names)} does"
 
 
 def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
@@ -89,7 +100,7 @@ def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
 def _without_comparison(
     fulfilling: Collection[str], actual_steps: Sequence[StepView], failed: list[int]
 ) -> StepDiagnosis:
-    name = " or ".join(sorted(fulfilling))
+    name = _listed(fulfilling)
     if failed:
         reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
         return _diagnosis(actual_steps, failed[-1], 0.0, reason, matched=False)
@@ -100,6 +111,10 @@ def _without_comparison(
     called = list(dict.fromkeys(str(step.get("name")) for step in actual_steps))
     instead = f"; it called {', '.join(called)}" if called else " nor any other tool"
     return _diagnosis(actual_steps, None, 0.0, f"the agent did not call {name}{instead}", matched=False)
+
+
+def _listed(names: Collection[str]) -> str:
+    return " or ".join(sorted(names))
 
 
 def _diagnosis(

@@ -1,10 +1,14 @@
 """Comparing IRI discovery: whether a step that searched or queried came upon the IRI."""
 
 import re
+from typing import Final
 
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
+
+# The tool whose results name what it found as IRIs.
+AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 
 # What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
 _IRI_CHARACTER = r"[^\s<>\"'{}|\\^`,;()\[\]]"
@@ -28,13 +32,13 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> Comparis
         results = actual.parsed(parse_sparql_results)
     except UnreadableOutput as problem:
         return _in_text(iri, output, actual, str(problem))
-    found = _holds_term(results, iri, only_uris=actual.get("name") == "autocomplete_search")
+    found = _holds_term(results, iri, only_uris=actual.get("name") == AUTOCOMPLETE_SEARCH)
     return explained(1.0, f"{iri} is in the output") if found else _missing(iri, actual)
 
 
 def _in_text(iri: str, output: str, actual: StepView, problem: str) -> Comparison:
     """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
-    if actual.get("name") == "autocomplete_search":
+    if actual.get("name") == AUTOCOMPLETE_SEARCH:
         return explained(0.0, problem, unreadable=problem)
     return explained(1.0, f"{iri} is in the output") if holds_whole(output, iri) else _missing(iri, actual)
 

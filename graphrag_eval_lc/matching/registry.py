@@ -1,25 +1,31 @@
-"""Which matcher compares a reference step with an actual one: by step name, by media type, or both."""
+"""Matchers of users: how they are registered, which there are, and how their outcome becomes a comparison."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from dataclasses import replace
 from typing import TypeVar
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
+from graphrag_eval_lc.registry.step_kinds import (
+    MatcherKey,
+    Reads,
+    ShownAs,
+    StepKind,
+    built_in_step_kinds,
+    custom_step_kinds,
+    register_step_kind,
+)
 
 Matcher = Callable[[StepView, StepView], Comparison | float]
 MatcherT = TypeVar("MatcherT", bound=Matcher)
-# The step name and the media type that a matcher is for; None stands for every one.
-MatcherKey = tuple[str | None, str | None]
-
-_matchers: dict[MatcherKey, Matcher] = {}
-_built_in: dict[MatcherKey, Matcher] = {}
-_fulfilled_by: dict[str, frozenset[str]] = {}
 
 
 def register_matcher(
-    *, name: str | None = None, media_type: str | None = None, fulfilled_by: Iterable[str] = ()
+    *,
+    name: str | None = None,
+    media_type: str | None = None,
+    fulfilled_by: Iterable[str] = (),
+    reads: Reads | None = None,
 ) -> Callable[[MatcherT], MatcherT]:
     """Register a function that compares a reference step with an actual step, by default one of the same name.
 
@@ -28,17 +34,23 @@ def register_matcher(
     Of several matchers that fit, the one for name and media type goes before the one for the name, and that
     before the one for the media type. A second registration of the same kind replaces the first.
 
+    What ``validate`` checks of such reference steps and ``draft-dataset`` writes stays as without the matcher;
+    ``register_step_kind`` declares more.
+
     Args:
         name: The step name, such as ``sparql_query``; None for every name.
         media_type: The reference step's ``output_media_type``; None for every one.
         fulfilled_by: The names of the steps that may fulfil a reference step of this name, in place of its own: a
             search or a query fulfils ``iri_discovery``.
+        reads: What it compares: the ``output`` of the steps or, as for ``retrieve_time_series``, only their ``args``;
+            then a reference step needs no output. None: what was compared of these steps without it, else the output.
 
     Returns:
         A decorator.
 
     Raises:
-        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name.
+        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name; or ``reads`` is
+            something else.
 
     Example:
         >>> @register_matcher(name="count_rows")
@@ -47,36 +59,42 @@ def register_matcher(
     """
     if name is None and media_type is None:
         raise MatcherError("a matcher needs a name or a media type", mend="Call register_matcher(name=…).")
-    others = frozenset(fulfilled_by)
+    others = tuple(fulfilled_by)
     if others and name is None:
         raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
+    if reads not in (None, "output", "args"):
+        raise MatcherError(f"a matcher cannot read {reads!r:.40}", mend='Give reads="output" or reads="args".')
 
     def register(matcher: MatcherT) -> MatcherT:
-        _matchers[name, media_type] = matcher
-        if name is not None:
-            _fulfilled_by[name] = others
+        register_step_kind(_kind(matcher, (name, media_type), others, reads))
         return matcher
 
     return register
 
 
-def keep_as_built_in() -> None:
-    """Take the matchers that are registered now for those of this package."""
-    _built_in.update(_matchers)
-    declare_registry(
-        lambda: {matcher_name(key): matcher for key, matcher in custom_matchers().items()},
-        partial(saved_mappings, _matchers, _fulfilled_by),
+def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
+    """Give the kind of a matcher; what else is known of its steps stays as it is without it."""
+    own = StepKind(
+        key=" with ".join(part for part in key if part is not None),
+        serves=(key,),
+        matcher=matcher,
+        fulfilled_by=others,
+        reads=reads or "output",
+        shown_as=_shown_as(key),
     )
+    built_in = built_in_step_kinds()
+    known = built_in.get(key) or (built_in.get((key[0], None)) if key[0] is not None else None)
+    if known is None or reads not in (None, known.reads):
+        return own
+    return replace(known, key=own.key, serves=(key,), matcher=matcher, fulfilled_by=others, shown_as=own.shown_as)
 
 
-def matcher_name(key: MatcherKey) -> str:
-    """Give what a matcher is called among all that is registered.
-
-    Example:
-        >>> matcher_name(("count_rows", None)), matcher_name(("count_rows", "text/csv"))
-        ('matcher count_rows', 'matcher count_rows with text/csv')
-    """
-    return f"matcher {' with '.join(kind for kind in key if kind is not None)}"
+def _shown_as(key: MatcherKey) -> ShownAs:
+    """Give how steps are shown without the matcher; of those that have a name it alone decides."""
+    name, _ = key
+    kinds = built_in_step_kinds()
+    same = [kind for served, kind in kinds.items() if (served == key if name is None else name in kind.names)]
+    return same[0].shown_as if same else "text"
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
@@ -86,24 +104,8 @@ def custom_matchers() -> dict[MatcherKey, Matcher]:
         >>> ("sparql_query", None) in custom_matchers()
         False
     """
-    return {key: matcher for key, matcher in _matchers.items() if _built_in.get(key) is not matcher}
-
-
-def matcher_for(name: str, media_type: str | None, default: Matcher) -> Matcher:
-    """Give the most specific matcher for a reference step, or ``default``."""
-    keys = ((name, media_type), (name, None), (None, media_type))
-    return next((_matchers[key] for key in keys if key in _matchers), default)
-
-
-def names_that_fulfil(name: str) -> frozenset[str]:
-    """Give the names of the actual steps that may fulfil a reference step of this name."""
-    return _fulfilled_by.get(name) or frozenset({name})
-
-
-def names_with_a_meaning() -> frozenset[str]:
-    """Give the names for which a matcher is registered, and those that fulfil their reference steps."""
-    registered = {name for name, _ in _matchers if name is not None}
-    return frozenset(registered.union(*_fulfilled_by.values()))
+    built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
+    return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 
 
 def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig
-from graphrag_eval_lc.config.retrieval import RETRIEVAL
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.registry import names_that_fulfil
 from graphrag_eval_lc.matching.relevant_ids import relevant_ids
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, names_that_fulfil
 
 
 class RetrievalSteps:
@@ -40,6 +39,11 @@ class RetrievalSteps:
     def includes(self, reference: StepView) -> bool:
         """Tell whether a reference step counts as retrieval: by its name, and with SPARQL results if it has ids."""
         return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
+
+    def compared_by(self, reference: StepView) -> tuple[str, str | None]:
+        """Give the name and the media type by which the kind of a reference step is found."""
+        name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
+        return name, reference.get("output_media_type")
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
         """Give the names of the actual steps that may fulfil a reference step of retrieval of this name."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.candidates import Candidates, compared_by
+from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.diagnosis import StepDiagnosis, diagnosis_of
-from graphrag_eval_lc.matching.registry import Matcher, MatcherKey, custom_matchers
+from graphrag_eval_lc.matching.registry import Matcher, custom_matchers
 from graphrag_eval_lc.matching.retrieval_measures import RetrievalPair
 from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
+from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
 Group = Sequence[Mapping[str, Any]]
 
@@ -154,7 +155,7 @@ def custom_matchers_for(
     retrieving = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
     seen: set[tuple[str, str | None]] = set()
     for step in reference_steps if unused else ():
-        kind = compared_by(retrieving.reference_view(step, {}), retrieving)
+        kind = retrieving.compared_by(retrieving.reference_view(step, {}))
         if kind in seen:
             continue
         seen.add(kind)

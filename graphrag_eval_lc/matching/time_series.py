@@ -8,9 +8,6 @@ from graphrag_eval_lc.matching.comparison import Comparison, StepView, explained
 from graphrag_eval_lc.matching.times import do_times_equal, normalized_granularity
 from graphrag_eval_lc.texts import shortened
 
-# The steps of these names are compared by their arguments, so their outputs may be of any kind.
-COMPARED_BY_ARGUMENTS = frozenset({"retrieve_time_series", "retrieve_data_points"})
-
 _SHOWN = 80
 
 Arguments = Mapping[str, Any]

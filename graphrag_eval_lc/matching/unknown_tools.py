@@ -14,12 +14,11 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.registry import names_that_fulfil, names_with_a_meaning
 from graphrag_eval_lc.matching.relevant_ids import parse_document_ids
 from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
 from graphrag_eval_lc.matching.steps import scored_groups
-from graphrag_eval_lc.matching.time_series import COMPARED_BY_ARGUMENTS
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for
 from graphrag_eval_lc.texts import counted, shortened
 
 # Of a tool and a reference name so many responses are looked at, of each so many steps: enough to tell what it gives.
@@ -288,7 +287,7 @@ def _look(reference: StepView, views: Sequence[StepView], retrieval: RetrievalSt
         fulfils = any(comparison.score > 0 for comparison in compared.values())
     except MatcherError:  # a matcher of the user's was not made for these steps
         fulfils = False
-    if reference.get("name") in COMPARED_BY_ARGUMENTS:
+    if step_kind_for(*retrieval.compared_by(reference)).reads == "args":
         return _Look(fulfils, any(_has_arguments(view, reference) for view in views), False)
     form = _form(reference, is_retrieval=retrieval.includes(reference))
     forms = {_form(view) for view in views}

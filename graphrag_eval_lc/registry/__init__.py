@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.registry.evaluators import register_evaluator
     from graphrag_eval_lc.registry.own_metrics import register_metric
     from graphrag_eval_lc.registry.registrations import registered_only_here
+    from graphrag_eval_lc.registry.step_kinds import StepKind
 
-__all__ = ["MetricSpec", "metric_spec", "register_evaluator", "register_metric", "registered_only_here"]
+__all__ = ["MetricSpec", "StepKind", "metric_spec", "register_evaluator", "register_metric", "registered_only_here"]
 
 # What registers needs the keys of all records, and with them pydantic, for which a mere name of a metric does not wait.
 _FILE_OF = {
+    "StepKind": "step_kinds",
     "register_evaluator": "evaluators",
     "register_metric": "own_metrics",
     "registered_only_here": "registrations",

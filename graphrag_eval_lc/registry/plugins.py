@@ -18,7 +18,7 @@ Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 GROUP: Final = "graphrag_eval_lc"
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
 NOTHING_MEND: Final = (
-    "Let it call register_metric, register_evaluator or register_matcher of graphrag_eval_lc when it is loaded."
+    "Let it call register_metric, register_evaluator, register_matcher or register_step_kind when it is loaded."
 )
 
 
@@ -77,7 +77,7 @@ def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
         >>> load_plugins(["graphrag_eval_lc.records"])
         Traceback (most recent call last):
         graphrag_eval_lc.errors.PluginError: the plugin graphrag_eval_lc.records registers nothing. Let it call \
-register_metric, register_evaluator or register_matcher of graphrag_eval_lc when it is loaded.
+register_metric, register_evaluator, register_matcher or register_step_kind of graphrag_eval_lc when it is loaded.
     """
     return [_plugins[name] if name in _plugins else _checked(name, via) for name in names]
 

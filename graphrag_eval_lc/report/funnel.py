@@ -8,7 +8,7 @@ from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.report.samples import ANSWER_THRESHOLD, ReportedSample
-from graphrag_eval_lc.report.step_names import is_query, is_scored, step_name
+from graphrag_eval_lc.report.step_names import is_iri, is_query, is_scored, step_name
 from graphrag_eval_lc.report.texts import args_text
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
@@ -92,9 +92,7 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     valid = [step for step in asked if step.get("status") == "success"]
     is_right = _all(diagnosis["matched"] and diagnosis["score"] == 1.0 for _, diagnosis, counts in queries if counts)
     has_found = _all(
-        diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked)
-        for step, diagnosis, _ in steps
-        if step.get("name") == "iri_discovery"
+        diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
     )
     return (
         # What the query did not need, the question did not fail at.

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.matching.registry import names_with_a_meaning
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.steps import scored_groups
+from graphrag_eval_lc.registry.step_kinds import ShownAs, shown_as
 
 
 def step_name(step: Mapping[str, Any], config: EvaluationConfig) -> str:
@@ -19,12 +18,25 @@ def is_query(reference: Mapping[str, Any]) -> bool:
     """Tell whether a reference step is a query of the graph: by its name, or by the media type of its output.
 
     Example:
-        >>> is_query({"name": "run_sparql", "output_media_type": SPARQL_RESULTS}), is_query({"name": "run_sparql"})
+        >>> results = "application/sparql-results+json"
+        >>> is_query({"name": "run_sparql", "output_media_type": results}), is_query({"name": "run_sparql"})
         (True, False)
     """
-    name = reference.get("name")
-    has_results = reference.get("output_media_type") == SPARQL_RESULTS
-    return name == "sparql_query" or (has_results and name not in names_with_a_meaning())
+    return _shown_as(reference) == "rows"
+
+
+def is_iri(reference: Mapping[str, Any]) -> bool:
+    """Tell whether a reference step is an IRI that has to be found before a query can use it.
+
+    Example:
+        >>> is_iri({"name": "iri_discovery", "output": "urn:a"}), is_iri({"name": "sparql_query"})
+        (True, False)
+    """
+    return _shown_as(reference) == "iri"
+
+
+def _shown_as(reference: Mapping[str, Any]) -> ShownAs:
+    return shown_as(str(reference.get("name")), reference.get("output_media_type"))
 
 
 def is_scored(group: int, groups: Sequence[Sequence[Any]], config: EvaluationConfig) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.judges.registered_functions import all_functions
-from graphrag_eval_lc.matching.registry import custom_matchers, matcher_name
+from graphrag_eval_lc.matching.registry import custom_matchers
+from graphrag_eval_lc.registry.step_kinds import registered_name
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
 from graphrag_eval_lc.runner.recorded_plugins import giver_of, option_of, otherwise_of
 from graphrag_eval_lc.runner.scored_with import Evaluator
@@ -172,8 +173,8 @@ def _missing_matchers(earlier: Mapping[str, Any], seen: _Seen) -> Iterator[Missi
         for record in _records(earlier["matchers"]):
             name, media_type = (_text(record.get(key)) for key in ("name", "media_type"))
             if (name, media_type) not in known:
-                thing, function = matcher_name((name, media_type)), str(record.get("function"))
-                what = f"the matcher for {thing.removeprefix('matcher ')} ({function})"
+                thing, function = registered_name((name, media_type)), str(record.get("function"))
+                what = f"the matcher for {thing.removeprefix('step kind ')} ({function})"
                 by_plugin = _of_plugin(earlier, thing, what, ways=("entry point", "--plugin", "config"))
                 yield by_plugin or _missing_matcher(what, function)
         return

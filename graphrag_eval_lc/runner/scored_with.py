@@ -7,13 +7,14 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.registered_functions import MetricFunction, all_functions
-from graphrag_eval_lc.matching.registry import MatcherKey, custom_matchers, matcher_name
+from graphrag_eval_lc.matching.registry import custom_matchers
 from graphrag_eval_lc.matching.steps import custom_matchers_for
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.modules import spec_of
 from graphrag_eval_lc.registry.own_metrics import declaration
 from graphrag_eval_lc.registry.plugin_records import plugin_records
 from graphrag_eval_lc.registry.plugins import loaded_plugin, plugin_of
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, registered_name
 from graphrag_eval_lc.runner.agent_specs import named_by
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def scored_with(
     metrics = {} if judges is None else judges.metrics_of_functions()
     functions = all_functions(evaluators)
     used = {each.registered_as: each.function for each in functions if each.registered_as is not None}
-    plugins = plugin_records({**used, **{matcher_name(key): matcher for key, matcher in matchers.items()}})
+    plugins = plugin_records({**used, **{registered_name(key): matcher for key, matcher in matchers.items()}})
     return {
         "matchers": [_matcher_record(key, spec_of(matcher)) for key, matcher in matchers.items()],
         "evaluators": [_evaluator_record(each, metrics.get(each.name)) for each in functions],

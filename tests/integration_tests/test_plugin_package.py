@@ -132,7 +132,7 @@ def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Pa
         "entry_point": "acme",
         "distribution": "acme-agent-checks",
         "version": "1.2.0",
-        "gives": ["metric extra_wait", "evaluator manners", "matcher count_rows"],
+        "gives": ["metric extra_wait", "evaluator manners", "step kind count_rows"],
     }
     assert "extra_wait" in done("compare", "runs/a", "runs/b", path=site)
     before = results_in("runs/a")

@@ -6,8 +6,9 @@ import pytest
 from judged_runs import judgement
 from openai_stub import OpenAIStub
 
-from graphrag_eval_lc.matching import registry
+import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
 from graphrag_eval_lc.registry import registered_only_here
+from graphrag_eval_lc.registry.step_kinds import saved_step_kinds
 
 
 @pytest.fixture
@@ -26,13 +27,6 @@ def own_registries() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def forget_matchers() -> Iterator[Callable[[], None]]:
     """Give what forgets all matchers that were registered since the test began, as a new process would."""
-    matchers, fulfilled_by = dict(registry._matchers), dict(registry._fulfilled_by)
-
-    def forget() -> None:
-        registry._matchers.clear()
-        registry._matchers.update(matchers)
-        registry._fulfilled_by.clear()
-        registry._fulfilled_by.update(fulfilled_by)
-
+    forget = saved_step_kinds()
     yield forget
     forget()

@@ -1,16 +1,32 @@
 import json
+import re
 
 import jsonschema
 import pytest
 import yaml
 
 from graphrag_eval_lc.demo import DATASET_PATH
+from graphrag_eval_lc.matching.kinds import BUILT_IN
+from graphrag_eval_lc.records import ReferenceStepModel
 from graphrag_eval_lc.schemas import SCHEMA_PATHS, format_schema_text
 
 
 @pytest.mark.parametrize("name", SCHEMA_PATHS)
 def test_shipped_schema_is_what_the_models_say(name: str) -> None:
     assert SCHEMA_PATHS[name].read_text(encoding="utf-8") == format_schema_text(name), "run: make schemas"
+
+
+def test_descriptions_of_a_reference_step_name_what_the_step_kinds_declare() -> None:
+    texts = {key: str(field.description) for key, field in ReferenceStepModel.model_fields.items()}
+    media_types = [media_type for kind in BUILT_IN for name, media_type in kind.serves if name is None and media_type]
+    compared_by_args = [name for kind in BUILT_IN if kind.reads == "args" for name in kind.names]
+    assert texts["output_media_type"] == (
+        f"{media_types[0]} compares rows, {media_types[1]} JSON values; without it, texts are compared."
+    )
+    assert len(media_types) == 2
+    assert texts["args"].startswith(f"The arguments. They are compared for {' and '.join(compared_by_args)};")
+    names = {name for kind in BUILT_IN for name in kind.names}
+    assert all(name in names for name in re.findall(r"\w+_\w+|retrieval", texts["name"] + texts["output"]))
 
 
 def test_demos_dataset_fits_its_schema() -> None:

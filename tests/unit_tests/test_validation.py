@@ -1,13 +1,15 @@
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import validate_dataset
+from graphrag_eval_lc import run_benchmark, validate_dataset
 from graphrag_eval_lc.demo import DATASET_PATH
-from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.errors import DatasetError, MatcherError, ResponsesError, RunFolderError
+from graphrag_eval_lc.matching import Finding, StepKind, UnreadableOutput, register_matcher, register_step_kind
 
 ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "x"}}]}}'
 SPARQL = {"name": "sparql_query", "output": ROWS, "output_media_type": "application/sparql-results+json"}
@@ -214,3 +216,164 @@ def test_sparql_results_of_any_step_are_checked() -> None:
     [what] = whats(dataset(SPARQL | {"name": "run_sparql", "output": "SELECT"}))
     assert what.startswith("the output cannot be read as SPARQL results")
     assert whats(dataset(SPARQL | {"name": "run_sparql", "required_columns": ["m"]})) == ["the output has no column m"]
+
+
+# --- what the config and registered kinds say ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"retrieval": {"steps": ["search_docs"]}},
+        {"retrieval": {"steps": ["find"]}, "steps": {"names": {"find": "search_docs"}}},
+    ],
+)
+def test_step_that_the_config_counts_as_retrieval_needs_documents(config: dict[str, Any]) -> None:
+    unreadable, sound = {"name": "search_docs", "output": "doc-1"}, {"name": "search_docs", "output": '[{"id": "d"}]'}
+    assert whats(dataset(unreadable)) == []
+    [what] = whats(dataset(unreadable), None, config)
+    assert what == "the output cannot be read as documents: the output is not JSON: doc-1"
+    assert whats(dataset(sound), None, config) == []
+    assert whats(dataset({**sound, "output": []}), None, config) == ["no relevant documents"]
+    assert whats(dataset({"name": "search_docs", "relevant_ids": ["d"]}), None, config) == []
+
+
+def test_step_whose_results_hold_the_ids_of_documents_is_checked_as_results() -> None:
+    config = {"retrieval": {"steps": [{"name": "sparql_query", "column": "n"}]}}
+    assert whats(dataset(SPARQL), None, config) == []
+    [what] = whats(dataset(SPARQL | {"output": "SELECT"}), None, config)
+    assert what.startswith("the output cannot be read as SPARQL results")
+
+
+def test_step_whose_own_matcher_reads_only_args_needs_no_output() -> None:
+    register_matcher(name="set_alarm", reads="args")(lambda reference, actual: 1.0)
+    assert whats(dataset({"name": "set_alarm", "args": {"at": "7:00"}})) == []
+    assert whats(dataset({"name": "set_alarm"})) == ["a set_alarm step is compared by its args, and has none"]
+
+
+def test_own_matcher_changes_nothing_else_of_what_is_checked() -> None:
+    register_matcher(name="count")(lambda reference, actual: 1.0)
+    register_matcher(name="retrieve_time_series")(lambda reference, actual: 1.0)
+    assert whats(dataset({"name": "count"})) == ["no output to compare with"]
+    [what] = whats(dataset({"name": "count", "output": "{", "output_media_type": "application/json"}))
+    assert what.startswith("the output cannot be read as JSON")
+    assert whats(dataset({"name": "retrieve_time_series", "args": {}})) == []
+
+
+def check_rows(step: Any) -> Iterator[Finding]:
+    if not step["output"].startswith("id,"):
+        raise UnreadableOutput("it has no column id")
+    for index, row in enumerate(step.get("rows") or ()):
+        if row not in step["output"]:
+            yield Finding(f"the output has no row {row}", "Mend it.", ("rows", index))
+    if not step.get("args"):
+        yield Finding("the query is missing", "Add args.", ("args", "query"))
+
+
+def register_table(check: Any) -> None:
+    kind = StepKind(
+        key="table", title="a table", serves=((None, "text/csv"),), matcher=lambda reference, actual: 1.0, check=check
+    )
+    register_step_kind(kind)
+
+
+def test_step_of_a_registered_kind_is_checked_as_it_declares(tmp_path: Path) -> None:
+    register_table(check_rows)
+    step = {"name": "query", "output_media_type": "text/csv", "output": "id,a", "args": {"query": "x"}}
+    assert whats(dataset(step)) == []
+    path = tmp_path / "qa.json"
+    path.write_text(json.dumps(dataset(step | {"rows": ["b"]}, {key: step[key] for key in step if key != "args"})))
+    place = f"{path}, line 1, question q, key [0].questions[0].reference_steps[0]"
+    assert [str(problem) for problem in validate_dataset(path)] == [
+        f"{place}[0].rows[0]: the output has no row b. Mend it.",
+        f"{place}[1]: the query is missing. Add args.",
+    ]
+    [what] = whats(dataset(step | {"output": "a"}))
+    assert what == "the output cannot be read as a table: it has no column id"
+    [what] = whats(dataset(step | {"output": None}))
+    assert what.startswith("the check of table failed with AttributeError: ")
+
+
+def test_step_of_a_registered_kind_is_checked_beside_relevant_ids_too() -> None:
+    register_table(lambda step: [Finding("no", "Mend it.")])
+    assert whats(dataset({"name": "query", "output_media_type": "text/csv", "relevant_ids": ["d"]})) == ["no"]
+
+
+def test_check_that_gives_no_findings_is_told() -> None:
+    register_table(lambda step: ["the output is wrong"])
+    with pytest.raises(MatcherError, match="the check of table gave 'the output is wrong'"):
+        whats(dataset({"name": "query", "output_media_type": "text/csv", "output": "id,a"}))
+
+
+# --- what a run wrote ------------------------------------------------------------------------------------------------
+
+ASKED: Any = [{"template_id": "t", "questions": [{"id": name, "question_text": f"{name}?"} for name in "ab"]}]
+
+
+def failing(question: str) -> str:
+    if question == "b?":
+        raise ValueError("away")
+    return "yes"
+
+
+def run_twice(folder: Path) -> Path:
+    """Ask both questions twice, one of which fails at first and is then asked again."""
+    run_benchmark(failing, ASKED, output_dir=folder, repeats=2, progress=False)
+    run_benchmark(lambda question: "yes", ASKED, output_dir=folder, repeats=2, retry_errors=True, force=True)
+    return folder / "responses.jsonl"
+
+
+def test_what_a_run_wrote_is_no_problem(tmp_path: Path) -> None:
+    journal = run_twice(tmp_path / "run")
+    assert len(journal.read_text().splitlines()) == 6
+    assert whats(ASKED, journal) == whats(ASKED, journal.parent) == []
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(journal.read_text())
+    assert whats(ASKED, copy) == []
+
+
+def test_response_to_an_earlier_text_of_the_question_is_no_problem(tmp_path: Path) -> None:
+    journal = run_twice(tmp_path / "run")
+    changed: Any = [{"template_id": "t", "questions": [{"id": "a", "question_text": "A?"}, ASKED[0]["questions"][1]]}]
+    run_benchmark(lambda question: "yes", changed, output_dir=journal.parent, repeats=2, force=True)
+    assert len(journal.read_text().splitlines()) > 6
+    assert whats(changed, journal.parent) == []
+    (tmp_path / "copy.jsonl").write_text(journal.read_text())
+    assert whats(changed, tmp_path / "copy.jsonl") == []
+
+
+def test_line_that_was_cut_off_as_the_run_was_killed_is_no_problem(tmp_path: Path) -> None:
+    journal = run_twice(tmp_path / "run")
+    with journal.open("a") as file:
+        file.write('{"question_id": "a", "repe')
+    assert whats(ASKED, journal) == whats(ASKED, journal.parent) == []
+
+
+def test_line_that_no_run_writes_is_told(tmp_path: Path) -> None:
+    journal = run_twice(tmp_path / "run")
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([lines[0], '{"question_id"', *lines[1:]]) + "\n")
+    with pytest.raises(ResponsesError, match="line 2: the file of responses is not valid JSON"):
+        whats(ASKED, journal.parent)
+
+
+def test_only_the_last_line_of_a_question_is_checked_with_its_line(tmp_path: Path) -> None:
+    journal = run_twice(tmp_path / "run")
+    last = json.loads(journal.read_text().splitlines()[-1]) | {"elapsed_sec": -1}
+    with journal.open("a") as file:
+        file.write(f"{json.dumps(last)}\n")
+    [problem] = validate_dataset(ASKED, journal.parent)
+    assert (problem.path, problem.line, problem.question_id) == (str(journal), 7, "b")
+
+
+def test_question_that_a_run_did_not_ask_is_no_problem(tmp_path: Path) -> None:
+    run_benchmark(failing, ASKED, output_dir=tmp_path, limit=1)
+    assert whats(ASKED, tmp_path) == []
+    journal = tmp_path / "responses.jsonl"
+    journal.write_text("")
+    assert [problem.question_id for problem in validate_dataset(ASKED, tmp_path)] == ["a"]
+
+
+def test_folder_without_responses_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"the folder holds no responses\.jsonl"):
+        whats(ASKED, tmp_path)

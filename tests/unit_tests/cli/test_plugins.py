@@ -45,10 +45,10 @@ def test_what_plugins_give_is_shown_with_where_it_is_from(
     (plugin, *others) = rows
     assert plugin[:2] == ["checks.py", "config"]
     assert plugin[2].startswith("sha256 ")
-    assert plugin[3] == "evaluator manners, matcher lookup, metric saved_sec"
+    assert plugin[3] == "evaluator manners, metric saved_sec, step kind lookup"
     assert others == [
         ["saved_sec", "seconds saved", "seconds", "less", "checks.py"],
-        ["lookup", "checks.py"],
+        ["lookup", "lookup", "output", "checks.py"],
         ["manners", "checks.py"],
     ]
 

@@ -3,7 +3,11 @@
 import json
 from typing import Any
 
+import pytest
+
 from graphrag_eval_lc import draft_dataset, run_evaluation, validate_dataset
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.matching import StepKind, UnreadableOutput, register_matcher, register_step_kind
 
 
 def rows(*values: str, kind: str = "uri") -> str:
@@ -142,3 +146,82 @@ def test_draft_is_sound_and_the_run_that_it_comes_from_scores_1() -> None:
     draft = draft_dataset(responses)
     assert validate_dataset(draft, responses) == []
     assert run_evaluation(draft, responses, {"steps": {"scoring": "all_groups"}})[0]["steps_score"] == 1.0
+
+
+# --- what registered kinds declare -----------------------------------------------------------------------------------
+
+
+def register_kind(*serves: Any, **more: Any) -> None:
+    register_step_kind(StepKind(key="own", serves=serves, matcher=lambda reference, actual: 1.0, **more))
+
+
+def references(*steps: dict[str, Any]) -> list[dict[str, Any]]:
+    return [group[0] for group in drafted(*steps).get("reference_steps") or ()]
+
+
+def parse_table(output: Any) -> list[str]:
+    if not isinstance(output, str) or not output.startswith("id,"):
+        raise UnreadableOutput("no table")
+    return output.split(",")
+
+
+def test_step_that_is_compared_by_its_args_is_drafted_without_an_output() -> None:
+    register_matcher(name="set_alarm", reads="args")(lambda reference, actual: 1.0)
+    assert references(step("set_alarm", None, at="7:00")) == [{"name": "set_alarm", "args": {"at": "7:00"}}]
+
+
+def test_output_of_a_registered_form_is_drafted_with_its_media_type() -> None:
+    register_kind((None, "text/csv"), parse=parse_table)
+    assert references(step("query", "id,a"), step("note", "calm"), step("find", rows("urn:a"))) == [
+        {"name": "query", "args": {}, "output": "id,a", "output_media_type": "text/csv"},
+        {"name": "note", "args": {}, "output": "calm"},
+        {
+            "name": "find",
+            "args": {},
+            "output": rows("urn:a"),
+            "output_media_type": "application/sparql-results+json",
+            "required_columns": ["x"],
+        },
+    ]
+
+
+def test_steps_of_a_registered_name_without_its_form_are_not_drafted() -> None:
+    register_kind(("query", "text/csv"), parse=parse_table)
+    assert references(step("query", "{}")) == []
+    assert references(step("query", "id,a"))[0]["output_media_type"] == "text/csv"
+
+
+def test_registered_kind_drafts_what_it_declares_of_each_step() -> None:
+    def draft(found: Any, later: Any) -> Any:
+        return {"name": "find", "args": found["args"], "output": found["output"], "used": len(later)}
+
+    register_kind(("find", None), draft=draft, drafted_from=("search",), drafts_each=True, fulfilled_by=("search",))
+    search = step("search", "a", q="x")
+    assert references(search, step("search", "b"), step("search", None, status="error"), search) == [
+        {"name": "find", "args": {"q": "x"}, "output": "a", "used": 0},
+        {"name": "find", "args": {}, "output": "b", "used": 1},
+    ]
+    assert references(step("find", "calm")) == [{"name": "find", "args": {}, "output": "calm"}]
+
+
+def test_own_matcher_changes_nothing_of_what_is_drafted() -> None:
+    before = references(step("count", "3"), step("sparql_query", rows("urn:a")), step("sparql_query", "Turtle"))
+    register_matcher(name="count")(lambda reference, actual: 1.0)
+    register_matcher(name="sparql_query", media_type="application/sparql-results+json")(lambda reference, actual: 1.0)
+    after = references(step("count", "3"), step("sparql_query", rows("urn:a")), step("sparql_query", "Turtle"))
+    assert after == before
+    assert len(after) == 2
+
+
+@pytest.mark.parametrize(
+    ("draft", "text"),
+    [
+        (lambda found, later: {}["x"], "the draft of own failed with KeyError: 'x'"),
+        (lambda found, later: {"output": "a"}, "the draft of own gave {'output': 'a'}"),
+    ],
+)
+def test_draft_that_is_no_reference_step_is_told(draft: Any, text: str) -> None:
+    register_kind(("find", None), draft=draft)
+    with pytest.raises(MatcherError) as problem:
+        references(step("find", "a"))
+    assert text in str(problem.value)

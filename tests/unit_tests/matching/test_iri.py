@@ -78,6 +78,25 @@ def test_diagnosis_names_the_iri_or_the_tools_that_could_have_found_it() -> None
     assert "did not call autocomplete_search or sparql_query" in match_steps(reference, []).diagnosis[0][0].reason
 
 
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ([], "the agent did not call autocomplete_search or sparql_query; it called iri_discovery"),
+        ([("sparql_query", "success")], f"{IRI} is not in the output of sparql_query"),
+        ([("sparql_query", "error")], "1 call of autocomplete_search or sparql_query failed: no message"),
+    ],
+)
+def test_reason_says_that_a_tool_of_the_name_itself_does_not_fulfil_it(
+    others: list[tuple[str, str]], reason: str
+) -> None:
+    own = {"name": "iri_discovery", "args": {}, "id": "c", "status": "success", "output": rows(("uri", IRI))}
+    steps = [own | {"name": name, "status": status, "output": ""} for name, status in others]
+    match = match_steps([[{"name": "iri_discovery", "output": IRI}]], [own, *steps])
+    assert match.steps_score == 0.0
+    hint = "a step named iri_discovery does not fulfil it, only one named autocomplete_search or sparql_query does"
+    assert match.diagnosis[0][0].reason == f"{reason}; {hint}"
+
+
 @pytest.mark.parametrize("output", [None, "", ["urn:a"]])
 def test_reference_without_an_iri_is_blamed(output: object) -> None:
     reference = StepView({"name": "iri_discovery", "output": output})

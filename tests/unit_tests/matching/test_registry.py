@@ -3,7 +3,8 @@ import pytest
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching import Comparison, StepView, match_steps, register_matcher
 from graphrag_eval_lc.matching.json_text import match_texts
-from graphrag_eval_lc.matching.registry import comparison_of, custom_matchers, matcher_for
+from graphrag_eval_lc.matching.registry import comparison_of, custom_matchers
+from graphrag_eval_lc.registry.step_kinds import shown_as, step_kind_for
 
 pytestmark = pytest.mark.usefixtures("forget_matchers")
 
@@ -14,13 +15,13 @@ def constant(score: object) -> object:
 
 def test_most_specific_matcher_wins() -> None:
     by_type = register_matcher(media_type="text/x")(constant(0.1))  # type: ignore[type-var]
-    assert matcher_for("lookup", "text/x", match_texts) is by_type
+    assert step_kind_for("lookup", "text/x").matcher is by_type
     by_name = register_matcher(name="lookup")(constant(0.2))  # type: ignore[type-var]
-    assert matcher_for("lookup", "text/x", match_texts) is by_name
+    assert step_kind_for("lookup", "text/x").matcher is by_name
     by_both = register_matcher(name="lookup", media_type="text/x")(constant(0.3))  # type: ignore[type-var]
-    assert matcher_for("lookup", "text/x", match_texts) is by_both
-    assert matcher_for("lookup", "text/y", match_texts) is by_name
-    assert matcher_for("other", None, match_texts) is match_texts
+    assert step_kind_for("lookup", "text/x").matcher is by_both
+    assert step_kind_for("lookup", "text/y").matcher is by_name
+    assert step_kind_for("other", None).matcher is match_texts
 
 
 def test_own_matcher_scores_steps_of_its_name() -> None:
@@ -37,6 +38,19 @@ def test_own_matcher_scores_steps_of_its_name() -> None:
 def test_matcher_needs_a_name_or_a_media_type() -> None:
     with pytest.raises(MatcherError, match="a name or a media type"):
         register_matcher()
+
+
+def test_matcher_reads_outputs_or_args() -> None:
+    with pytest.raises(MatcherError, match='Give reads="output" or reads="args"'):
+        register_matcher(name="count", reads="artifact")  # type: ignore[arg-type]
+
+
+def test_steps_are_shown_as_without_the_matcher() -> None:
+    results = "application/sparql-results+json"
+    register_matcher(name="sparql_query")(constant(1.0))  # type: ignore[type-var]
+    register_matcher(name="run_sparql", media_type=results)(constant(1.0))  # type: ignore[type-var]
+    register_matcher(media_type=results)(constant(1.0))  # type: ignore[type-var]
+    assert [shown_as(name, results) for name in ("sparql_query", "run_sparql", "ask")] == ["rows", "text", "rows"]
 
 
 def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:

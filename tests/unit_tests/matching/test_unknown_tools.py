@@ -191,9 +191,8 @@ def test_setting_is_yaml_whatever_the_tool_is_called() -> None:
     assert "`steps: {names: {'a: {b}': 'add: up'}}`" in tool.hint
 
 
-def test_matcher_that_was_not_made_for_these_steps_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_matchers", dict(registry._matchers))
-    monkeypatch.setattr(registry, "_fulfilled_by", dict(registry._fulfilled_by))
+@pytest.mark.usefixtures("forget_matchers")
+def test_matcher_that_was_not_made_for_these_steps_ends_nothing() -> None:
     registry.register_matcher(name="count_rows")(lambda reference, actual: 7)
     assert suggested(([[reference("count_rows", "3")]], response(call("count", "3")))) == {("count",): "count_rows"}
 

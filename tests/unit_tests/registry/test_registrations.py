@@ -34,7 +34,12 @@ def test_all_that_is_registered_is_forgotten_and_what_was_there_stays() -> None:
         register_evaluator(name="tone")(length)
         register_matcher(name="count_rows", fulfilled_by=["count"])(lambda reference, actual: 1.0)
         note_recorded([("told", {"unit": "seconds"})])
-        assert list(registered_now()) == ["evaluator tone", "matcher count_rows", "metric before", "metric length"]
+        assert list(registered_now()) == [
+            "evaluator tone",
+            "metric before",
+            "metric length",
+            "step kind count_rows",
+        ]
     assert list(registered_now()) == ["metric before"]
     assert not metric_spec("length").lower_is_better
     assert metric_spec("told").unit == "score"

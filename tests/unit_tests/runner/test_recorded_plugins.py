@@ -82,7 +82,7 @@ def test_a_run_records_the_plugins_that_it_used_with_what_they_gave() -> None:
     record = record_in(scored("run", "acme_checks"))
     (plugin,) = record["plugins"]
     assert (plugin["name"], plugin["via"], len(plugin["sha256"])) == ("acme_checks", "--plugin", 64)
-    assert plugin["gives"] == ["metric extra_wait", "evaluator manners", "matcher count_rows"]
+    assert plugin["gives"] == ["metric extra_wait", "evaluator manners", "step kind count_rows"]
     metric, evaluator = record["evaluators"]
     assert metric == {
         "name": "extra_wait",

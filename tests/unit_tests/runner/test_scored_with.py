@@ -53,7 +53,7 @@ def test_only_matchers_of_the_questions_steps_are_recorded() -> None:
     ]
     assert record["evaluators"] == []
     given = [(plugin["name"], plugin["via"], plugin["gives"]) for plugin in record["plugins"]]
-    assert given == [(__name__, "Python", ["matcher count"]), ("builtins", "Python", ["matcher text/x"])]
+    assert given == [(__name__, "Python", ["step kind count"]), ("builtins", "Python", ["step kind text/x"])]
 
 
 def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> None:
@@ -70,7 +70,7 @@ def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> Non
                 "name": "checks.py",
                 "via": "--matchers",
                 "sha256": hashlib.sha256(MATCHERS.encode()).hexdigest(),
-                "gives": ["matcher count_rows"],
+                "gives": ["step kind count_rows"],
             }
         ],
     }

@@ -1,0 +1,248 @@
+"""What is declared of a kind of steps, and which kind a step is of: by its name, by its media type, or both."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.record_files import Finding
+from graphrag_eval_lc.registry.registrations import declare_registry
+
+# The step name and the media type that are served; None stands for every one.
+MatcherKey = tuple[str | None, str | None]
+Reads = Literal["output", "args"]
+Check = Callable[[Any], Iterable[Finding]]
+Draft = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Mapping[str, Any] | None]
+ShownAs = Literal["text", "rows", "iri"]
+
+# What retrieval is called among the reference steps, which the config needs to know before anything is matched.
+RETRIEVAL: Final = "retrieval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StepKind:
+    """The declaration of a kind of steps; matching, ``validate``, ``draft-dataset`` and reports derive from it.
+
+    Its functions get steps as read-only mappings; ``matcher`` and ``check`` have ``step.parsed(parse)`` too, which
+    parses an output at most once. All but the first three attributes have a default.
+
+    Attributes:
+        key: Its name; of several registered kinds with the same key the last one counts.
+        serves: Which reference steps are of it, as pairs of a step name and a media type, None for every one.
+            Of several kinds that serve a step, the one for name and media type goes before the one for the name,
+            and that before the one for the media type. What no kind serves is compared as a text.
+        matcher: A function of a reference step and an actual step that gives a score from 0 to 1, or a Comparison.
+        title: What its outputs are, for people, such as "SPARQL results"; empty: its key.
+        fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
+        reads: What its matcher compares: the ``output`` of the steps, or their ``args``.
+        parse: A function of an output that gives what it holds, and raises UnreadableOutput where it is not of this
+            kind. By it ``validate`` finds unreadable references, and ``draft-dataset`` tells the kind of an output.
+        check: What ``validate`` checks of a reference step: a function that gives Findings, whose locations begin in
+            the step; UnreadableOutput becomes one. None: that ``args`` is there, or an output that ``parse`` takes.
+        draft: What ``draft-dataset`` writes: a function of an actual step (``name`` is the name that a reference step
+            of its tool has) and of the successful steps that come later, which gives a reference step, or None for
+            none. None: the step's name and ``args``, and where the output is compared the output with the media type
+            that it is served by; a kind without ``parse`` leaves it to the form of the output whether it is another.
+        drafted_from: The names of the actual steps from which it is drafted; empty: the names that it serves.
+        drafts_each: Whether each drafted step whose output differs is kept, not only the last of its tool.
+        shown_as: How reports take its reference steps: ``rows`` for a query of the graph, ``iri`` for what has to be
+            found before a query can use it, else ``text``.
+
+    Example:
+        >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
+        >>> kind.names, kind.title, kind.reads
+        (frozenset({'count_rows'}), 'count', 'output')
+    """
+
+    key: str
+    serves: tuple[MatcherKey, ...]
+    matcher: Callable[[Any, Any], Any]
+    title: str = ""
+    fulfilled_by: tuple[str, ...] = ()
+    reads: Reads = "output"
+    parse: Callable[[Any], Any] | None = None
+    check: Check | None = None
+    draft: Draft | None = None
+    drafted_from: tuple[str, ...] = ()
+    drafts_each: bool = False
+    shown_as: ShownAs = "text"
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.key)
+        if not self.serves or not all(map(_is_pair, self.serves)):
+            what = f"the step kind {self.key} serves {self.serves!r:.80}"
+            raise MatcherError(what, mend='Give pairs of a step name and a media type: serves=(("count_rows", None),).')
+        if self.fulfilled_by and not self.names:
+            raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
+        if self.reads not in ("output", "args"):
+            what = f"the step kind {self.key} reads {self.reads!r:.40}"
+            raise MatcherError(what, mend='A matcher reads "output" or "args".')
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the reference steps that it serves, with or without a media type."""
+        return frozenset(name for name, _ in self.serves if name is not None)
+
+    def media_type_for(self, name: str) -> str | None:
+        """Give the media type by which steps of a name are of this kind; None where they are so without one."""
+        media_types = [media_type for served, media_type in self.serves if served in (name, None)]
+        return None if not media_types or (name in self.names and None in media_types) else media_types[0]
+
+
+def _is_pair(key: object) -> bool:
+    return isinstance(key, tuple) and len(key) == 2 and all(part is None or isinstance(part, str) for part in key)
+
+
+class _Served:
+    """The kinds by what they serve, and what is looked up often, computed once."""
+
+    def __init__(self, kinds: Mapping[MatcherKey, StepKind]) -> None:
+        self.kinds = dict(kinds)
+        named = {name: kind for (name, _), kind in self.kinds.items() if name is not None}
+        self.fulfilled_by = {name: frozenset(kind.fulfilled_by or (name,)) for name, kind in named.items()}
+        others = (other for kind in named.values() for other in kind.fulfilled_by)
+        self.names_with_a_meaning = frozenset((*named, *others))
+
+
+_built_in: dict[MatcherKey, StepKind] = {}
+_served = _Served({})
+
+
+def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
+    """Take up the kinds of this package itself."""
+    for kind in kinds:
+        _built_in.update(dict.fromkeys(kind.serves, kind))
+        _register(kind)
+    declare_registry(
+        lambda: {registered_name(key): kind.matcher for key, kind in custom_step_kinds().items()}, saved_step_kinds
+    )
+
+
+def registered_name(key: MatcherKey) -> str:
+    """Give what a kind is called among all that is registered, by what it serves.
+
+    Example:
+        >>> registered_name(("count_rows", None)), registered_name(("count_rows", "text/csv"))
+        ('step kind count_rows', 'step kind count_rows with text/csv')
+    """
+    return f"step kind {' with '.join(part for part in key if part is not None)}"
+
+
+def register_step_kind(kind: StepKind) -> StepKind:
+    """Register a kind of steps, in the place of what served its steps so far.
+
+    A kind that was registered under the same key is forgotten, as when a module is loaded again.
+
+    Returns:
+        The kind.
+
+    Raises:
+        MatcherError: It serves every step.
+
+    Example:
+        >>> from graphrag_eval_lc.matching import StepKind, register_step_kind
+        >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
+        >>> register_step_kind(kind).key
+        'count'
+    """
+    if (None, None) in kind.serves:
+        raise MatcherError(f"the step kind {kind.key} serves every step", mend="Give a name or a media type.")
+    _register(kind)
+    return kind
+
+
+def _register(kind: StepKind) -> None:
+    global _served
+    kinds = {
+        key: served if served.key != kind.key or served in _built_in.values() else _built_in.get(key)
+        for key, served in _served.kinds.items()
+    }
+    left = {key: served for key, served in kinds.items() if served is not None and key not in kind.serves}
+    _served = _Served({**left, **dict.fromkeys(kind.serves, kind)})
+
+
+def step_kinds() -> list[StepKind]:
+    """Give all kinds that serve some steps, those of this package first."""
+    return list(dict.fromkeys(_served.kinds.values()))
+
+
+def custom_step_kinds() -> dict[MatcherKey, StepKind]:
+    """Give the kinds that users registered, by what they serve, also in the place of a kind of this package."""
+    return {key: kind for key, kind in _served.kinds.items() if _built_in.get(key) is not kind}
+
+
+def saved_step_kinds() -> Callable[[], None]:
+    """Give a function that forgets what is registered from now on."""
+    served = _served
+
+    def restore() -> None:
+        global _served
+        _served = served
+
+    return restore
+
+
+def has_own_check(kind: StepKind) -> bool:
+    """Tell whether a user says how reference steps of a kind are checked."""
+    return kind.check is not None and all(kind.check is not each.check for each in _built_in.values())
+
+
+def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
+    """Give the most specific kind for reference steps of a name and a media type.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> step_kind_for("add", None).title, step_kind_for("add", "application/json").title
+        ('text', 'JSON')
+    """
+    kinds = _served.kinds
+    return (
+        kinds.get((name, media_type)) or kinds.get((name, None)) or kinds.get((None, media_type)) or kinds[None, None]
+    )
+
+
+def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:
+    """Give the kinds of this package by what they serve."""
+    return _built_in
+
+
+def shown_as(name: str, media_type: str | None) -> ShownAs:
+    """Give how reports take reference steps of a name and a media type; of those with a meaning the name decides.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> shown_as("sparql_query", None), shown_as("run_sparql", None), shown_as("autocomplete_search", None)
+        ('rows', 'text', 'text')
+    """
+    kind = step_kind_for(name, media_type)
+    if name not in names_with_a_meaning() or name in kind.names:
+        return kind.shown_as
+    return next((each.shown_as for each in _served.kinds.values() if name in each.names), "text")
+
+
+def drafting_kinds(name: str) -> list[StepKind]:
+    """Give the kinds that say what is drafted from actual steps of a name, those for all media types first.
+
+    A kind that says nothing but which steps it serves leaves it to the form of the output.
+    """
+    ranked = sorted(_served.kinds.items(), key=lambda each: each[0][1] is not None)
+    kinds = dict.fromkeys(kind for _, kind in ranked if name in (kind.drafted_from or kind.names))
+    return [kind for kind in kinds if kind.draft or kind.parse or kind.reads == "args"]
+
+
+def drafting_kinds_by_form() -> list[StepKind]:
+    """Give the kinds that serve a media type whatever the steps are called, those of media types of users first."""
+    places = {key: place for place, key in enumerate(_built_in)}
+    keys = [key for key in _served.kinds if key[0] is None and key[1] is not None]
+    return [_served.kinds[key] for key in sorted(keys, key=lambda key: places.get(key, -1))]
+
+
+def names_that_fulfil(name: str) -> frozenset[str]:
+    """Give the names of the actual steps that may fulfil a reference step of this name."""
+    return _served.fulfilled_by.get(name) or frozenset({name})
+
+
+def names_with_a_meaning() -> frozenset[str]:
+    """Give the names that some kind serves, and those that fulfil its reference steps."""
+    return _served.names_with_a_meaning

@@ -1,0 +1,120 @@
+"""What is declared of a kind of steps, and which kind a step is of."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphrag_eval_lc
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.matching import StepKind, register_step_kind
+from graphrag_eval_lc.registry.step_kinds import (
+    MatcherKey,
+    built_in_step_kinds,
+    custom_step_kinds,
+    names_that_fulfil,
+    names_with_a_meaning,
+    saved_step_kinds,
+    shown_as,
+    step_kind_for,
+)
+
+pytestmark = pytest.mark.usefixtures("forget_matchers")
+
+
+def kind(key: str, *serves: MatcherKey, **more: Any) -> StepKind:
+    return StepKind(key=key, serves=serves, matcher=lambda reference, actual: 1.0, **more)
+
+
+def test_most_specific_kind_serves_a_step() -> None:
+    both, name, media_type = (
+        register_step_kind(kind(key, serves))
+        for key, serves in (("both", ("a", "text/x")), ("name", ("a", None)), ("media_type", (None, "text/x")))
+    )
+    assert step_kind_for("a", "text/x") is both
+    assert step_kind_for("a", "text/y") is name
+    assert step_kind_for("b", "text/x") is media_type
+    assert step_kind_for("b", None).key == "text"
+
+
+def test_kind_of_the_same_key_is_registered_in_the_place_of_the_first() -> None:
+    register_step_kind(kind("rows", ("a", None), (None, "application/json")))
+    second = register_step_kind(kind("rows", ("b", None)))
+    assert custom_step_kinds() == {("b", None): second}
+    assert step_kind_for("a", "application/json").key == "json"
+    assert "a" not in names_with_a_meaning()
+
+
+def test_kind_that_is_called_as_one_of_the_package_takes_only_what_it_serves() -> None:
+    register_step_kind(kind("json", ("a", None)))
+    assert step_kind_for("b", "application/json").title == "JSON"
+
+
+def test_names_that_may_fulfil_it_have_a_meaning() -> None:
+    register_step_kind(kind("found", ("find", None), ("find_all", None), fulfilled_by=("search", "query")))
+    assert names_that_fulfil("find_all") == {"search", "query"}
+    assert names_with_a_meaning() >= {"find", "find_all", "search", "query"}
+
+
+def test_name_with_a_meaning_decides_how_a_step_is_shown() -> None:
+    results = "application/sparql-results+json"
+    assert [shown_as(name, results) for name in ("run_sparql", "autocomplete_search", "iri_discovery")] == [
+        "rows",
+        "text",
+        "iri",
+    ]
+    register_step_kind(kind("cypher", ("run_cypher", None), shown_as="rows"))
+    assert shown_as("run_cypher", None) == "rows"
+
+
+def test_what_is_registered_later_can_be_forgotten() -> None:
+    forget = saved_step_kinds()
+    register_step_kind(kind("a", ("a", None)))
+    forget()
+    assert custom_step_kinds() == {}
+
+
+@pytest.mark.parametrize(
+    ("serves", "more", "text"),
+    [
+        ((), {}, "the step kind k serves ()"),
+        (("count_rows", None), {}, "Give pairs of a step name and a media type"),
+        (((None, "text/x"),), {"fulfilled_by": ("a",)}, "fulfilled_by needs the name"),
+        ((("a", None),), {"reads": "artifact"}, 'A matcher reads "output" or "args"'),
+        (((None, None),), {}, "serves every step"),
+    ],
+)
+def test_what_cannot_be_declared_is_told(serves: Any, more: dict[str, Any], text: str) -> None:
+    with pytest.raises(MatcherError) as problem:
+        register_step_kind(kind("k", *serves, **more))
+    assert text in str(problem.value)
+
+
+# --- each stands in one place ----------------------------------------------------------------------------------------
+
+PACKAGE = Path(graphrag_eval_lc.__file__).parent
+DECLARED = {part for key in built_in_step_kinds() for part in key if part} | {"autocomplete_search", "text/uri"}
+
+
+def texts_in(source: str) -> Iterator[str]:
+    """Give all texts of a file but its docstrings."""
+    tree = ast.parse(source)
+    documentation = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.value
+
+
+# "retrieval" is also a section of the config, which is another thing.
+@pytest.mark.parametrize("name", sorted(DECLARED - {"retrieval"}))
+def test_each_step_name_and_media_type_stands_in_one_file(name: str) -> None:
+    whole = re.compile(rf"(?<![\w/+]){re.escape(name)}(?![\w/+])")
+    files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "demo"]
+    sources = {file: file.read_text(encoding="utf-8") for file in files}
+    naming = [file for file, source in sources.items() if name in source and any(map(whole.search, texts_in(source)))]
+    assert len(naming) == 1, naming
