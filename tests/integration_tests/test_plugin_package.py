@@ -176,7 +176,14 @@ def test_plugin_that_is_named_does_the_same_without_being_installed(is_config: b
     assert (plugin["name"], plugin["via"]) == ("acme_checks", "config" if is_config else "--plugin")
     assert len(plugin["sha256"]) == 64
     done("validate", "qa.yaml", *given, path=SOURCE)
+    Path("wrong.yaml").write_text(DATASET.replace('"7"', "seven"))
+    wrong = command("validate", "wrong.yaml", *given, path=SOURCE)
+    assert wrong.returncode == 1
+    assert "'seven' begins with no number" in wrong.stdout
+    done("validate", "wrong.yaml", path=SOURCE)
     done("draft-dataset", "runs/a", "-o", "draft.yaml", *given, path=SOURCE)
+    (drafted,) = yaml.safe_load(Path("draft.yaml").read_text())[0]["questions"]
+    assert drafted["reference_steps"][0][0]["output"] == "7 rows"
     before = results_in("runs/a")
     refused = command("score", "runs/a", path=SOURCE)
     assert refused.returncode == 2
