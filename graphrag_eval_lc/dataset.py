@@ -1,6 +1,6 @@
 """Reading reference datasets and recorded responses from YAML, JSON and JSON Lines."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, cast
 
@@ -10,6 +10,9 @@ from graphrag_eval_lc.errors import DatasetError, ResponsesError
 from graphrag_eval_lc.reading import Source
 from graphrag_eval_lc.record_files import RecordFile, read_records
 from graphrag_eval_lc.records import Question, Response, ResponseModel, Template, TemplateModel
+
+Key = tuple[str, int]
+"""What a response is known by: its question id, and which repeat of the question it is, from 1."""
 
 DatasetSource = str | PathLike[str] | Sequence[Template]
 
@@ -110,6 +113,40 @@ def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Questi
     for template in dataset:
         for question in template.get("questions") or ():
             yield template, question
+
+
+def response_key(response: Mapping[str, Any]) -> Key:
+    """Give what a response is known by; one that does not say which repeat it is, is the first.
+
+    Example:
+        >>> response_key({"question_id": "q1", "repeat": 2}), response_key({"question_id": "q1"})
+        (('q1', 2), ('q1', 1))
+    """
+    repeat = response.get("repeat")
+    return str(response["question_id"]), repeat if isinstance(repeat, int) and repeat > 0 else 1
+
+
+def repeats_of(
+    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
+) -> Iterator[tuple[Template, Question, int]]:
+    """Give what is to be scored: each question with each of its repeats, in the order of the questions.
+
+    Args:
+        questions: The questions with their templates.
+        keys: What the responses are known by.
+        only_answered: Whether a question without a response is left out; else it stands there once.
+
+    Example:
+        >>> asked = [({"template_id": "t"}, {"id": "a"}), ({"template_id": "t"}, {"id": "b"})]
+        >>> [(question["id"], repeat) for _, question, repeat in repeats_of(asked, [("a", 2), ("a", 1)])]
+        [('a', 1), ('a', 2), ('b', 1)]
+    """
+    repeats: dict[str, list[int]] = {}
+    for question_id, repeat in keys:
+        repeats.setdefault(question_id, []).append(repeat)
+    for template, question in questions:
+        for repeat in sorted(repeats.get(str(question["id"]), [] if only_answered else [1])):
+            yield template, question, repeat
 
 
 def _with_text_ids(templates: list[dict[str, Any]]) -> list[Template]:

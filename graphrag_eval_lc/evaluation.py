@@ -3,17 +3,15 @@
 import asyncio
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RetrievalConfig, load_config
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
-from graphrag_eval_lc.dataset import checked_dataset, questions_of
+from graphrag_eval_lc.dataset import Key, checked_dataset, questions_of, repeats_of, response_key
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.frames import Results
-from graphrag_eval_lc.judges.judged_keys import CORRECTNESS_KEYS, metric_keys
 from graphrag_eval_lc.judges.registered_functions import has_registered_functions
 from graphrag_eval_lc.loop_stalls import Stall, StallWatch
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
@@ -21,16 +19,47 @@ from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
 from graphrag_eval_lc.matching.unknown_tools import UnknownTool, UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    JUDGES,
+    RETRIEVAL_IDS,
+    RETRIEVAL_MISSING,
+    RETRIEVAL_TEXT,
+    RETRIEVAL_TEXT_MISSING,
+    STEPS_SCORE,
+)
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
 Responses = Mapping[str, Response] | Iterable[Response]
-_Asked = tuple[Question, Response | None]
 
 NO_RESPONSE = "there is no response to this question"
 
-_MEASURED = ("input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "stalled_sec")
+
+class _Asked(NamedTuple):
+    """A question, asked once.
+
+    Attributes:
+        template: The question's template.
+        question: The question.
+        response: The response to it, with its costs; None where there is none.
+        repeat: Which of its repeats; None where each question was asked once.
+    """
+
+    template: Template
+    question: Question
+    response: Response | None
+    repeat: int | None
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"question {self.question['id']}{'' if self.repeat is None else f' (repeat {self.repeat})'}"
+
+
+# What was measured of the agent's run; what it cost is known by its prices.
+_MEASURED = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
 # What an earlier evaluation found is no measurement of this one.
 _NOT_HANDED_THROUGH = frozenset(
     {
@@ -38,11 +67,9 @@ _NOT_HANDED_THROUGH = frozenset(
         "status",
         "error",
         "custom_metrics",
-        "retrieval_missing",
-        "retrieval_text_missing",
+        *(spec.key for spec in BUILT_IN if spec.kind == "count"),
         *_MEASURED,
-        *CORRECTNESS_KEYS,
-        *metric_keys("answer_relevance"),
+        *(key for judge in JUDGES if judge.over == "questions" for key in judge.keys),
     }
 )
 
@@ -63,7 +90,8 @@ def run_evaluation(
 
     Args:
         qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
-        responses: The responses by question id, or a list of responses that carry their question ids.
+        responses: The responses by question id, or a list of responses that carry their question ids (and their
+            ``repeat``, where a question was asked several times).
         config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
             retrieved contexts are judged by a language model.
         evaluators: Functions of your own, async or not: ``(question, response) -> float | str | bool | dict``, or with
@@ -73,8 +101,9 @@ def run_evaluation(
         embeddings: LangChain embeddings or an EmbeddingModel, likewise.
 
     Returns:
-        One result for each question, in the dataset's order: a list that also gives frames and plots. A question
-        without a response, or whose response cannot be used, is an error sample; it never ends the evaluation.
+        One result for each question, in the dataset's order, or for each of its repeats, with ``repeat``, where a list
+        has several: a list that also gives frames and plots. A question without a response, or whose response cannot
+        be used, is an error sample; it never ends the evaluation.
 
     Raises:
         DatasetError: The dataset breaks the format.
@@ -130,16 +159,20 @@ def _scored(
     """Give who judges, what was asked and answered, the results so far, and tools whose names no reference step has."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
-    by_id = responses_by_id(responses)
+    by_key = _responses_by_key(responses)
     pricing = Pricing(settings.prices)
     judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
-    asked = [(question, _priced(by_id.get(str(question["id"])), pricing)) for _, question in questions_of(templates)]
+    samples = list(repeats_of(questions_of(templates), by_key))
+    has_repeats = any(repeat > 1 for _, _, repeat in samples)
+    asked = []
+    for template, question, repeat in samples:
+        response = _priced(by_key.get((str(question["id"]), repeat)), pricing)
+        asked.append(_Asked(template, question, response, repeat if has_repeats else None))
     results = Results(
-        evaluate_question(template, question, response, settings)
-        for (template, _), (question, response) in zip(questions_of(templates), asked, strict=True)
+        evaluate_question(each.template, each.question, each.response, settings, repeat=each.repeat) for each in asked
     )
     unknown = UnknownTools(settings, reference_names(templates))
-    for question, response in asked:
+    for _, question, response, _ in asked:
         if isinstance(response, Mapping):
             unknown.add(question.get("reference_steps"), response)
     return judges, asked, results, unknown.found()
@@ -154,14 +187,14 @@ async def _ajudge(judges: "Judges", asked: Sequence[_Asked], results: Sequence[R
         what = "code that belongs to no question" if stall.span is None else f"judging {stall.span.subject}"
         told.setdefault(stall.where, stall.text(what))
 
-    async def judge(result: Result, question: Question, response: Response | None) -> None:
+    async def judge(result: Result, sample: _Asked) -> None:
         async with places:
-            with watch.span(f"question {question['id']}"):
-                await judges.ajudge(cast("dict[str, Any]", result), question, response or {})
+            with watch.span(sample.name):
+                await judges.ajudge(cast("dict[str, Any]", result), sample.question, sample.response or {})
 
     with StallWatch(stalled) as watch:
         try:
-            await asyncio.gather(*(judge(result, *each) for result, each in zip(results, asked, strict=True)))
+            await asyncio.gather(*map(judge, results, asked))
         finally:
             await judges.aclose()
     return list(told.values())
@@ -197,15 +230,11 @@ def judges_of(
     )
 
 
-def responses_by_id(responses: Responses) -> dict[str, Response]:
-    """Give responses by question id; of several responses to one question the last one wins.
-
-    Raises:
-        ResponsesError: They are neither a mapping nor a list of responses with question ids.
-    """
+def _responses_by_key(responses: Responses) -> dict[Key, Response]:
+    """Give responses by question and repeat; of several to one the last wins. A mapping has one for each question."""
     if isinstance(responses, Mapping):
-        return {str(identifier): response for identifier, response in responses.items()}
-    return {str(response["question_id"]): response for response in response_records(responses)}
+        return {(str(identifier), 1): response for identifier, response in responses.items()}
+    return {response_key(response): response for response in response_records(responses)}
 
 
 def response_records(responses: Responses) -> list[Response]:
@@ -235,7 +264,12 @@ def response_records(responses: Responses) -> list[Response]:
 
 
 def evaluate_question(
-    template: Template, question: Question, response: Response | None, config: EvaluationConfig
+    template: Template,
+    question: Question,
+    response: Response | None,
+    config: EvaluationConfig,
+    *,
+    repeat: int | None = None,
 ) -> Result:
     """Score one response.
 
@@ -244,6 +278,7 @@ def evaluate_question(
         question: The question with its reference.
         response: The agent's response; None scores as an error sample.
         config: The configuration.
+        repeat: Which repeat of the question it is, for the result to say; None where each is asked once.
 
     Returns:
         The result; its records are copies, with what is nested in them shared. Its keys are graphrag-eval's and, where
@@ -294,6 +329,8 @@ def evaluate_question(
             "failed": len(matched.failed),
         }
     _hand_through(result, question, response)
+    if repeat is not None:
+        result["repeat"] = repeat
     return cast("Result", result)
 
 
@@ -315,7 +352,7 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
 
 def _unmeasured(step: ActualStep) -> ActualStep:
     """Give a copy of a step without what an earlier evaluation measured of its retrieval."""
-    copied = {key: value for key, value in step.items() if not key.startswith((IDS_PREFIX, TEXT_PREFIX))}
+    copied = {key: value for key, value in step.items() if not key.startswith((RETRIEVAL_IDS, RETRIEVAL_TEXT))}
     return cast("ActualStep", copied)
 
 
@@ -336,7 +373,7 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
     for index, reason in matched.unreadable.items():
         result["actual_steps"][index]["comparison_error"] = reason
     if matched.steps_score is not None:
-        result["steps_score"] = matched.steps_score
+        result[STEPS_SCORE] = matched.steps_score
 
 
 def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: RetrievalConfig) -> None:
@@ -344,9 +381,9 @@ def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: Retrieva
     for index, record in measured.of_steps.items():
         result["actual_steps"][index].update(record)
     if measured.missing is not None:
-        result["retrieval_missing"] = measured.missing
+        result[RETRIEVAL_MISSING] = measured.missing
     if measured.text_missing is not None:
-        result["retrieval_text_missing"] = measured.text_missing
+        result[RETRIEVAL_TEXT_MISSING] = measured.text_missing
 
 
 def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:

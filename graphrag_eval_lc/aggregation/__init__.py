@@ -2,14 +2,13 @@
 
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
-from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, SPENT_METRICS, STEP_METRICS
+from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, STEP_METRICS
 from graphrag_eval_lc.aggregation.question_numbers import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.aggregation.reasons import reason_of
 from graphrag_eval_lc.aggregation.sample_values import is_error
 
 __all__ = [
     "SAMPLE_METRICS",
-    "SPENT_METRICS",
     "STEP_METRICS",
     "Aggregator",
     "JudgeCosts",

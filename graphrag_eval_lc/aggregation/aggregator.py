@@ -6,9 +6,8 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.figures import Figures, figures_of
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
-from graphrag_eval_lc.aggregation.measurements import STEP_METRICS, metrics_of
+from graphrag_eval_lc.aggregation.measurements import metrics_of
 from graphrag_eval_lc.aggregation.repeats import repeats_summary
-from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.aggregation.step_counts import StepCounts
@@ -75,7 +74,7 @@ class Aggregator:
                     {
                         key: numbers.get(name, 0)
                         for key, numbers in counts.items()
-                        if name in numbers or key not in MISSING_KEYS
+                        if name in numbers or key not in self._metrics.retrieval.missing_keys
                     },
                     {
                         metric: known.per_template[name]
@@ -108,7 +107,7 @@ class Aggregator:
         return figures
 
     def _step_metrics(self) -> Iterable[str]:
-        yield from STEP_METRICS
+        yield from self._metrics.step_names()
         yield from self._metrics.retrieval.names(self._samples.metrics())
 
     def _counts(self) -> dict[str, Mapping[str, int]]:
@@ -120,7 +119,7 @@ class Aggregator:
         }
         if self._samples.repeats > 1:
             counts["number_of_questions"] = self._samples.question_counts()
-        for key in MISSING_KEYS:
+        for key in self._metrics.retrieval.missing_keys:
             missing = self._samples.sums_by_template(key)
             if missing:
                 counts[key] = {name: int(number) for name, number in missing.items()}
@@ -145,8 +144,9 @@ class Aggregator:
 def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -> dict[str, Any]:
     """Sum up the results of an evaluation.
 
-    Failed questions are left out of the statistics (``aggregates: {errors: include}`` counts their scores as 0) and
-    counted in ``number_of_error_samples``. What was not measured is absent, never 0.
+    Failed questions are left out of the statistics (``aggregates: {errors: include}`` counts their scores as 0, those
+    of which less is better as their greatest value) and counted in ``number_of_error_samples``. What was not measured
+    is absent, never 0.
 
     Where questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
     questions' means, so that each question counts once; ``number_of_questions`` says how many there are. The

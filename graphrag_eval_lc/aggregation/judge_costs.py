@@ -2,27 +2,33 @@
 
 from collections.abc import Iterable, Mapping
 
-from graphrag_eval_lc.aggregation.measurements import JUDGED_STEP_METRICS
 from graphrag_eval_lc.aggregation.sample_values import Sample, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metric_spec import Over
+from graphrag_eval_lc.registry.metrics import BUILT_IN
 
 # The key of each cost, and what stands beside it where a model was asked.
 Judges = Mapping[str, tuple[str, ...]]
 
-_SAMPLE_JUDGES: Judges = {
-    "answer_correctness_cost": (
-        "answer_correctness_reason",
-        "answer_recall",
-        "answer_precision",
-        "answer_f1",
-        "answer_correctness_error",
-    ),
-    "answer_relevance_cost": ("answer_relevance", "answer_relevance_error"),
-}
-# The cost of an f1 is that of its two parts.
-_STEP_JUDGES: Judges = {
-    f"{metric}_cost": (metric, f"{metric}_error") for metric in JUDGED_STEP_METRICS if not metric.endswith("_f1")
-}
+
+def _judges(over: Over) -> Judges:
+    """Give the costs of the package's judges, but for those that are sums of others."""
+    judges: dict[str, tuple[str, ...]] = {}
+    for spec in BUILT_IN:
+        if spec.over == over and spec.cost_key is not None and not _is_sum(spec):
+            beside = (key for key in spec.keys if key != spec.cost_key)
+            judges[spec.cost_key] = (*judges.get(spec.cost_key, ()), *beside)
+    return judges
+
+
+def _is_sum(spec: MetricSpec) -> bool:
+    """Tell whether a metric's cost is the sum of what its parts cost, as that of F1 of contexts."""
+    return any(part.part_of == spec.key and part.cost_key != spec.cost_key for part in BUILT_IN)
+
+
+_SAMPLE_JUDGES = _judges("questions")
+_STEP_JUDGES = _judges("steps")
 
 
 class JudgeCosts:

@@ -3,44 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graphrag_eval_lc.aggregation.retrieval_figures import MISSING_KEYS, RetrievalFigures
+from graphrag_eval_lc.aggregation.retrieval_figures import RetrievalFigures
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.registry.metrics import metric_spec, summed_up
 
-# In graphrag-eval's order, then what it has not.
-SAMPLE_METRICS = (
-    "answer_recall",
-    "answer_precision",
-    "answer_relevance",
-    "answer_f1",
-    "steps_score",
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "elapsed_sec",
-    "agent_cost",
-    "answer_correctness_cost",
-    "answer_relevance_cost",
-)
-JUDGED_STEP_METRICS = (
-    "retrieval_answer_precision",
-    "retrieval_answer_recall",
-    "retrieval_answer_f1",
-    "retrieval_context_recall",
-    "retrieval_context_precision",
-    "retrieval_context_f1",
-    "retrieval_utilization",
-)
-STEP_METRICS = (*JUDGED_STEP_METRICS, *(f"{metric}_cost" for metric in JUDGED_STEP_METRICS))
-SPENT_METRICS = (
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "elapsed_sec",
-    "agent_cost",
-    "answer_correctness_cost",
-    "answer_relevance_cost",
-)
+_OF_STEPS = tuple(spec.key for spec in summed_up("steps"))
+# For those who do not ask the registry yet.
+SAMPLE_METRICS = tuple(spec.key for spec in summed_up("questions"))
+STEP_METRICS = _OF_STEPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +20,58 @@ class Metrics:
 
     Attributes:
         of_samples: Those of a result, the outputs and costs of custom evaluations included.
-        spent: Those of them that say what was spent.
         retrieval_names: What the steps are called whose documents are judged.
         retrieval: Finds what is measured of retrieval without a language model.
-        found: Those that results name themselves, under ``custom_metrics``, as functions of a caller gave them.
+        found: Those of results that results name themselves, under ``custom_metrics``: registered metrics, and what
+            functions of a caller gave.
+        found_of_steps: Likewise those of steps.
     """
 
     of_samples: tuple[str, ...]
-    spent: frozenset[str]
     retrieval_names: frozenset[str]
     retrieval: RetrievalFigures
     found: dict[str, None] = field(default_factory=dict)
+    found_of_steps: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> frozenset[str]:
+        """Those of results that say what was spent, for those who do not ask the registry yet."""
+        return frozenset(metric for metric in self.names() if metric_spec(metric).is_spent)
 
     def names(self) -> tuple[str, ...]:
         """Give the figures of results, those included that were found so far."""
         return (*self.of_samples, *self.found)
 
+    def step_names(self) -> tuple[str, ...]:
+        """Give the figures of steps, those included that were found so far, but for those of ``retrieval``."""
+        return (*_OF_STEPS, *self.found_of_steps)
+
     def sample_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
-        """Give each metric that was measured; a failed question's scores are 0, what it spent is what it spent."""
+        """Give each metric that was measured; of a failed question what it counts as."""
         has_failed = is_error(sample)
         custom = sample.get("custom_metrics")
-        if isinstance(custom, list):
-            self.found.update({metric: None for metric in custom if metric not in self.of_samples})
+        for metric in custom if isinstance(custom, list) else ():
+            if isinstance(metric, str) and metric not in self.found and metric not in self.of_samples:
+                is_of_steps = metric_spec(metric).over == "steps"
+                (self.found_of_steps if is_of_steps else self.found)[metric] = None
         for metric in self.names():
             value = number(sample.get(metric))
+            if value is not None and has_failed:
+                value = metric_spec(metric).value_in_failure(value)
             if value is not None:
-                yield metric, 0.0 if has_failed and metric not in self.spent else value
+                yield metric, value
 
     def step_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
-        """Give each metric that was measured for a retrieval step."""
+        """Give each metric that was measured for a step, those of judges for retrieval steps alone."""
+        has_failed = is_error(sample)
         for step in steps_of(sample):
-            if step.get("name") in self.retrieval_names:
-                for metric in STEP_METRICS:
-                    value = number(step.get(metric))
-                    if value is not None:
-                        yield metric, value
+            is_retrieval = step.get("name") in self.retrieval_names
+            for metric in self.step_names() if is_retrieval else self.found_of_steps:
+                value = number(step.get(metric))
+                if value is not None and has_failed:
+                    value = metric_spec(metric).value_in_failure(value)
+                if value is not None:
+                    yield metric, value
         yield from self.retrieval.numbers(sample)
 
     def step_scores(self, sample: Sample) -> dict[str, list[float]]:
@@ -92,7 +80,7 @@ class Metrics:
         for metric, value in self.step_numbers(sample):
             values.setdefault(metric, []).append(value)
         # How many are missing is no score.
-        missing = {key: int(sum(values.pop(key, ()))) for key in MISSING_KEYS}
+        missing = {key: int(sum(values.pop(key, ()))) for key in self.retrieval.missing_keys}
         for metric in self.retrieval.names({key for key, count in missing.items() if count}):
             if zeros := missing.get(self.retrieval.zeros_key(metric) or "", 0):
                 values.setdefault(metric, []).extend([0.0] * zeros)
@@ -103,15 +91,18 @@ def metrics_of(config: EvaluationConfig) -> Metrics:
     """Give the figures that are summed up with a config.
 
     Example:
-        >>> metrics_of(EvaluationConfig()).of_samples == SAMPLE_METRICS
-        True
+        >>> metrics_of(EvaluationConfig()).names()[:2]
+        ('answer_recall', 'answer_precision')
     """
     custom = config.custom_evaluations or ()
     costs = [f"{evaluation.name}_cost" for evaluation in custom]
     retrieving = config.retrieval.document_step_names(config.steps.names)
     return Metrics(
-        of_samples=(*SAMPLE_METRICS, *(key for evaluation in custom for key in evaluation.outputs), *costs),
-        spent=frozenset({*SPENT_METRICS, *costs}),
+        of_samples=(
+            *(spec.key for spec in summed_up("questions")),
+            *(key for evaluation in custom for key in evaluation.outputs),
+            *costs,
+        ),
         retrieval_names=retrieving.union(tool for tool, name in config.steps.names.items() if name in retrieving),
         retrieval=RetrievalFigures(config.retrieval),
     )

@@ -1,39 +1,19 @@
-"""Each question's numbers, with the scores of failed questions counted as 0, as gates and comparisons take them."""
+"""Each question's numbers, with failed questions counted as the worst score, as gates and comparisons take them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
-from graphrag_eval_lc.aggregation.retrieval_figures import RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
-
-# Those that compare with the reference answer.
-_CORRECTNESS = frozenset({"answer_recall", "answer_precision", "answer_f1"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """What can be said of the metrics that a failed sample would have had."""
-
-    has_reference_steps: bool
-    has_reference_answer: bool
-    has_retrieval: bool
-    has_relevant_ids: bool
-    has_relevant_texts: bool
-
-    def would_have(self, metric: str) -> bool:
-        if metric == "steps_score":
-            return self.has_reference_steps
-        if metric in _CORRECTNESS:
-            return self.has_reference_answer
-        if metric.startswith(IDS_PREFIX):
-            return self.has_relevant_ids
-        if metric.startswith(TEXT_PREFIX):
-            return self.has_relevant_texts
-        return self.has_retrieval if metric.startswith("retrieval_") else True
+from graphrag_eval_lc.registry.metric_spec import Need
+from graphrag_eval_lc.registry.metrics import (
+    RETRIEVAL_MISSING,
+    RETRIEVAL_TEXT_MISSING,
+    STEPS_SCORE,
+    metric_spec,
+)
 
 
 @dataclass(slots=True)
@@ -47,7 +27,7 @@ class QuestionNumbers:
         samples: How many samples it has.
         errors: How many of them failed.
         sums: By metric the sum and the number of its values.
-        failures: The failed samples.
+        failures: The failed samples, each as what it has of what metrics need.
     """
 
     question_id: str
@@ -56,10 +36,13 @@ class QuestionNumbers:
     samples: int = 0
     errors: int = 0
     sums: dict[str, tuple[float, int]] = field(default_factory=dict)
-    failures: list[_Failure] = field(default_factory=list)
+    failures: list[frozenset[Need]] = field(default_factory=list)
 
     def score(self, metric: str, *, has_twin: bool = False) -> float | None:
-        """Give the mean of a score over the question's samples, failed ones counted as 0; None where it has none.
+        """Give the mean of a score over the question's samples; None where it has none.
+
+        Failed samples count as 0, of a score of which less is better as its greatest value, and not at all where that
+        has none.
 
         Args:
             metric: The score.
@@ -69,7 +52,11 @@ class QuestionNumbers:
         total, count = self.sums.get(metric, (0.0, 0))
         # The questions of which some samples are measured are those that have this score.
         has_score = count > 0 or has_twin
-        count += sum(1 for failure in self.failures if has_score or failure.would_have(metric))
+        spec = metric_spec(metric) if self.failures else None
+        if spec is not None and spec.value_of_failure is not None:
+            failed = sum(1 for has in self.failures if has_score or spec.needs is None or spec.needs in has)
+            total += failed * spec.value_of_failure
+            count += failed
         return total / count if count else None
 
     def spent(self, metric: str) -> float | None:
@@ -99,8 +86,9 @@ class RunNumbers:
     def __init__(self, config: EvaluationConfig | None = None, metrics: Iterable[str] = ()) -> None:
         known = metrics_of(config or EvaluationConfig())
         more = [metric for metric in metrics if metric not in known.of_samples]
-        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
+        self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={}, found_of_steps={})
         self._measured: dict[str, None] = {}
+        self._failures: dict[frozenset[Need], frozenset[Need]] = {}
         self.questions: dict[str, QuestionNumbers] = {}
 
     def add(self, result: Sample) -> None:
@@ -117,7 +105,7 @@ class RunNumbers:
             question.failures.append(self._failure(result))
         for metric, values in self._values(result).items():
             self._measured[metric] = None
-            if not is_error(result) or self.is_spent(metric):
+            if not is_error(result) or metric_spec(metric).kind != "score":
                 total, count = question.sums.get(metric, (0.0, 0))
                 question.sums[metric] = (total + sum(values) / len(values), count + 1)
 
@@ -126,8 +114,12 @@ class RunNumbers:
         return list(self._measured)
 
     def is_spent(self, metric: str) -> bool:
-        """Tell whether a metric says what was spent, so that less of it is better."""
-        return metric in self._metrics.spent or metric.endswith("_cost")
+        """Tell whether a metric says what was spent, so that a failed question's value is what was measured."""
+        return metric_spec(metric).is_spent
+
+    def lower_is_better(self, metric: str) -> bool:
+        """Tell whether less of a metric is better, as of all that is spent."""
+        return metric_spec(metric).lower_is_better
 
     def _values(self, result: Sample) -> Mapping[str, list[float]]:
         values: dict[str, list[float]] = {}
@@ -135,16 +127,19 @@ class RunNumbers:
             values.setdefault(metric, []).append(value)
         return values | self._metrics.step_scores(result)
 
-    def _failure(self, result: Sample) -> _Failure:
+    def _failure(self, result: Sample) -> frozenset[Need]:
+        """Give what a failed sample has of what metrics need."""
         groups = result.get("reference_steps") or ()
         steps = [*(step for group in groups for step in group), *steps_of(result)]
-        return _Failure(
-            has_reference_steps=bool(groups) or number(result.get("steps_score")) is not None,
-            has_reference_answer=result.get("reference_answer") is not None,
-            has_retrieval=any(step.get("name") in self._metrics.retrieval_names for step in steps),
-            has_relevant_ids=RETRIEVAL_MISSING in result,
-            has_relevant_texts=RETRIEVAL_TEXT_MISSING in result,
-        )
+        had: dict[Need, bool] = {
+            "reference_steps": bool(groups) or number(result.get(STEPS_SCORE)) is not None,
+            "reference_answer": result.get("reference_answer") is not None,
+            "retrieval": any(step.get("name") in self._metrics.retrieval_names for step in steps),
+            "relevant_ids": RETRIEVAL_MISSING in result,
+            "relevant_texts": RETRIEVAL_TEXT_MISSING in result,
+        }
+        has = frozenset(need for need, is_there in had.items() if is_there)
+        return self._failures.setdefault(has, has)  # one for all that have the same
 
 
 def _text_digest(text: object) -> bytes | None:

@@ -1,16 +1,13 @@
 """The measures of retrieval in results, and the reference steps that nothing fulfilled."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
 from graphrag_eval_lc.config import RetrievalConfig
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
+from graphrag_eval_lc.registry.metrics import BUILT_IN, metric_spec
 
-RETRIEVAL_MISSING = "retrieval_missing"
-RETRIEVAL_TEXT_MISSING = "retrieval_text_missing"
-MISSING_KEYS = (RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING)
-_MISSING_KEYS = dict(zip((IDS_PREFIX, TEXT_PREFIX), MISSING_KEYS, strict=True))
-_TEXT_KEYS = tuple(f"{TEXT_PREFIX}{key}" for key in ("precision", "recall", "f1"))
+# By what the names of the measures begin with.
+_MISSING_KEYS = {spec.key: spec.missing_key for spec in BUILT_IN if spec.is_family and spec.missing_key is not None}
 
 
 class RetrievalFigures:
@@ -18,14 +15,16 @@ class RetrievalFigures:
 
     Args:
         config: The section on retrieval.
+
+    Attributes:
+        missing_keys: Under which results say how many reference steps nothing fulfilled.
     """
+
+    missing_keys = tuple(_MISSING_KEYS.values())
 
     def __init__(self, config: RetrievalConfig) -> None:
         self._is_missing_zero = config.missing == "zero"
-        self._expected: Mapping[str, tuple[str, ...]] = {
-            IDS_PREFIX: tuple(f"{IDS_PREFIX}{measure.key}" for measure in config.parsed_measures()),
-            TEXT_PREFIX: _TEXT_KEYS if config.text.enabled else (),
-        }
+        self._expected = config.metric_keys()
         self._found: dict[str, dict[str, None]] = {prefix: {} for prefix in _MISSING_KEYS}
 
     def numbers(self, sample: Sample) -> Iterator[tuple[str, float]]:
@@ -34,7 +33,7 @@ class RetrievalFigures:
         The measures of a failed question are 0.
         """
         has_failed = is_error(sample)
-        keys = [key for key in _MISSING_KEYS.values() if key in sample]
+        keys = [key for key in self.missing_keys if key in sample]
         for key in keys:
             if isinstance(count := sample[key], int) and count >= 0:
                 yield key, count
@@ -42,9 +41,11 @@ class RetrievalFigures:
             for key in step:
                 prefix = next((prefix for prefix in _MISSING_KEYS if key.startswith(prefix)), None)
                 value = None if prefix is None else number(step[key])
+                if value is not None and has_failed:
+                    value = metric_spec(key).value_in_failure(value)
                 if prefix is not None and value is not None:
                     self._found[prefix][key] = None
-                    yield key, 0.0 if has_failed else value
+                    yield key, value
 
     def names(self, missing: Set[str]) -> Iterable[str]:
         """Give the measures that have figures.

@@ -8,6 +8,7 @@ from statistics import fmean
 from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.numbers import Numbers
 from graphrag_eval_lc.aggregation.sample_values import Sample, is_error
+from graphrag_eval_lc.registry.metrics import metric_spec
 
 Question = tuple[str, Hashable]
 
@@ -114,10 +115,14 @@ class Samples:
     def outcomes(self, metric: str, threshold: float) -> Mapping[Question, Sequence[bool | None]]:
         """Tell for each question which of its samples passed; None for one that succeeded unmeasured.
 
-        A sample passes where it did not fail and the metric is at least the threshold.
+        A sample passes where it did not fail and the metric, of steps its mean over them, is at least the threshold;
+        at most where less is better.
         """
-        column = self._columns.get(metric)
-        passed = {row: value >= threshold for row, value in column.items()} if column else {}
+        values: dict[int, list[float]] = {}
+        for row, value in self._items(metric):
+            values.setdefault(row, []).append(value)
+        is_lower_better = metric_spec(metric).lower_is_better
+        passed = {row: _passes(fmean(each), threshold, is_lower_better) for row, each in values.items()}
         outcomes: dict[Question, list[bool | None]] = {}
         for row, question in enumerate(self._questions()):
             outcomes.setdefault(question, []).append(False if self._failures[row] else passed.get(row))
@@ -139,3 +144,7 @@ class Samples:
         for row, value in self._items(metric):
             values.setdefault((self._template_ids[row], self._question_ids[row]), []).append(value)
         return values
+
+
+def _passes(value: float, threshold: float, is_lower_better: bool) -> bool:
+    return value <= threshold if is_lower_better else value >= threshold

@@ -7,12 +7,13 @@ from graphrag_eval_lc.aggregation.figures import exact_sum
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
 from graphrag_eval_lc.aggregation.numbers import Numbers
 from graphrag_eval_lc.aggregation.sample_values import Sample, number
+from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, JUDGES_COST, STALLED_SEC, TOKENS, summed_up
 
-_TOKEN_METRICS = ("input_tokens", "output_tokens", "total_tokens")
+_OF_AGENT = [spec for spec in summed_up("questions") if spec.spent_by == "agent"]
+_AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
 # What the calls of the agent's models add up to; where no model was asked, that is nothing.
-_MODEL_METRICS = (*_TOKEN_METRICS, "agent_cost")
-_AGENT_METRICS = (*_TOKEN_METRICS, "elapsed_sec", "agent_cost")
-_METRICS = (*_AGENT_METRICS, "judges_cost")
+_MODEL_METRICS = tuple(spec.key for spec in _OF_AGENT if spec.unit in ("tokens", "usd"))
+_METRICS = (*_AGENT_METRICS, JUDGES_COST)
 
 
 class Totals:
@@ -44,7 +45,7 @@ class Totals:
         for metric in _AGENT_METRICS:
             self._add(metric, [sample, *attempts])
         for record in (sample, *attempts):
-            if stalled := number(record.get("stalled_sec")):
+            if stalled := number(record.get(STALLED_SEC)):
                 self._stalled_sec.append(stalled)
         self._add_judges(sample)
 
@@ -58,9 +59,9 @@ class Totals:
             {metric: exact_sum(self._spent[metric].values()) for metric in measured if not self._unmeasured[metric]}
         )
         if stalled := self._stalled_sec.values():
-            summary["stalled_sec"] = exact_sum(stalled)
-        if "agent_cost" in summary and "judges_cost" in summary:
-            summary["cost"] = summary["agent_cost"] + summary["judges_cost"]
+            summary[STALLED_SEC] = exact_sum(stalled)
+        if AGENT_COST in summary and JUDGES_COST in summary:
+            summary[COST] = summary[AGENT_COST] + summary[JUDGES_COST]
         unmeasured = {metric: self._unmeasured[metric] for metric in measured if self._unmeasured[metric]}
         if unmeasured:
             summary["unmeasured_samples"] = unmeasured
@@ -81,10 +82,10 @@ class Totals:
     def _add_judges(self, sample: Sample) -> None:
         costs = list(self._judge_costs.of(sample))
         known = [cost for cost in costs if cost is not None]
-        self._measured["judges_cost"] += len(known)
-        self._unmeasured["judges_cost"] += len(known) < len(costs)
+        self._measured[JUDGES_COST] += len(known)
+        self._unmeasured[JUDGES_COST] += len(known) < len(costs)
         for cost in known:
-            self._spent["judges_cost"].append(cost)
+            self._spent[JUDGES_COST].append(cost)
 
 
 def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
@@ -100,4 +101,4 @@ def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
 
 
 def _failed_without_tokens(call: object) -> bool:
-    return isinstance(call, Mapping) and "error" in call and not any(metric in call for metric in _TOKEN_METRICS)
+    return isinstance(call, Mapping) and "error" in call and not any(metric in call for metric in TOKENS)

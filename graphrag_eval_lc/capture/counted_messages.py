@@ -7,6 +7,8 @@ from uuid import UUID
 
 from langchain_core.messages import AIMessage
 
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
+
 # The ids of messages that LangChain or a provider gives to what a model wrote.
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
@@ -67,7 +69,7 @@ class CountedMessages:
 
 def _tokens(message: AIMessage) -> Any:
     usage = message.usage_metadata
-    return None if usage is None else (usage.get("input_tokens"), usage.get("output_tokens"))
+    return None if usage is None else (usage.get(INPUT_TOKENS), usage.get(OUTPUT_TOKENS))
 
 
 def _is_copy(message: AIMessage, counted: _Counted, node_id: UUID) -> bool:

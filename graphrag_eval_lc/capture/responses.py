@@ -1,7 +1,7 @@
 """From the records of the runs for one question to the response."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, cast
+from typing import cast
 
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
 from graphrag_eval_lc.capture.options import CaptureOptions
@@ -10,13 +10,9 @@ from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord, unfini
 from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import KeptMessage, ModelCall, Response
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import listed
 
-_TOKEN_KEYS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-)
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
 _ASK_WITHOUT_ID = (
     'Put the id into the run: config={"metadata": {"question_id": ...}}, or into capture_run(question_id=...); '
@@ -113,7 +109,7 @@ def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Resp
     warnings.update(dict.fromkeys(_add_tokens(response, records)))
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
-    response["elapsed_sec"] = sum(record.elapsed_sec for record in records)
+    response[ELAPSED_SEC] = sum(record.elapsed_sec for record in records)
     response["started_at"] = utc_timestamp(records[0].started_at)
     _add_trace(response, records)
     _add_model_calls(response, records)
@@ -251,13 +247,13 @@ def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
 def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[str]:
     """Put the sums of tokens into the response, where every model call reported them; give what is to be warned of."""
     calls = _model_calls(records)
-    failed = [call for call in calls if "error" in call and not any(key in call for key in _TOKEN_KEYS)]
+    failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
     counted = [call for call in calls if call not in failed]
     cached = sum(call.is_cache_hit for record in records for call in record.model_calls)
-    for key in _TOKEN_KEYS:
+    for key in TOKENS:
         if (counted or cached) and all(key in call for call in counted):
             response[key] = sum(call[key] for call in counted)
-    unknown = sum(any(key not in call for key in _TOKEN_KEYS) for call in counted)
+    unknown = sum(any(key not in call for key in TOKENS) for call in counted)
     if unknown:
         yield f"{unknown} of {len(calls)} model calls did not report all token counts, so the sums are left out"
     unheard = sum(call.is_from_elsewhere for record in records for call in record.model_calls)

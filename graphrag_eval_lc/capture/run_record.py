@@ -50,6 +50,7 @@ from graphrag_eval_lc.capture.usage import (
     result_model_name,
 )
 from graphrag_eval_lc.records import ModelCall
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
 
 _NO_NAMES: frozenset[str] = frozenset()
@@ -403,7 +404,7 @@ class RunRecord:
         if call.finish_reason is not None:
             record["finish_reason"] = call.finish_reason
         if call.started is not None:
-            record["elapsed_sec"] = perf_counter() - call.started
+            record[ELAPSED_SEC] = perf_counter() - call.started
         return record
 
     def node_started(self, inputs: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:

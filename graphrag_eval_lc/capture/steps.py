@@ -12,6 +12,7 @@ from langchain_core.messages import ToolCall
 from graphrag_eval_lc.capture.keeping import NO_ARTIFACT, KeptEnding, Retrieval
 from graphrag_eval_lc.capture.outputs import to_plain
 from graphrag_eval_lc.records import ActualStep
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 
 # A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
 Order = tuple[int | str, ...]
@@ -139,7 +140,7 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
         record["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
     record["execution_timestamp"] = utc_timestamp(step.started_at)
     if step.elapsed_sec is not None:
-        record["elapsed_sec"] = step.elapsed_sec
+        record[ELAPSED_SEC] = step.elapsed_sec
     if step.parent is not None:
         record["parent_id"] = step.parent.id
     if step.attempts > 1:

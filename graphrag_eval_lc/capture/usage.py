@@ -9,10 +9,12 @@ from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
 from graphrag_eval_lc.capture.counted_messages import has_run_id
 from graphrag_eval_lc.records import ModelCall
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 
-_INPUT_KEYS = ("input_tokens", "prompt_tokens", "prompt_token_count")
-_OUTPUT_KEYS = ("output_tokens", "completion_tokens", "candidates_token_count")
-_TOTAL_KEYS = ("total_tokens", "total_token_count")
+# What providers call them; some as this package does.
+_INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
+_OUTPUT_KEYS = (OUTPUT_TOKENS, "completion_tokens", "candidates_token_count")
+_TOTAL_KEYS = (TOTAL_TOKENS, "total_token_count")
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
 _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
@@ -92,7 +94,7 @@ def model_usage(result: LLMResult) -> ModelCall:
     """
     for source in _usage_sources(result):
         usage = _tokens(source)
-        if "input_tokens" in usage or "output_tokens" in usage:
+        if INPUT_TOKENS in usage or OUTPUT_TOKENS in usage:
             return usage
     return {}
 
@@ -116,16 +118,16 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
     call: ModelCall = {}
     cache = _cache_tokens(usage)
     if (input_tokens := _count(usage, _INPUT_KEYS)) is not None:
-        if cache and "input_tokens" in usage and any(key in usage for key in _ANTHROPIC_KEYS):  # which stand beside it
+        if cache and INPUT_TOKENS in usage and any(key in usage for key in _ANTHROPIC_KEYS):  # which stand beside it
             input_tokens += cache.get("cached_input_tokens", 0) + cache.get("cache_write_input_tokens", 0)
-        call["input_tokens"] = input_tokens
+        call[INPUT_TOKENS] = input_tokens
     if (output_tokens := _count(usage, _OUTPUT_KEYS)) is not None:
-        call["output_tokens"] = output_tokens
+        call[OUTPUT_TOKENS] = output_tokens
     total = _count(usage, _TOTAL_KEYS)
     if total is None and input_tokens is not None and output_tokens is not None:
         total = input_tokens + output_tokens
     if total is not None:
-        call["total_tokens"] = total
+        call[TOTAL_TOKENS] = total
     call.update(cache)
     details = _details(usage, _OUTPUT_DETAILS)
     if details and (reasoning := _count(details, _REASONING_KEYS)) is not None:

@@ -7,7 +7,6 @@ from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_mo
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
     AnswerRelevanceConfig,
-    JudgeMetric,
     JudgesConfig,
     PriceConfig,
 )
@@ -17,16 +16,14 @@ from graphrag_eval_lc.config.retrieval import RetrievalConfig, RetrievalStepConf
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
     RepeatsConfig,
-    Score,
     Scoring,
     SparqlConfig,
     StepsConfig,
     ToleranceConfig,
 )
-from graphrag_eval_lc.registry.reserved_keys import RESERVED_KEYS, is_reserved_key
+from graphrag_eval_lc.registry.reserved_keys import is_reserved_key
 
 __all__ = [
-    "RESERVED_KEYS",
     "AggregatesConfig",
     "AnswerCorrectnessConfig",
     "AnswerRelevanceConfig",
@@ -37,14 +34,12 @@ __all__ = [
     "EmbeddingConfig",
     "EvaluationConfig",
     "GenerationConfig",
-    "JudgeMetric",
     "JudgesConfig",
     "LLMConfig",
     "PriceConfig",
     "RepeatsConfig",
     "RetrievalConfig",
     "RetrievalStepConfig",
-    "Score",
     "Scoring",
     "SparqlConfig",
     "StepsConfig",

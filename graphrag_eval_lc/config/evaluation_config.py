@@ -9,9 +9,10 @@ from graphrag_eval_lc.config.custom_evaluations import CustomEvaluationConfig
 from graphrag_eval_lc.config.judges import AnswerCorrectnessConfig, AnswerRelevanceConfig, JudgesConfig, PriceConfig
 from graphrag_eval_lc.config.llm import LLMConfig
 from graphrag_eval_lc.config.retrieval import RetrievalConfig, RetrievalStepConfig
-from graphrag_eval_lc.config.section import Section, mistake
+from graphrag_eval_lc.config.section import Section, mistake, named
 from graphrag_eval_lc.config.sections import AggregatesConfig, RepeatsConfig, SparqlConfig, StepsConfig
 from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JudgeSpec, metric_spec, registered_metrics
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 
@@ -122,14 +123,61 @@ def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: boo
 def _needing_llm(config: EvaluationConfig) -> list[str]:
     asked: list[tuple[str, Any]] = [
         ("custom_evaluations", config.custom_evaluations),
-        ("answer_correctness", config.answer_correctness and config.answer_correctness.enabled),
-        ("answer_relevance", config.answer_relevance and config.answer_relevance.enabled),
+        *((judge.key, is_enabled(config, judge)) for judge in JUDGES),
         ("judges.metrics", config.judges.metrics),
     ]
     return [key for key, value in asked if value]
 
 
 def _needing_embeddings(config: EvaluationConfig) -> list[str]:
-    if config.answer_relevance is not None:
-        return ["answer_relevance"] if config.answer_relevance.enabled else []
-    return ["judges.metrics"] if "answer_relevance" in (config.judges.metrics or ()) else []
+    needing: list[str] = []
+    for judge in JUDGES:
+        if judge.needs_embeddings:
+            enabled, listed = is_enabled(config, judge), judge.key in (config.judges.metrics or ())
+            needing += [judge.key] if enabled else ["judges.metrics"] if enabled is None and listed else []
+    return needing
+
+
+def is_enabled(config: EvaluationConfig, judge: JudgeSpec) -> bool | None:
+    """Tell whether a judge is on by a section of its own; None where it has none."""
+    section = getattr(config, judge.key, None)
+    return None if section is None else bool(section.enabled)
+
+
+def check_repeats(config: EvaluationConfig) -> None:
+    """Refuse repeats that are to pass by a score that nobody gives, or by a threshold that is no value of it.
+
+    This is told when a configuration is about to be used, and not when one is read: the run that it is of may have
+    known metrics that are not registered now.
+
+    Raises:
+        ConfigError: With the scores that there are.
+    """
+    metric, threshold = config.repeats.metric, config.repeats.threshold
+    scores = _scores(config)
+    if metric not in scores:
+        raise ConfigError(
+            f"{metric!r} is not allowed here",
+            key="repeats.metric",
+            mend=f"{named(scores, metric)}, and those that plugins register (--plugin, or plugins in the config).",
+        )
+    least, greatest = metric_spec(metric).range
+    if (least is not None and threshold < least) or (greatest is not None and threshold > greatest):
+        bounds = [f"from {least:g}" if least is not None else "", f"to {greatest:g}" if greatest is not None else ""]
+        raise ConfigError(
+            f"{threshold:g} is not allowed here",
+            key="repeats.threshold",
+            mend=f"{metric} goes {' '.join(filter(None, bounds))}.",
+        )
+
+
+def _scores(config: EvaluationConfig) -> list[str]:
+    """Give the scores that samples can have."""
+    outputs = [key for evaluation in config.custom_evaluations or () for key in evaluation.outputs]
+    keys = [
+        *(spec.key for spec in BUILT_IN if not spec.is_family),
+        *(key for family in config.retrieval.metric_keys().values() for key in family),
+        *registered_metrics(),
+        *outputs,
+    ]
+    return [key for key in keys if metric_spec(key).kind == "score"]

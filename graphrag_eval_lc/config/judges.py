@@ -1,14 +1,19 @@
 """The sections on judged metrics: how they are asked for, which ones, and what a model costs."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from graphrag_eval_lc.config.section import Section
+from graphrag_eval_lc.config.section import Section, mistake, named
+from graphrag_eval_lc.registry.metrics import JUDGES, metric_spec
 
-JudgeMetric = Literal[
-    "answer_correctness", "answer_relevance", "retrieval_answer", "retrieval_context", "retrieval_utilization"
-]
+
+def _known_judge(name: str) -> str:
+    known = [judge.key for judge in JUDGES]
+    if name not in known:
+        mend = f"{named(known, name, near=metric_spec(name).judge)}."
+        raise mistake(f"{name!r} is not allowed here", mend)
+    return name
 
 
 class AnswerCorrectnessConfig(Section):
@@ -42,8 +47,7 @@ class JudgesConfig(Section):
         max_retries: How often a request is sent again after rate limits, server errors and timeouts.
         timeout: The longest wait for an answer, in seconds.
         engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
-        metrics: Those to compute, of ``answer_correctness``, ``answer_relevance``, ``retrieval_answer``,
-            ``retrieval_context`` and ``retrieval_utilization``; None: all that can be.
+        metrics: Those to compute: judges such as ``answer_correctness``; None: all that can be.
         cache: Whether answers are kept in the run's folder, so that scoring again asks only what is new.
     """
 
@@ -51,7 +55,7 @@ class JudgesConfig(Section):
     max_retries: int = Field(default=3, ge=0)
     timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     engine: Literal["native", "ragas"] = "native"
-    metrics: list[JudgeMetric] | None = None
+    metrics: list[Annotated[str, AfterValidator(_known_judge)]] | None = None
     cache: bool = True
 
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models
+from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models, check_repeats
 from graphrag_eval_lc.config.section import MISTAKE
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError
 from graphrag_eval_lc.masking import MASK, masked_values
@@ -45,6 +45,7 @@ def load_config(
     config, file = _loaded(source)
     try:
         check_models(config, has_llm=has_llm, has_embeddings=has_embeddings)
+        check_repeats(config)
     except ConfigError as problem:
         if file is not None:
             problem.path = file.path
@@ -61,14 +62,16 @@ def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> Evaluati
         measures: The measures, such as ``nDCG@10``.
 
     Raises:
-        ConfigError: One of them does not exist.
+        ConfigError: One of them does not exist, or ``repeats.metric`` is not measured any more.
 
     Example:
         >>> with_measures(EvaluationConfig(), ["P@5", "nDCG@10"]).retrieval.measures
         ['P@5', 'nDCG@10']
     """
     values = {**config.retrieval.model_dump(), "measures": list(measures)}
-    return config.model_copy(update={"retrieval": _checked({"retrieval": values}, None).retrieval})
+    config = config.model_copy(update={"retrieval": _checked({"retrieval": values}, None).retrieval})
+    check_repeats(config)
+    return config
 
 
 def _loaded(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | None]:

@@ -8,11 +8,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from graphrag_eval_lc.config.section import Section, mistake
 from graphrag_eval_lc.metrics import DEFAULT_MEASURES, Distance, Measure, parse_measure
+from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 # What stands on a measured step, before the measure's own key.
-IDS_PREFIX = "retrieval_ids_"
-TEXT_PREFIX = "retrieval_text_"
+IDS_PREFIX = RETRIEVAL_IDS
+TEXT_PREFIX = RETRIEVAL_TEXT
+_TEXT_MEASURES = ("precision", "recall", "f1")
 
 
 def _known_measure(text: str) -> str:
@@ -101,6 +103,19 @@ class RetrievalConfig(Section):
     def parsed_measures(self) -> Sequence[Measure]:
         """Give the measures."""
         return DEFAULT_MEASURES if self.measures is None else _parsed(tuple(self.measures))
+
+    def metric_keys(self) -> dict[str, tuple[str, ...]]:
+        """Give the metrics that are measured, by the family to which they belong.
+
+        Example:
+            >>> RetrievalConfig(measures=["P@5"], text=TextSimilarityConfig(enabled=False)).metric_keys()
+            {'retrieval_ids_': ('retrieval_ids_precision@5',), 'retrieval_text_': ()}
+        """
+        of_texts = _TEXT_MEASURES if self.text.enabled else ()
+        return {
+            RETRIEVAL_IDS: tuple(f"{RETRIEVAL_IDS}{measure.key}" for measure in self.parsed_measures()),
+            RETRIEVAL_TEXT: tuple(f"{RETRIEVAL_TEXT}{measure}" for measure in of_texts),
+        }
 
     def document_step_names(self, names: Mapping[str, str] | None = None) -> frozenset[str]:
         """Give the names of the steps that give documents.

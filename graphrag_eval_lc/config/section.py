@@ -1,7 +1,8 @@
 """What all sections of the configuration share: closed, strict, and silent about secrets."""
 
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
@@ -41,3 +42,20 @@ def mistake(what: str, mend: str, *key: str) -> PydanticCustomError:
         *key: Where, seen from the section that is checked.
     """
     return PydanticCustomError(MISTAKE, "{what}. {mend}", {"what": what, "mend": mend, "key": key})
+
+
+def named(known: Sequence[str], name: str, near: str | None = None) -> str:
+    """Give the sentences that tell which names there are, and first the nearest to one that is not among them.
+
+    Args:
+        known: The names.
+        name: What was written.
+        near: The nearest; None for the one that is written most alike.
+
+    Example:
+        >>> named(["recall", "precision"], "recal")
+        'Did you mean recall? There are recall, precision'
+    """
+    near = near or next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), None)
+    question = "" if near is None else f"Did you mean {near}? "
+    return f"{question}There are {', '.join(known)}"

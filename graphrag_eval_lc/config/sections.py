@@ -6,9 +6,9 @@ from pydantic import Field
 
 from graphrag_eval_lc.config.section import Section
 from graphrag_eval_lc.records import RelativeTolerance
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 Scoring = Literal["last_group", "all_groups"]
-Score = Literal["answer_recall", "answer_precision", "answer_relevance", "answer_f1", "steps_score"]
 
 
 class StepsConfig(Section):
@@ -63,7 +63,8 @@ class AggregatesConfig(Section):
     """What the statistics are taken over.
 
     Attributes:
-        errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0.
+        errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0, or as
+            the greatest value of a score of which less is better.
     """
 
     errors: Literal["exclude", "include"] = "exclude"
@@ -73,9 +74,10 @@ class RepeatsConfig(Section):
     """When a sample passes, for pass@k and pass^k of questions that were asked several times.
 
     Attributes:
-        metric: The score that decides.
-        threshold: The least score that passes, 0 to 1.
+        metric: The score that decides: one of this package, a registered one, or one that a custom evaluation gives.
+            Of a score of steps it is the mean over the sample's steps.
+        threshold: The least score that passes; where less is better, the greatest. It lies in the score's range.
     """
 
-    metric: Score = "steps_score"
-    threshold: float = Field(default=1.0, ge=0.0, le=1.0)
+    metric: str = MAIN_METRIC
+    threshold: float = Field(default=1.0, allow_inf_nan=False)

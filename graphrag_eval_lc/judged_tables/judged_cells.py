@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1
 
 ANSWER_COLUMNS = ("Question", "Reference answer", "Actual answer")
 
@@ -11,8 +12,8 @@ _KEYS = {
     "#Reference": "answer_reference_claims_count",
     "#PTarget": "answer_actual_claims_count",
     "#Matching": "answer_matching_claims_count",
-    "Reasoning": "answer_correctness_reason",
-    "Error": "answer_correctness_error",
+    "Reasoning": f"{ANSWER_CORRECTNESS}_reason",
+    "Error": f"{ANSWER_CORRECTNESS}_error",
     "True positives": "answer_true_positives",
     "False positives": "answer_false_positives",
     "False negatives": "answer_false_negatives",
@@ -58,7 +59,7 @@ def score_in(cells: Cells, metric: str) -> float | None:
         0.6666666666666666
     """
     reference, actual, matching = (int(cells[column]) for column in _COUNTS)
-    part, whole = (2 * matching, reference + actual) if metric == "answer_f1" else (matching, reference)
+    part, whole = (2 * matching, reference + actual) if metric == ANSWER_F1 else (matching, reference)
     return part / whole if whole else None
 
 

@@ -6,6 +6,8 @@ Names are loaded when they are first used, so that nothing heavy is imported whe
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_RELEVANCE
+
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
     from graphrag_eval_lc.judges.answer_relevance import AnswerRelevance
@@ -23,9 +25,10 @@ __all__ = [
     "JudgeScore",
 ]
 
+# Some files are called as their judges.
 _FILE_OF = {
-    "AnswerCorrectness": "answer_correctness",
-    "AnswerRelevance": "answer_relevance",
+    "AnswerCorrectness": ANSWER_CORRECTNESS,
+    "AnswerRelevance": ANSWER_RELEVANCE,
     "ContextPrecision": "context_precision",
     "ContextRecall": "context_recall",
     "ContextUtilization": "context_utilization",

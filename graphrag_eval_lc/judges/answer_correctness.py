@@ -9,6 +9,7 @@ from graphrag_eval_lc.judges.claims import Claim
 from graphrag_eval_lc.judges.given_models import given_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
 
 _PLACEHOLDERS = ("question", "reference_answer", "actual_answer")
 
@@ -38,7 +39,7 @@ class AnswerCorrectness:
     """
 
     def __init__(self, llm: Any, prompt: str | None = None) -> None:
-        self._prompt = load_prompt("answer_correctness") if prompt is None else correctness_prompt(prompt)
+        self._prompt = load_prompt(ANSWER_CORRECTNESS) if prompt is None else correctness_prompt(prompt)
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
@@ -82,10 +83,10 @@ def correctness_prompt(template: str) -> Prompt:
     """
     return own_prompt(
         template,
-        "answer_correctness_own",
+        f"{ANSWER_CORRECTNESS}_own",
         _PLACEHOLDERS,
         needed=_PLACEHOLDERS[1:],
-        key="answer_correctness.prompt",
+        key=f"{ANSWER_CORRECTNESS}.prompt",
     )
 
 

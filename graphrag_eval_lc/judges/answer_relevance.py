@@ -13,6 +13,7 @@ from graphrag_eval_lc.judges.given_models import given_embedding_model, given_ju
 from graphrag_eval_lc.judges.model import Embedded
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt, sendable_text
 from graphrag_eval_lc.judges.scores import JudgeScore, paid_error, total_cost
+from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE
 
 _NUMBER_OF_QUESTIONS = 3
 
@@ -59,7 +60,7 @@ class AnswerRelevance:
         asked_question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
-        prompt = load_prompt("answer_relevance")
+        prompt = load_prompt(ANSWER_RELEVANCE)
         message = prompt.message(answer=given_text("response", response))
         asked = await self._llm.aask(prompt.system, message, GeneratedQuestion, n=_NUMBER_OF_QUESTIONS)
         if len(asked.values) != _NUMBER_OF_QUESTIONS:

@@ -7,37 +7,13 @@ from typing import Any
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.masking import masked_text
-
-CORRECTNESS_KEYS = (
-    "answer_true_positives",
-    "answer_false_positives",
-    "answer_false_negatives",
-    "answer_reference_claims_count",
-    "answer_actual_claims_count",
-    "answer_matching_claims_count",
-    "answer_recall",
-    "answer_precision",
-    "answer_f1",
-    "answer_correctness_reason",
-    "answer_correctness_cost",
-    "answer_correctness_error",
-    "answer_eval_error",
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_CORRECTNESS,
+    ANSWER_F1,
+    ANSWER_PRECISION,
+    ANSWER_RECALL,
+    judge_spec,
 )
-
-
-def metric_keys(metric: str) -> tuple[str, ...]:
-    """Give the keys of a metric that has one value."""
-    return metric, f"{metric}_reason", f"{metric}_cost", f"{metric}_error"
-
-
-def pair_keys(prefix: str) -> tuple[str, ...]:
-    """Give the keys of recall, precision and F1 of contexts."""
-    return (
-        *metric_keys(f"{prefix}_recall"),
-        *metric_keys(f"{prefix}_precision"),
-        f"{prefix}_f1",
-        f"{prefix}_f1_cost",
-    )
 
 
 async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
@@ -46,8 +22,8 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
         score = await scoring
     except (Exception, SystemExit, CancelledError) as problem:
         raise_if_cancelled(problem)
-        record = error_record("answer_correctness", problem)
-        return {**record, "answer_eval_error": record["answer_correctness_error"]}
+        record = error_record(ANSWER_CORRECTNESS, problem)
+        return {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): record[f"{ANSWER_CORRECTNESS}_error"]}
     details = score.details
     supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
     return _known(
@@ -58,11 +34,11 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
             "answer_reference_claims_count": len(supported) + len(missing),
             "answer_actual_claims_count": len(supported) + len(wrong),
             "answer_matching_claims_count": len(supported),
-            "answer_recall": details["recall"],
-            "answer_precision": details["precision"],
-            "answer_f1": details["f1"],
-            "answer_correctness_reason": score.reason,
-            "answer_correctness_cost": score.cost,
+            ANSWER_RECALL: details["recall"],
+            ANSWER_PRECISION: details["precision"],
+            ANSWER_F1: details["f1"],
+            f"{ANSWER_CORRECTNESS}_reason": score.reason,
+            f"{ANSWER_CORRECTNESS}_cost": score.cost,
         }
     )
 

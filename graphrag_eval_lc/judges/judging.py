@@ -11,20 +11,20 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.custom import CustomEvaluation
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator
-from graphrag_eval_lc.judges.judged_keys import (
-    CORRECTNESS_KEYS,
-    correctness_record,
-    f1_record,
-    metric_keys,
-    metric_record,
-    pair_keys,
-)
+from graphrag_eval_lc.judges.judged_keys import correctness_record, f1_record, metric_record
 from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.registered_functions import all_functions
 from graphrag_eval_lc.judges.retrieval_steps import context_texts, reference_texts, retrieval_steps
 from graphrag_eval_lc.judges.run_models import RunModels, run_models
-from graphrag_eval_lc.judges.scorers import Scorers, scorers_of, wanted_metrics
+from graphrag_eval_lc.judges.scorers import Scorers, scorers_of, wanted_judges
 from graphrag_eval_lc.judges.scores import JudgeScore
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_RELEVANCE,
+    JUDGES,
+    RETRIEVAL_ANSWER,
+    RETRIEVAL_CONTEXT,
+    RETRIEVAL_UTILIZATION,
+)
 
 Record = dict[str, Any]
 _Job = tuple[Record, Coroutine[Any, Any, Record]]
@@ -96,7 +96,7 @@ class Judges:
             config,
             llm=llm,
             embeddings=embeddings,
-            needs_embeddings="answer_relevance" in wanted_metrics(config, has_embeddings=True),
+            needs_embeddings=any(judge.needs_embeddings for judge in wanted_judges(config, has_embeddings=True)),
             cache=cache if config.judges.cache else None,
             pricing=pricing,
         )
@@ -185,23 +185,15 @@ class Judges:
         """Give the numbers and booleans that each function gave so far, by its name."""
         return {name: list(metrics) for name, metrics in self._given.items()}
 
-    def _forget(self, result: Record, steps: Iterable[Record]) -> None:
-        scorers = self._scorers
-        if scorers.answer_correctness is not None:
-            _remove(result, CORRECTNESS_KEYS)
-        if scorers.answer_relevance is not None:
-            _remove(result, metric_keys("answer_relevance"))
+    def _forget(self, result: Record, steps: Sequence[Record]) -> None:
+        for judge in JUDGES:
+            if self._scorers.of(judge) is not None:
+                for record in [result] if judge.over == "questions" else steps:
+                    _remove(record, judge.keys)
         for evaluation in self._custom:
             _remove(result, evaluation.keys)
         for function in self._functions:
             _remove(result, (function.name, f"{function.name}_error", "custom_metrics"))
-        for step in steps:
-            if scorers.retrieval_answer is not None:
-                _remove(step, pair_keys("retrieval_answer"))
-            if scorers.retrieval_context is not None:
-                _remove(step, pair_keys("retrieval_context"))
-            if scorers.retrieval_utilization is not None:
-                _remove(step, metric_keys("retrieval_utilization"))
 
     def _answer_jobs(self, result: Record) -> Iterable[_Job]:
         scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
@@ -213,7 +205,7 @@ class Judges:
             yield result, correctness_record(scoring)
         if scorers.answer_relevance is not None:
             scoring = scorers.answer_relevance.ascore(user_input=question, response=answer)
-            yield result, metric_record("answer_relevance", scoring)
+            yield result, metric_record(ANSWER_RELEVANCE, scoring)
 
     def _step_jobs(self, result: Record, steps: Iterable[tuple[str, Record]]) -> Iterable[_Job]:
         scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)
@@ -221,15 +213,15 @@ class Judges:
         contexts = reference_texts(result, self._retrieving) if scorers.retrieval_context is not None else {}
         for identifier, step in steps:
             if scorers.retrieval_answer is not None and reference is not None:
-                yield step, _pair_record("retrieval_answer", scorers.retrieval_answer, step, question, reference)
+                yield step, _pair_record(RETRIEVAL_ANSWER, scorers.retrieval_answer, step, question, reference)
             if scorers.retrieval_context is not None and identifier in contexts:
                 yield (
                     step,
-                    _pair_record("retrieval_context", scorers.retrieval_context, step, question, contexts[identifier]),
+                    _pair_record(RETRIEVAL_CONTEXT, scorers.retrieval_context, step, question, contexts[identifier]),
                 )
             if scorers.retrieval_utilization is not None and answer is not None:
                 scoring = _scored_contexts(scorers.retrieval_utilization, step, user_input=question, response=answer)
-                yield step, metric_record("retrieval_utilization", scoring)
+                yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
     async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
         async with self._places.place():

@@ -3,12 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, get_args
+from typing import Any
 
-from graphrag_eval_lc.config import EvaluationConfig, JudgeMetric, expanded
+from graphrag_eval_lc.config import EvaluationConfig, expanded
+from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.ragas_import import ragas_module
 from graphrag_eval_lc.judges.run_models import RunModels
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_CORRECTNESS,
+    ANSWER_RELEVANCE,
+    JUDGES,
+    RETRIEVAL_ANSWER,
+    RETRIEVAL_CONTEXT,
+    RETRIEVAL_UTILIZATION,
+    JudgeSpec,
+)
 
 # Each has AnswerRelevance, ContextPrecision, ContextRecall and ContextUtilization, called in the same way.
 _ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judges.ragas_engine"}
@@ -16,7 +26,7 @@ _ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judg
 
 @dataclass(frozen=True, slots=True)
 class Scorers:
-    """A scorer for each metric, under the name of its ``JudgeMetric``; None where it is off.
+    """A scorer for each judge, under its key; None where it is off.
 
     Attributes:
         answer_correctness: Claims of the answer against those of the reference answer.
@@ -34,19 +44,24 @@ class Scorers:
     retrieval_utilization: Any = None
     own: tuple[Any, ...] = ()
 
-    def metrics(self) -> list[JudgeMetric]:
-        """Give the metrics that are on."""
-        return [metric for metric in get_args(JudgeMetric) if getattr(self, metric) is not None]
+    def of(self, judge: JudgeSpec) -> Any:
+        """Give the scorer of a judge; None where it is off."""
+        return getattr(self, judge.key)
+
+    def metrics(self) -> list[str]:
+        """Give the judges that are on."""
+        return [judge.key for judge in JUDGES if self.of(judge) is not None]
 
 
-def wanted_metrics(config: EvaluationConfig, *, has_embeddings: bool) -> set[JudgeMetric]:
-    """Give the metrics that a config asks for, those left out for which there is no embedding model."""
-    metrics = set(get_args(JudgeMetric) if config.judges.metrics is None else config.judges.metrics)
-    if config.answer_correctness is not None and not config.answer_correctness.enabled:
-        metrics.discard("answer_correctness")
-    if not has_embeddings or (config.answer_relevance is not None and not config.answer_relevance.enabled):
-        metrics.discard("answer_relevance")
-    return metrics
+def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[JudgeSpec]:
+    """Give the judges that a config asks for, those left out for which there is no embedding model."""
+    return [
+        judge
+        for judge in JUDGES
+        if (config.judges.metrics is None or judge.key in config.judges.metrics)
+        and is_enabled(config, judge) is not False
+        and (has_embeddings or not judge.needs_embeddings)
+    ]
 
 
 def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
@@ -56,27 +71,27 @@ def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
         ConfigError: The prompt of answer correctness cannot be used, or ragas or its models cannot.
         MissingExtraError: ragas is asked for and not there.
     """
-    metrics = wanted_metrics(config, has_embeddings=models.embedding is not None)
+    wanted = [judge.key for judge in wanted_judges(config, has_embeddings=models.embedding is not None)]
     correctness = None
-    if "answer_correctness" in metrics:
+    if ANSWER_CORRECTNESS in wanted:
         prompt = config.answer_correctness.prompt if config.answer_correctness is not None else None
-        correctness = AnswerCorrectness(models.generation, expanded(prompt, "answer_correctness.prompt"))
-        metrics.remove("answer_correctness")
-    if not metrics:
+        correctness = AnswerCorrectness(models.generation, expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt"))
+        wanted.remove(ANSWER_CORRECTNESS)
+    if not wanted:
         return Scorers(correctness)
     llm, embeddings = models.generation, models.embedding
     own: tuple[Any, ...] = ()
     if config.judges.engine == "ragas":
-        llm, embeddings = own = _models_of_ragas(models, has_embeddings="answer_relevance" in metrics)
+        llm, embeddings = own = _models_of_ragas(models, has_embeddings=ANSWER_RELEVANCE in wanted)
     engine = import_module(_ENGINES[config.judges.engine])
     contexts = (engine.ContextRecall(llm), engine.ContextPrecision(llm))
-    made: Mapping[JudgeMetric, Any] = {
-        "answer_relevance": engine.AnswerRelevance(llm, embeddings) if embeddings is not None else None,
-        "retrieval_answer": contexts,
-        "retrieval_context": contexts,
-        "retrieval_utilization": engine.ContextUtilization(llm),
+    made: Mapping[str, Any] = {
+        ANSWER_RELEVANCE: engine.AnswerRelevance(llm, embeddings) if embeddings is not None else None,
+        RETRIEVAL_ANSWER: contexts,
+        RETRIEVAL_CONTEXT: contexts,
+        RETRIEVAL_UTILIZATION: engine.ContextUtilization(llm),
     }
-    return Scorers(correctness, **{metric: made[metric] for metric in metrics}, own=own)
+    return Scorers(correctness, **{key: made[key] for key in wanted}, own=own)
 
 
 def _models_of_ragas(models: RunModels, *, has_embeddings: bool) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from graphrag_eval_lc.capture.usage import model_usage, result_model_name
 from graphrag_eval_lc.judges.model import Usage
 from graphrag_eval_lc.judges.scores import total_cost
 from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 
 
 def usage_in(body: Mapping[str, Any]) -> Usage:
@@ -32,8 +33,8 @@ def _usage(result: LLMResult) -> Usage:
     tokens = model_usage(result)
     return Usage(
         result_model_name(result),
-        tokens.get("input_tokens"),
-        tokens.get("output_tokens"),
+        tokens.get(INPUT_TOKENS),
+        tokens.get(OUTPUT_TOKENS),
         tokens.get("cached_input_tokens"),
         tokens.get("cache_write_input_tokens"),
         tokens.get("cache_write_1h_input_tokens"),

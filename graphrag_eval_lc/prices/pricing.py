@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from graphrag_eval_lc.config import PriceConfig
 from graphrag_eval_lc.prices.known_rates import known_rates
 from graphrag_eval_lc.prices.rates import Rates, flat_rate
+from graphrag_eval_lc.registry.metrics import AGENT_COST, JUDGES_COST
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 _UNNAMED = "a model without a name"
@@ -105,7 +106,7 @@ def _rates(price: PriceConfig) -> Rates:
 
 def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
     """Tell whether the totals of a run lack what its agent, or its judges, cost."""
-    return "agent_cost" not in totals or (has_judges and "judges_cost" not in totals)
+    return AGENT_COST not in totals or (has_judges and JUDGES_COST not in totals)
 
 
 def unpriced_warning(models: Iterable[str]) -> str:

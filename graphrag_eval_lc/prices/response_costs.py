@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc.prices.pricing import Pricing
-
-_TOKEN_KEYS = ("input_tokens", "output_tokens", "total_tokens")
+from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, INPUT_TOKENS, OUTPUT_TOKENS, TOKENS
 
 
 def priced_response(response: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
@@ -40,10 +39,10 @@ def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
     priced["llm_calls"] = calls = [_priced_call(call, pricing) for call in calls]
     counted = [call for call in calls if not _failed_without_tokens(call)]
     if counted:
-        costs = [call.get("cost") if isinstance(call, Mapping) else None for call in counted]
-        priced.pop("agent_cost", None)
+        costs = [call.get(COST) if isinstance(call, Mapping) else None for call in counted]
+        priced.pop(AGENT_COST, None)
         if None not in costs:
-            priced["agent_cost"] = sum(costs)
+            priced[AGENT_COST] = sum(costs)
     return priced
 
 
@@ -53,17 +52,17 @@ def _priced_call(call: Any, pricing: Pricing) -> Any:
     model = call.get("model")
     cost = pricing.cost(
         model if isinstance(model, str) else None,
-        input_tokens=_count(call, "input_tokens"),
-        output_tokens=_count(call, "output_tokens"),
+        input_tokens=_count(call, INPUT_TOKENS),
+        output_tokens=_count(call, OUTPUT_TOKENS),
         cached_input_tokens=_count(call, "cached_input_tokens"),
         cache_write_input_tokens=_count(call, "cache_write_input_tokens"),
         cache_write_1h_input_tokens=_count(call, "cache_write_1h_input_tokens"),
     )
-    return dict(call) if cost is None else {**call, "cost": cost}
+    return dict(call) if cost is None else {**call, COST: cost}
 
 
 def _failed_without_tokens(call: object) -> bool:
-    return isinstance(call, Mapping) and "error" in call and not any(key in call for key in _TOKEN_KEYS)
+    return isinstance(call, Mapping) and "error" in call and not any(key in call for key in TOKENS)
 
 
 def _count(call: Mapping[str, Any], key: str) -> int | None:

@@ -69,6 +69,12 @@ class MetricSpec:
             object.__setattr__(self, "title", self.key)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys under which results say something of it, its own first."""
+        keys = (self.key, self.reason_key, self.cost_key, self.error_key, self.missing_key)
+        return tuple(key for key in keys if key is not None)
+
+    @property
     def is_spent(self) -> bool:
         """Whether it says what was spent, so that a failed question's value is what was measured."""
         return self.kind == "spent"
@@ -82,6 +88,13 @@ class MetricSpec:
         if self.kind != "score":
             return None
         return self.range[1] if self.lower_is_better else 0.0
+
+    def value_in_failure(self, measured: float) -> float | None:
+        """Give what a failed question counts as that has a value; None where it is left out.
+
+        That is ``value_of_failure`` of a score; what was spent or counted is what was measured.
+        """
+        return self.value_of_failure if self.kind == "score" else measured
 
 
 def undeclared(key: str) -> MetricSpec:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, Literal
 
-from graphrag_eval_lc.registry.metric_spec import MetricSpec, cost_spec, undeclared
+from graphrag_eval_lc.registry.metric_spec import MetricSpec, Over, cost_spec, undeclared
 
 STEPS_SCORE: Final = "steps_score"
 ANSWER_RECALL: Final = "answer_recall"
@@ -28,6 +29,9 @@ AGENT_COST: Final = "agent_cost"
 JUDGES_COST: Final = "judges_cost"
 COST: Final = "cost"
 
+TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
+TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
+
 # The metric that a run is about, unless another one is named.
 MAIN_METRIC: Final = STEPS_SCORE
 
@@ -39,11 +43,13 @@ class JudgeSpec:
     Attributes:
         key: Its name, as ``judges: {metrics: […]}`` of the config has it.
         details: Keys of what it says beside its metrics and their costs, reasons and errors.
+        older_error_key: Where its error stands too, as graphrag-eval called it before.
         needs_embeddings: Whether it needs an embedding model.
     """
 
     key: str
     details: tuple[str, ...] = ()
+    older_error_key: str | None = None
     needs_embeddings: bool = False
 
     @property
@@ -54,13 +60,13 @@ class JudgeSpec:
     @property
     def keys(self) -> tuple[str, ...]:
         """All keys that it may write, each once."""
-        of_metrics = (
-            key
-            for spec in self.metrics
-            for key in (spec.key, spec.reason_key, spec.cost_key, spec.error_key)
-            if key is not None
-        )
-        return tuple(dict.fromkeys((*self.details, *of_metrics)))
+        older = () if self.older_error_key is None else (self.older_error_key,)
+        return tuple(dict.fromkeys((*self.details, *(key for spec in self.metrics for key in spec.keys), *older)))
+
+    @property
+    def over(self) -> Over:
+        """What it judges: questions, or steps one at a time."""
+        return self.metrics[0].over
 
 
 def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
@@ -228,8 +234,8 @@ JUDGES: Final = (
             "answer_reference_claims_count",
             "answer_actual_claims_count",
             "answer_matching_claims_count",
-            "answer_eval_error",  # graphrag-eval's older name of answer_correctness_error
         ),
+        older_error_key="answer_eval_error",
     ),
     JudgeSpec(key=ANSWER_RELEVANCE, needs_embeddings=True),
     JudgeSpec(key=RETRIEVAL_ANSWER),
@@ -269,12 +275,14 @@ def metric_spec(key: str) -> MetricSpec:
     """
     if key in metrics_of_users:
         return metrics_of_users[key].spec
-    known = _BUILT_IN.get(key) or _COSTS.get(key)
-    if known is not None:
-        return known
+    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(key) or _told_by_name(key)
+
+
+@lru_cache(maxsize=1024)
+def _told_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
-        return metrics_of_records.get(key) or undeclared(key)
+        return undeclared(key)
     return replace(family, key=key, title=key, is_family=False)
 
 
@@ -296,6 +304,16 @@ def summed_up(over: str) -> tuple[MetricSpec, ...]:
     specs = [spec for spec in BUILT_IN if spec.over == over and spec.is_summed_up and not spec.is_family]
     costs = dict.fromkeys(spec.cost_key for spec in specs if spec.cost_key is not None)
     return (*specs, *(_COSTS[key] for key in costs))
+
+
+def judge_spec(key: str) -> JudgeSpec:
+    """Give the declaration of a judge.
+
+    Example:
+        >>> [spec.key for spec in judge_spec("retrieval_context").metrics]
+        ['retrieval_context_recall', 'retrieval_context_precision', 'retrieval_context_f1']
+    """
+    return next(judge for judge in JUDGES if judge.key == key)
 
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:

@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from graphrag_eval_lc.append_file import AppendFile
+from graphrag_eval_lc.dataset import Key
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.file_problems import cannot_read, cannot_write
 from graphrag_eval_lc.run_folder.atomic import sync_folder
 from graphrag_eval_lc.run_folder.background_sync import BackgroundSync
-from graphrag_eval_lc.run_folder.journal_lines import JournalLine, Key, journal_lines, key_of, record_in
+from graphrag_eval_lc.run_folder.journal_lines import JournalLine, journal_lines, key_of, record_in
 from graphrag_eval_lc.run_folder.journal_mending import end_last_line, set_aside
 from graphrag_eval_lc.run_folder.record_text import json_line
 

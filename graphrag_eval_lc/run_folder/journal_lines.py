@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
+from graphrag_eval_lc.dataset import Key
 from graphrag_eval_lc.file_problems import cannot_read
-
-Key = tuple[str, int]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

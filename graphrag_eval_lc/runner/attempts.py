@@ -22,6 +22,7 @@ from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.loop_stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC
 from graphrag_eval_lc.retrying import error_text
 from graphrag_eval_lc.runner.agents import Agent
 
@@ -397,11 +398,11 @@ def _failed(response: Response, error: str) -> Response:
 def _timed(response: Response, times: _Times) -> Response:
     """Give a response with the times of its attempt."""
     timed: dict[str, Any] = {}
-    own = {"started_at": utc_timestamp(times.started_at), "elapsed_sec": times.elapsed_sec}
+    own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.elapsed_sec}
     for key, value in {**response, **own}.items():
         timed[key] = value
-        if key == "elapsed_sec" and times.stalled_sec:
-            timed["stalled_sec"] = times.stalled_sec
+        if key == ELAPSED_SEC and times.stalled_sec:
+            timed[STALLED_SEC] = times.stalled_sec
     if times.blocked is not None:
         timed["capture_warnings"] = [*timed.get("capture_warnings", ()), times.blocked]
     return cast("Response", timed)

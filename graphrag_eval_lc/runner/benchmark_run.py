@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphrag_eval_lc.comparison.run_source import run_results
+from graphrag_eval_lc.dataset import response_key
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.file_problems import cannot_write
 from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.frames.html import table_html
 from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
-from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC, TOTAL_TOKENS, metric_spec
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ RunKind = Literal["questions", "steps", "aggregates"]
 _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
 _COUNTS = {"answered": "number_of_success_samples", "failed": "number_of_error_samples"}
-_SPENT = {"total_tokens": "tokens", "cost": "cost in USD"}
+_SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
 class BenchmarkRun:
@@ -74,7 +75,7 @@ class BenchmarkRun:
         parts = [
             f"{micro['number_of_success_samples']} answered",
             f"{micro['number_of_error_samples']} failed",
-            f"steps_score {micro['steps_score']['mean']:.3f}" if "steps_score" in micro else "",
+            f"{MAIN_METRIC} {micro[MAIN_METRIC]['mean']:.3f}" if MAIN_METRIC in micro else "",
             f"stopped: {self.stopped['reason']}" if self.stopped else "",
             str(self.output_dir) if self.output_dir else "",
         ]
@@ -92,8 +93,8 @@ class BenchmarkRun:
             return self._responses
         if self.output_dir is None:
             return []
-        known = {_key(response): response for response in iter_responses(self.output_dir / RESPONSES_FILE)}
-        keys = map(_key, self.iter_results())
+        known = {response_key(response): response for response in iter_responses(self.output_dir / RESPONSES_FILE)}
+        keys = map(response_key, self.iter_results())
         return [cast("Response", known[key]) for key in keys if key in known]
 
     def iter_results(self) -> Iterator[Result]:
@@ -113,9 +114,8 @@ class BenchmarkRun:
         Raises:
             RunFolderError: The run has none.
         """
-        return next((each for each in self.results if _key(each) == (question_id, repeat)), None) or self._missing(
-            "result", question_id, repeat
-        )
+        found = next((each for each in self.results if response_key(each) == (question_id, repeat)), None)
+        return found or self._missing("result", question_id, repeat)
 
     def response(self, question_id: str, repeat: int = 1) -> Response:
         """Give the response to one question.
@@ -123,9 +123,8 @@ class BenchmarkRun:
         Raises:
             RunFolderError: The run has none.
         """
-        return next((each for each in self.responses if _key(each) == (question_id, repeat)), None) or self._missing(
-            "response", question_id, repeat
-        )
+        found = next((each for each in self.responses if response_key(each) == (question_id, repeat)), None)
+        return found or self._missing("response", question_id, repeat)
 
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
         """Give a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
@@ -159,7 +158,7 @@ class BenchmarkRun:
             raise cannot_write(folder, problem) from problem
         return [self._table(kind).to_csv(folder / f"{kind}.csv") for kind in _KINDS]
 
-    def plot_scores(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+    def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw how the values of a metric are distributed, by template; failed samples stand apart.
 
         Raises:
@@ -169,10 +168,11 @@ class BenchmarkRun:
         """
         return plot_scores(self._table("questions").rows, metric, ax=ax)
 
-    def plot_templates(self, metric: str = "steps_score", *, ax: "Axes | None" = None) -> "Axes":
+    def plot_templates(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw a metric's mean for each template with its 95 % interval.
 
-        Repeats of a question count as their mean, and failed samples have a score of 0.
+        Repeats of a question count as their mean, and failed samples as 0, or as the greatest value of a score of which
+        less is better.
 
         Raises:
             MissingExtraError: matplotlib or scipy is not installed.
@@ -247,7 +247,3 @@ class BenchmarkRun:
             question_id=question_id,
             mend="The ids are those of the results: [result['question_id'] for result in run.results].",
         )
-
-
-def _key(record: Mapping[str, Any]) -> tuple[str, int]:
-    return str(record["question_id"]), record.get("repeat", 1)

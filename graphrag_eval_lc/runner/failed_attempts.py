@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.run_folder import Key
 
-_TOKEN_KEYS = ("input_tokens", "output_tokens", "total_tokens")
 _KEPT = (
-    "error", "started_at", "elapsed_sec", "stalled_sec", "run_id", "run_ids", *_TOKEN_KEYS, "agent_cost",
+    "error", "started_at", ELAPSED_SEC, STALLED_SEC, "run_id", "run_ids", *TOKENS, AGENT_COST,
     "actual_steps", "llm_calls", "llm_messages", "llm_tools",
 )  # fmt: skip
 
@@ -44,8 +44,8 @@ def tokens_spent(response: Mapping[str, Any]) -> int | None:
     attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
     spent = 0
     for attempt in attempts:
-        if attempt.get("total_tokens") is not None:
-            spent += attempt["total_tokens"]
+        if attempt.get(TOTAL_TOKENS) is not None:
+            spent += attempt[TOTAL_TOKENS]
         elif any("error" not in call for call in attempt.get("llm_calls") or ()):
             return None
     return spent
@@ -63,8 +63,8 @@ def cost_spent(response: Mapping[str, Any]) -> float | None:
     attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
     spent = 0.0
     for attempt in attempts:
-        if attempt.get("agent_cost") is not None:
-            spent += attempt["agent_cost"]
+        if attempt.get(AGENT_COST) is not None:
+            spent += attempt[AGENT_COST]
         elif _spent_tokens(attempt) or any(
             "error" not in call or _spent_tokens(call) for call in attempt.get("llm_calls") or ()
         ):
@@ -75,14 +75,14 @@ def cost_spent(response: Mapping[str, Any]) -> float | None:
 def seconds_spent(response: Mapping[str, Any]) -> float:
     """Give the seconds that a response took with all its attempts, without the waits between them."""
     attempts = [response, *response.get("failed_attempts", ())]
-    return sum(attempt.get("elapsed_sec") or 0.0 for attempt in attempts)
+    return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in attempts)
 
 
 def seconds_stalled(response: Mapping[str, Any]) -> float:
     """Give those of the spent seconds for which the event loop stood still by the fault of others."""
     attempts = [response, *response.get("failed_attempts", ())]
-    return sum(attempt.get("stalled_sec") or 0.0 for attempt in attempts)
+    return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in attempts)
 
 
 def _spent_tokens(record: Mapping[str, Any]) -> bool:
-    return any(record.get(key) for key in _TOKEN_KEYS)
+    return any(record.get(key) for key in TOKENS)

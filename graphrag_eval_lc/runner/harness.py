@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, cast
 
 from graphrag_eval_lc.records import Response
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
 from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, RunInterruptedError
 from graphrag_eval_lc.runner.budget import Budget, Verdict
@@ -252,7 +253,7 @@ class Harness:
             attempt=number,
             error=attempt.response.get("error"),
             retry_in_sec=wait,
-            elapsed_sec=attempt.response.get("elapsed_sec"),
+            elapsed_sec=attempt.response.get(ELAPSED_SEC),
         )
 
     def _event_of(self, kind: EventKind, sample: Sample, **fields: Any) -> None:

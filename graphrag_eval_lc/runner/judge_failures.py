@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphrag_eval_lc.registry.metrics import JUDGES
 from graphrag_eval_lc.texts import shortened
 
-# An older name for another key, and what a comparison without judges says.
-_NOT_COUNTED = {"answer_eval_error", "comparison_error"}
+# Older names for other keys, and what a comparison without judges says.
+_NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
 _LONGEST_TEXT = 300
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.judges.registered_functions import all_functions
 from graphrag_eval_lc.matching.registry import custom_matchers
+from graphrag_eval_lc.registry.metrics import JUDGES
 from graphrag_eval_lc.registry.step_kinds import registered_name
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
 from graphrag_eval_lc.runner.recorded_plugins import giver_of, option_of, otherwise_of
@@ -242,11 +244,16 @@ def _missing_models(
         )
         return  # without it nothing is embedded either
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
-    is_wanted = config.answer_relevance is None or config.answer_relevance.enabled
-    is_wanted = is_wanted and "answer_relevance" in (config.judges.metrics or metrics)
-    if "embedding" in judges and not llm.get("embedding") and is_wanted and not has_embeddings:
+    needing = [
+        judge.key
+        for judge in JUDGES
+        if judge.needs_embeddings
+        and is_enabled(config, judge) is not False
+        and judge.key in (config.judges.metrics or metrics)
+    ]
+    if "embedding" in judges and not llm.get("embedding") and needing and not has_embeddings:
         yield Missing(
-            f"the embedding model {judges['embedding']} (answer_relevance needs it)",
+            f"the embedding model {judges['embedding']} ({needing[0]} needs it)",
             "embeddings=… in Python, or --config with llm.embedding",
         )
 

@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.runner.events import RunEvent
 from graphrag_eval_lc.runner.progress_figures import message_of, progress_figures
 from graphrag_eval_lc.runner.run_state import RunSnapshot, RunState
@@ -20,7 +21,7 @@ _REFRESHES_PER_SECOND = 8
 _WIDEST_BAR, _NARROWEST_BAR = 50, 8
 
 # Where a terminal is too narrow for all figures, the later ones are left out.
-_BY_WEIGHT = ("stopping", "errors", "left", "rate", "steps_score", "in_flight", "tokens", "retries", "elapsed")
+_BY_WEIGHT = ("stopping", "errors", "left", "rate", MAIN_METRIC, "in_flight", "tokens", "retries", "elapsed")
 _STYLES = {"errors": "red", "stopping": "bold yellow", "retries": "yellow"}
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.runner.events import RunEvent
 from graphrag_eval_lc.runner.run_state import RunSnapshot
 from graphrag_eval_lc.texts import counted
@@ -31,7 +32,7 @@ def progress_figures(run: RunSnapshot) -> dict[str, str]:
         "left": "" if not left else f"about {duration_text(left)} left",
         "stopping": f"stopping ({run.stopping})" if run.stopping and not run.ended else "",
         "elapsed": f"in {duration_text(run.elapsed_sec)}" if run.ended and run.elapsed_sec is not None else "",
-        "steps_score": "" if run.steps_score is None else f"steps_score {run.steps_score:.3f}",
+        MAIN_METRIC: "" if run.steps_score is None else f"{MAIN_METRIC} {run.steps_score:.3f}",
     }
     return {name: text for name, text in figures.items() if text}
 

@@ -18,6 +18,7 @@ from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.registry.modules import spec_of
 from graphrag_eval_lc.runner.scored_with import scored_with
 
@@ -52,7 +53,7 @@ class Session:
         """Give the session as it stands in run.json."""
         record: dict[str, Any] = {"started": _time_text(self.started_at)}
         if self.finished_at is not None:
-            record |= {"finished": _time_text(self.finished_at), "elapsed_sec": self.elapsed_sec}
+            record |= {"finished": _time_text(self.finished_at), ELAPSED_SEC: self.elapsed_sec}
         if self.stopped is not None:
             record["stopped"] = dict(self.stopped)
         return record
@@ -170,7 +171,7 @@ class RunRecord:
         if "finished" in sessions[-1]:
             times["finished"] = sessions[-1]["finished"]
             # Time between sessions is no time of the run; of one that was killed it is not known.
-            times["elapsed_sec"] = round(sum(session.get("elapsed_sec", 0.0) for session in sessions), 3)
+            times[ELAPSED_SEC] = round(sum(session.get(ELAPSED_SEC, 0.0) for session in sessions), 3)
         return {**times, "sessions": sessions}
 
 

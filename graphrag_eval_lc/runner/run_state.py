@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.runner.events import RunEvent
 
 # So many rounds of the questions in flight, and at least so many questions, stand for the recent rate.
@@ -155,7 +156,7 @@ class RunState:
         self._done += 1
         self._answered += 1
         self._errors += fields["status"] == "error"
-        tokens = fields["total_tokens"]
+        tokens = fields[TOTAL_TOKENS]
         if tokens is None:
             self._tokens_unknown += 1
         else:
@@ -163,7 +164,7 @@ class RunState:
         self._recent.append(self._clock())
 
     def _result_scored(self, fields: Mapping[str, Any]) -> None:
-        score = fields["steps_score"]
+        score = fields[MAIN_METRIC]
         if score is not None:
             self._scores += 1
             self._score_sum += score

@@ -14,6 +14,7 @@ from graphrag_eval_lc.judges.known_costs import noted_known_costs
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import Response, Result, Template
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.judge_failures import JudgeFailures
@@ -129,8 +130,8 @@ class Scores:
         """Give the result of a sample's response before anybody judges it."""
         if isinstance(response, Mapping):
             response = cast("Response", priced_response(response, self._pricing))
-        result = evaluate_question(sample.template, sample.question, response, self._config)
-        return cast("Result", {**result, "repeat": sample.repeat}) if self._repeats > 1 else result
+        repeat = sample.repeat if self._repeats > 1 else None
+        return evaluate_question(sample.template, sample.question, response, self._config, repeat=repeat)
 
     def take(self, sample: Sample, result: Result) -> None:
         """Keep a result, and of it the numbers; from any thread."""
@@ -144,7 +145,7 @@ class Scores:
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,
-            "steps_score": result.get("steps_score"),
+            MAIN_METRIC: result.get(MAIN_METRIC),
         }
         self._tell(RunEvent("result_scored", fields))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config, with_measures
-from graphrag_eval_lc.dataset import DatasetSource, load_response_records, templates_of
+from graphrag_eval_lc.dataset import DatasetSource, load_response_records, repeats_of, response_key, templates_of
 from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, judges_of, response_records
 from graphrag_eval_lc.event_loop import run_sync
@@ -95,7 +95,7 @@ def score_responses(
     _refuse_own_folder(responses, output_dir)
     from_file = isinstance(responses, str | PathLike)
     records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
-    by_key = {(str(record["question_id"]), _repeat(record)): record for record in records}
+    by_key = {response_key(record): record for record in records}
     samples = _samples(questions, by_key.keys())
     record = RunRecord.begin(
         dataset,
@@ -290,14 +290,8 @@ def _samples(
     questions: Sequence[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
 ) -> list[Sample]:
     """Give the samples that there are responses to; a question without any is a sample too, unless it is left out."""
-    repeats: dict[str, list[int]] = {}
-    for question_id, repeat in keys:
-        repeats.setdefault(question_id, []).append(repeat)
-    samples: list[Sample] = []
-    for template, question in questions:
-        for repeat in sorted(repeats.get(str(question["id"]), [] if only_answered else [1])):
-            samples.append(Sample(len(samples), template, question, repeat))
-    return samples
+    asked = repeats_of(questions, keys, only_answered=only_answered)
+    return [Sample(position, *each) for position, each in enumerate(asked)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,11 +404,6 @@ def _told(run: BenchmarkRun) -> dict[str, Any]:
 
 
 def _tell_nobody(_: RunEvent) -> None: ...
-
-
-def _repeat(record: Mapping[str, Any]) -> int:
-    repeat = record.get("repeat")
-    return repeat if isinstance(repeat, int) and repeat > 0 else 1
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

@@ -9,7 +9,7 @@ from judged_runs import REQUESTS, config_of, judged_dataset, judged_responses
 from langchain_core.language_models import FakeListChatModel
 from openai_stub import OpenAIStub
 
-from graphrag_eval_lc import arun_evaluation, compute_aggregates, run_evaluation
+from graphrag_eval_lc import arun_evaluation, compute_aggregates, run_evaluation, score_responses
 from graphrag_eval_lc.errors import ConfigError, DatasetError, GraphRAGEvalWarning, OptionError, ResponsesError
 from graphrag_eval_lc.evaluation import NO_RESPONSE
 
@@ -150,6 +150,45 @@ def test_results_come_in_the_datasets_order_and_other_responses_are_passed_over(
     dataset: list[Any] = [{"template_id": "t", "questions": questions}, {"template_id": "empty"}]
     responses: list[Any] = [{"question_id": name} for name in ("a", "b", "c", "z")]
     assert [result["question_id"] for result in run_evaluation(dataset, responses)] == ["c", "a", "b"]
+
+
+TWO: list[Any] = [{"template_id": "where", "questions": [QUESTION, {**QUESTION, "id": "q2"}]}]
+# In another order than the questions and the repeats.
+REPEATED: list[Any] = [
+    {**RESPONSE, "question_id": "q2", "repeat": 2},
+    {**RESPONSE, "question_id": "q1", "repeat": 2, "error": "away"},
+    {**RESPONSE, "question_id": "q2", "actual_steps": []},
+    {**RESPONSE, "question_id": "q1", "repeat": 1},
+]
+
+
+def test_each_repeat_of_a_question_has_a_result_as_in_a_folder() -> None:
+    results = run_evaluation(TWO, REPEATED)
+    told = [(result["question_id"], result["repeat"], result["steps_score"]) for result in results]
+    assert told == [("q1", 1, 1.0), ("q1", 2, 1.0), ("q2", 1, 0.0), ("q2", 2, 1.0)]
+    assert list(results) == list(score_responses(TWO, REPEATED).results)
+
+
+async def test_each_repeat_is_judged() -> None:
+    def repeat_seen(question: dict[str, Any], response: dict[str, Any]) -> int:
+        return int(response.get("repeat", 0))
+
+    results = await arun_evaluation(TWO, REPEATED, evaluators=[repeat_seen])
+    assert [result["repeat_seen"] for result in results] == [1, 2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [
+        {"q1": {**RESPONSE, "repeat": 2}, "q2": RESPONSE},
+        [RESPONSE, {**RESPONSE, "actual_answer": "the last one wins"}],
+    ],
+)
+def test_responses_by_id_and_those_without_repeats_have_a_result_for_each_question(responses: Any) -> None:
+    results = run_evaluation(TWO, responses)
+    assert [result["question_id"] for result in results] == ["q1", "q2"]
+    assert "repeat" not in results[1]
+    assert results[0]["actual_answer"] == (RESPONSE if isinstance(responses, dict) else responses[1])["actual_answer"]
 
 
 def test_scoring_comes_from_the_config() -> None:

@@ -1,9 +1,11 @@
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.aggregation import SAMPLE_METRICS, SPENT_METRICS, is_error
-from graphrag_eval_lc.config import Score
+from graphrag_eval_lc.aggregation import compute_aggregates, is_error
+from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.registry import MetricSpec
 
 
 @pytest.mark.parametrize(
@@ -20,5 +22,69 @@ def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], faile
     assert is_error(result) is failed
 
 
-def test_repeats_may_be_judged_by_every_score_that_is_summed_up() -> None:
-    assert set(get_args(Score)) == set(SAMPLE_METRICS) - set(SPENT_METRICS)
+def test_figures_are_in_the_order_of_graphrag_eval() -> None:
+    metrics = metrics_of(EvaluationConfig())
+    assert metrics.names() == (
+        "answer_recall",
+        "answer_precision",
+        "answer_relevance",
+        "answer_f1",
+        "steps_score",
+        "input_tokens",
+        "output_tokens",
+        "total_tokens",
+        "elapsed_sec",
+        "agent_cost",
+        "answer_correctness_cost",
+        "answer_relevance_cost",
+    )
+    assert metrics.step_names() == (
+        "retrieval_answer_precision",
+        "retrieval_answer_recall",
+        "retrieval_answer_f1",
+        "retrieval_context_recall",
+        "retrieval_context_precision",
+        "retrieval_context_f1",
+        "retrieval_utilization",
+        "retrieval_answer_precision_cost",
+        "retrieval_answer_recall_cost",
+        "retrieval_answer_f1_cost",
+        "retrieval_context_recall_cost",
+        "retrieval_context_precision_cost",
+        "retrieval_context_f1_cost",
+        "retrieval_utilization_cost",
+    )
+
+
+def micro(*results: dict[str, Any]) -> dict[str, Any]:
+    samples = ({"template_id": "t", "question_id": str(index), **result} for index, result in enumerate(results))
+    summary: dict[str, Any] = compute_aggregates(samples, {"aggregates": {"errors": "include"}})["micro"]
+    return summary
+
+
+FAILED = {"error": "away", "custom_metrics": ["hops", "saved_sec", "lost_usd"]}
+
+
+def test_failed_question_counts_as_the_worst_value(metrics: Any) -> None:
+    metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, 9.0)))
+    metrics(MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None)))
+    metrics(MetricSpec(key="lost_usd", kind="spent", unit="usd", lower_is_better=True, range=(0.0, None)))
+    figures = micro(
+        {"steps_score": 1.0, "hops": 3, "saved_sec": 8, "lost_usd": 1, "custom_metrics": FAILED["custom_metrics"]},
+        {"steps_score": 1.0, "hops": 1, "saved_sec": 2, "lost_usd": 3, **FAILED},
+    )
+    means = {metric: figures[metric]["mean"] for metric in ("steps_score", "hops", "saved_sec", "lost_usd")}
+    assert means == {"steps_score": 0.5, "hops": 6, "saved_sec": 8, "lost_usd": 2}
+
+
+def test_judged_steps_of_a_failed_question_count_as_0_and_cost_what_they_cost() -> None:
+    step = {"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_utilization_cost": 0.25}
+    figures = micro({"actual_steps": [step]}, {"actual_steps": [step], "error": "away"})
+    assert figures["retrieval_utilization"]["mean"] == figures["retrieval_utilization_cost"]["mean"] == 0.25
+
+
+def test_registered_metric_of_steps_is_taken_from_the_steps(metrics: Any) -> None:
+    metrics(MetricSpec(key="rows", over="steps", range=(0.0, None)))
+    steps = [{"name": "lookup", "rows": rows} for rows in (1, 3)]
+    figures = micro({"actual_steps": steps, "rows": 100, "custom_metrics": ["rows"]})
+    assert figures["rows"]["mean"] == 2

@@ -4,6 +4,7 @@ import pytest
 
 from graphrag_eval_lc.aggregation import RunNumbers
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.registry import MetricSpec
 
 
 def numbers_of(*results: dict[str, Any], metrics: tuple[str, ...] = ()) -> RunNumbers:
@@ -84,3 +85,24 @@ def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> N
     assert numbers.measured() == ["polite", "tone_cost", "own"]
     assert [numbers.is_spent(metric) for metric in numbers.measured()] == [False, True, False]
     assert numbers_of(result, metrics=("level",)).measured() == ["level"]
+
+
+def test_where_less_is_better_failed_samples_count_as_the_greatest_value(metrics: Any) -> None:
+    metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, 9.0), needs="reference_steps"))
+    measured = {"hops": 3, "custom_metrics": ["hops"]}
+    assert score("hops", measured, {**measured, "hops": 1, "error": "away", "repeat": 2}) == 6.0
+    assert score("hops", {"error": "away"}) is None
+    assert score("hops", {"error": "away", "reference_steps": [[{"name": "lookup"}]]}) == 9.0
+    assert (numbers_of().lower_is_better("hops"), numbers_of().is_spent("hops")) == (True, False)
+
+
+def test_failed_samples_are_left_out_where_there_is_no_worst_value(metrics: Any) -> None:
+    metrics(MetricSpec(key="saved_sec", lower_is_better=True, range=(0.0, None)))
+    measured = {"saved_sec": 8, "custom_metrics": ["saved_sec"]}
+    assert score("saved_sec", measured, {**measured, "saved_sec": 1, "error": "away", "repeat": 2}) == 8.0
+    assert score("saved_sec", {**measured, "error": "away"}) is None
+
+
+def test_name_says_of_an_undeclared_metric_only_whether_it_is_a_cost() -> None:
+    is_lower_better = [numbers_of().lower_is_better(metric) for metric in ("saved_sec", "tone_cost", "tone")]
+    assert is_lower_better == [False, True, False]

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.aggregation import compute_aggregates
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.run_folder import yaml_text
 
 
@@ -144,3 +146,51 @@ def test_pass_at_1_is_the_share_of_samples_that_passed(scores: list[list[float |
     assert repeats["pass@k"]["1"] == repeats["pass^k"]["1"] == pytest.approx(share)
     assert list(repeats["pass@k"].values()) == sorted(repeats["pass@k"].values())
     assert list(repeats["pass^k"].values()) == sorted(repeats["pass^k"].values(), reverse=True)
+
+
+def repeated(key: str, *values: float, **more: Any) -> list[dict[str, Any]]:
+    return [{**asked("q", None, **more)[0], "repeat": repeat, key: value} for repeat, value in enumerate(values, 1)]
+
+
+def test_where_less_is_better_a_sample_passes_with_at_most_the_threshold(metrics: Any) -> None:
+    metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, None)))
+    samples = repeated("hops", 2, 3, 4, custom_metrics=["hops"])
+    repeats = compute_aggregates(samples, {"repeats": {"metric": "hops", "threshold": 3.0}})["repeats"]
+    assert repeats["pass@k"]["1"] == pytest.approx(2 / 3)
+
+
+def test_repeats_pass_by_an_output_of_a_custom_evaluation() -> None:
+    tone = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "0 to 10"}}
+    config = {"custom_evaluations": [tone], "repeats": {"metric": "polite", "threshold": 7}}
+    assert compute_aggregates(repeated("polite", 8, 2), config)["repeats"]["pass@k"] == {"1": 0.5, "2": 1.0}
+
+
+def test_repeats_pass_by_the_mean_over_a_samples_steps() -> None:
+    samples = [
+        sample | {"actual_steps": [{"name": "retrieval", "retrieval_ids_recall": value} for value in values]}
+        for sample, values in zip(asked("q", None, None, retrieval_missing=0), ((1.0, 0.5), (0.5, 0.75)), strict=True)
+    ]
+    config = {"repeats": {"metric": "retrieval_ids_recall", "threshold": 0.75}}
+    assert compute_aggregates(samples, config)["repeats"]["pass@k"]["1"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("repeats", "complaint"),
+    [
+        (
+            {"metric": "step_score"},
+            r"repeats\.metric: 'step_score' is not .* Did you mean steps_score\? There are answer",
+        ),
+        ({"metric": "total_tokens"}, "'total_tokens' is not allowed here.*There are answer_recall, .*steps_score"),
+        ({"metric": "retrieval_ids_ndcg@10"}, "Did you mean retrieval_ids_ndcg"),
+        ({"metric": "hops"}, "and those that plugins register"),
+        ({"metric": "fails", "threshold": 1.5}, r"repeats\.threshold: 1\.5 is not .*fails goes from 0 to 1\."),
+        ({"metric": "answer_relevance", "threshold": -2.0}, r"answer_relevance goes from -1 to 1\."),
+    ],
+)
+def test_unusable_score_or_threshold_is_told_with_those_that_there_are(
+    repeats: dict[str, Any], complaint: str, metrics: Any
+) -> None:
+    metrics(MetricSpec(key="fails", lower_is_better=True))
+    with pytest.raises(ConfigError, match=complaint):
+        compute_aggregates([], {"repeats": repeats})

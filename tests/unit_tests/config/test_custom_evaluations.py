@@ -2,9 +2,10 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.aggregation.measurements import SAMPLE_METRICS, STEP_METRICS
-from graphrag_eval_lc.config import RESERVED_KEYS, load_config
+from graphrag_eval_lc import score_responses
+from graphrag_eval_lc.config import is_reserved_key, load_config
 from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES
 
 CUSTOM = {
     "name": "sparql_use",
@@ -50,12 +51,27 @@ def test_mistake_is_one_sentence(changes: dict[str, Any], complaint: str) -> Non
 
 
 def test_all_keys_of_results_and_aggregates_are_reserved() -> None:
-    assert {*SAMPLE_METRICS, *STEP_METRICS} <= RESERVED_KEYS
-    assert {
-        "question_id",
-        "steps_diagnosis",
-        "llm_calls",
+    steps = [{"name": "retrieval", "args": {}, "id": "1", "status": "success", "output": "[]"}]
+    question = {"id": "q", "question_text": "?", "reference_steps": [[{"name": "retrieval", "output": "[]"}]]}
+    response = {"question_id": "q", "actual_steps": steps, "stalled_sec": 1.0, "llm_calls": [], "total_tokens": 1}
+    dataset = [{"template_id": "t", "questions": [question]}]
+    run = score_responses(dataset, [{**response, "repeat": repeat} for repeat in (1, 2)])
+    aggregates = run.aggregates
+    keys = {*run.results[0], *aggregates, *aggregates["per_template"]["t"], *aggregates["micro"], *aggregates["macro"]}
+    assert [key for key in keys if not is_reserved_key(key)] == []
+
+
+def test_all_keys_of_judges_and_metrics_are_reserved() -> None:
+    told = ["answer_correctness", "answer_relevance_reason", "retrieval_answer_f1_cost", "retrieval_utilization_error"]
+    others = [
         "answer_eval_error",
-        "retrieval_utilization_cost",
-        "steps",
-    } <= (RESERVED_KEYS)
+        "answer_matching_claims_count",
+        "question_id",
+        "llm_calls",
+        "judges_cost",
+        "interrupted",
+    ]
+    of_judges = [key for judge in JUDGES for key in judge.keys]
+    keys = [*told, *others, *of_judges, *(spec.key for spec in BUILT_IN)]
+    assert [key for key in keys if not is_reserved_key(key)] == []
+    assert not is_reserved_key("saved_sec")

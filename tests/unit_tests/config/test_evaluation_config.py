@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.config import EvaluationConfig, load_config, with_measures
 from graphrag_eval_lc.errors import ConfigError
 
 CUSTOM = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Rate it.", "outputs": {"tone_score": "0 to 1"}}
@@ -51,3 +51,15 @@ def test_what_is_switched_off_needs_no_model() -> None:
 def test_each_key_is_given_once(second: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         load_config({"llm": {}, "custom_evaluations": [CUSTOM, {**CUSTOM, **second}]})
+
+
+def test_score_of_repeats_is_measured_with_the_config() -> None:
+    config = load_config({"retrieval": {"measures": ["P@5"]}, "repeats": {"metric": "retrieval_ids_precision@5"}})
+    with pytest.raises(ConfigError, match=r"repeats\.metric: 'retrieval_ids_precision@5' is not allowed here"):
+        with_measures(config, ["nDCG@10"])
+
+
+def test_config_of_a_run_can_be_read_where_its_metrics_are_not_registered() -> None:
+    config = EvaluationConfig.model_validate({"repeats": {"metric": "saved_sec", "threshold": 60.0}})
+    with pytest.raises(ConfigError, match="'saved_sec' is not allowed here"):
+        load_config(config)

@@ -61,7 +61,12 @@ def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) ->
         ({"llm": {"generatoin": {}}}, "Did you mean generation?"),
         ({"judges": {"max_concurency": 4}}, "Did you mean max_concurrency?"),
         ({"judges": {"max_concurrency": 0}}, "key judges.max_concurrency: 0 is not allowed here"),
-        ({"judges": {"metrics": ["f1"]}}, "key judges.metrics.0: 'f1' is not allowed here"),
+        (
+            {"judges": {"metrics": ["f1"]}},
+            "key judges.metrics.0: 'f1' is not allowed here. There are answer_correctness,",
+        ),
+        ({"judges": {"metrics": ["retrieval_anser"]}}, "Did you mean retrieval_answer? There are answer_correctness, "),
+        ({"judges": {"metrics": ["answer_f1"]}}, "Did you mean answer_correctness?"),
         ({"prices": {"gpt-x": {"inptu": 1, "output": 2}}}, "Did you mean input?"),
         ({"prices": {"gpt-x": {"input": 1}}}, "the key output is missing"),
         ({"llm": {"generation": {"provider": "anthropic"}}}, "key llm.generation.model"),

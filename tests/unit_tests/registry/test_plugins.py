@@ -9,6 +9,7 @@ import pytest
 from graphrag_eval_lc import load_dataset, register_metric
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, PluginError
+from graphrag_eval_lc.registry import plugins
 from graphrag_eval_lc.registry.metrics import registered_metrics
 from graphrag_eval_lc.registry.plugin_records import plugin_record, plugin_records
 from graphrag_eval_lc.registry.plugins import (
@@ -34,6 +35,7 @@ def words(question, response):
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(plugins._installed, plugins.GROUP, raising=False)  # as in a new process
     return tmp_path
 
 

@@ -138,6 +138,13 @@ def test_run_with_aggregates_only_can_be_shown() -> None:
         run.plot_templates(ax=Figure().subplots())
 
 
+def test_notebook_shows_means_of_scores_alone() -> None:
+    figures = {metric: {"mean": 0.5} for metric in ("steps_score", "saved_sec", "elapsed_sec", "tone_cost")}
+    counts = {"number_of_success_samples": 2, "number_of_error_samples": 0}
+    html = BenchmarkRun({"micro": {**counts, **figures}})._repr_html_()
+    assert [f"mean {metric}" in html for metric in figures] == [True, True, False, False]
+
+
 def test_plots_are_drawn_into_given_axes(run: BenchmarkRun) -> None:
     for plot in (run.plot_scores, run.plot_templates, run.plot_time):
         ax = Figure().subplots()

@@ -222,3 +222,17 @@ def test_a_plugin_is_asked_for_as_it_came(plugin: Any, option: str | None, other
 def test_a_broken_record_of_plugins_breaks_nothing(plugins: Any) -> None:
     now = {"plugins": [{"name": "a", "version": "1", "gives": ["metric a"]}]}
     assert len(plugin_warnings({"plugins": plugins}, now)) <= 1
+
+
+def test_repeats_may_pass_by_a_metric_of_a_plugin_and_are_refused_without_it() -> None:
+    config: Any = {"plugins": ["acme_checks"], "repeats": {"metric": "extra_wait", "threshold": 5.0}}
+    with registered_only_here():
+        repeated = [{**each, "repeat": 1 + (each["elapsed_sec"] > 5)} for each in (*responses(3.0), *responses(30.0))]
+        run = score_responses("qa.json", repeated, output_dir="run", config=config)
+    assert run.aggregates["repeats"]["pass@k"] == {"1": 0.5, "2": 1.0}
+    with pytest.raises(RunFolderError, match="score run --plugin acme_checks"):
+        score_run("run")
+    with pytest.raises(ConfigError, match="'extra_wait' is not allowed here"):
+        score_run("run", drop_missing=True)
+    load_plugins(["acme_checks"], via="--plugin")
+    assert score_run("run").aggregates == run.aggregates

@@ -1,0 +1,40 @@
+import pytest
+
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry import metrics as registry
+
+
+def test_judges_are_of_questions_or_of_steps_and_write_each_key_once() -> None:
+    assert {judge.key: judge.over for judge in registry.JUDGES} == {
+        "answer_correctness": "questions",
+        "answer_relevance": "questions",
+        "retrieval_answer": "steps",
+        "retrieval_context": "steps",
+        "retrieval_utilization": "steps",
+    }
+    keys = [key for judge in registry.JUDGES for key in judge.keys]
+    assert len(keys) == len(set(keys))
+    assert registry.judge_spec("answer_correctness").keys[-1] == "answer_eval_error"
+
+
+def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not metric_spec("saved_sec").lower_is_better
+    spec = MetricSpec(key="saved_sec", lower_is_better=True, range=(0.0, None))
+    monkeypatch.setitem(registry.metrics_of_users, "saved_sec", registry.RegisteredMetric(spec, lambda *_: None))
+    assert metric_spec("saved_sec") is spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts_as"),
+    [
+        (MetricSpec(key="m"), 0.0),
+        (MetricSpec(key="m", lower_is_better=True), 1.0),
+        (MetricSpec(key="m", lower_is_better=True, range=(0.0, None)), None),
+        (MetricSpec(key="m", kind="spent", lower_is_better=True), 0.25),
+        (MetricSpec(key="m", kind="count", lower_is_better=True), 0.25),
+    ],
+)
+def test_failed_question_counts_as_the_worst_score_and_spent_what_it_spent(
+    spec: MetricSpec, counts_as: float | None
+) -> None:
+    assert spec.value_in_failure(0.25) == counts_as
