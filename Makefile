@@ -16,10 +16,10 @@ endef
 export RUN_NOTEBOOKS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas clean
+.PHONY: help demo test test-full goldens lint format typecheck benchmarks notebooks schemas metrics-table clean
 
 help:  ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.demo  ## Run the demo: an agent over a power grid, without a key or a network
 	$(BIN)/graphrag-eval-lc demo
@@ -53,6 +53,9 @@ notebooks: $(VENV)/.test  ## Run the notebooks and store their outputs
 
 schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
 	$(BIN)/python -c 'from graphrag_eval_lc.schemas import *; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
+
+metrics-table: $(VENV)/.test  ## Write README's table of all metrics anew
+	$(BIN)/python -c 'from pathlib import Path; from graphrag_eval_lc.registry.metrics_table import *; path = Path("README.md"); path.write_text(with_metrics_table(path.read_text(encoding="utf-8")), encoding="utf-8")'
 
 clean:  ## Remove the virtual environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

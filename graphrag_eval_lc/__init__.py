@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
-    from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_metric
+    from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.writing import report_html, write_report
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
@@ -43,6 +43,7 @@ __all__ = [
     "load_dataset",
     "load_responses",
     "register_evaluator",
+    "register_exporter",
     "register_matcher",
     "register_metric",
     "register_step_kind",
@@ -73,6 +74,7 @@ _ROOM_OF = {
     "load_dataset": "dataset",
     "load_responses": "dataset",
     "register_evaluator": "registry",
+    "register_exporter": "registry",
     "register_matcher": "matching",
     "register_metric": "registry",
     "register_step_kind": "matching",

@@ -9,13 +9,14 @@ import typer
 
 from graphrag_eval_lc.cli.answer_correctness import Anew, JudgeConfig
 from graphrag_eval_lc.cli.options import Quiet
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_RECALL
 
 
 class Metric(StrEnum):
     """The scores that can decide whether the judge calls an answer correct."""
 
-    ANSWER_F1 = "answer_f1"
-    ANSWER_RECALL = "answer_recall"
+    ANSWER_F1 = ANSWER_F1
+    ANSWER_RECALL = ANSWER_RECALL
 
 
 def judge_agreement(

@@ -11,6 +11,7 @@ from graphrag_eval_lc.judged_tables.judged_cells import is_judged
 from graphrag_eval_lc.judged_tables.judging import JudgedTable, judge_table
 from graphrag_eval_lc.judged_tables.tsv import Table
 from graphrag_eval_lc.prices import dollars, unpriced_warning
+from graphrag_eval_lc.registry.metrics import TOTAL_TOKENS
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.progress_display import progress_display
 from graphrag_eval_lc.texts import counted
@@ -84,5 +85,5 @@ class _Told:
 
     def judged(self, error: str) -> None:
         status = "error" if error else "success"
-        fields = {"question_id": "", "repeat": None, "status": status, "total_tokens": None}
+        fields = {"question_id": "", "repeat": None, "status": status, TOTAL_TOKENS: None}
         self._observer(RunEvent("response_ended", fields))

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.metrics.measures import MEASURES
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 SELECTION = "Which questions"
 ASKING = "How they are asked"
@@ -23,8 +25,8 @@ Measures = Annotated[
     list[str] | None,
     typer.Option(
         "--measures",
-        help="What is measured of retrieved ids, in place of the config's: P, R, R_cap, F1, RR, AP, nDCG, Success, "
-        "Rprec, most of them with a cut-off, such as P@5,nDCG@10; may be repeated.",
+        help=f"What is measured of retrieved ids, in place of the config's: {', '.join(MEASURES)}, most of them with a "
+        "cut-off, such as P@5,nDCG@10; may be repeated.",
         metavar="NAMES",
     ),
 ]
@@ -158,7 +160,7 @@ FailUnder = Annotated[
     typer.Option(
         "--fail-under",
         help="Exit with 1 where the mean of a score is below this number, failed questions counted as 0, such as "
-        "steps_score=0.9; may be repeated.",
+        f"{MAIN_METRIC}=0.9; may be repeated.",
         metavar="METRIC=MEAN",
     ),
 ]

@@ -1,7 +1,7 @@
 """The command ``plugins``: which metrics, step kinds, evaluators, judges and exporters are known, and from where."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +10,7 @@ from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.metric_spec import MetricSpec
+    from graphrag_eval_lc.registry.plugins import Plugin
     from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
 _PLAIN_WIDTH = 140
@@ -21,7 +22,7 @@ def plugins(
     config: Config = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show what the package itself has, too.")] = False,
 ) -> None:
-    """Show what plugins add: metrics, step kinds and evaluators, and from which version of what each comes.
+    """Show what plugins add: metrics, step kinds, evaluators and exporters, and from which version of what each comes.
 
     These are the plugins of installed packages (entry points of the group `graphrag_eval_lc`, unless
     `GRAPHRAG_EVAL_LC_NO_PLUGINS` is set), those of `--plugin`, and those that the config names.
@@ -41,44 +42,48 @@ def plugins(
 
     import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
     from graphrag_eval_lc.config import load_config
-    from graphrag_eval_lc.registry.evaluators import registered_evaluators
-    from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
-    from graphrag_eval_lc.registry.plugin_records import plugin_record
     from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of
     from graphrag_eval_lc.registry.registrations import registered_now
-    from graphrag_eval_lc.registry.step_kinds import built_in_step_kinds, custom_step_kinds, registered_name
 
     load_named_plugins(plugins)
     load_config(config, has_llm=True, has_embeddings=True)
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
-    registered = registered_now()
-    givers = {name: plugin_of(name, function) for name, function in registered.items()}
-    records = [
-        plugin_record(plugin, [name for name, giver in givers.items() if giver == plugin]) for plugin in known_plugins()
-    ]
-    _show(
-        console,
-        "Plugins",
-        ("plugin", "from", "version", "gives"),
-        [(each["name"], _way(each), _version(each), ", ".join(each["gives"]) or "nothing") for each in records],
-    )
-    metrics = [_metric_row(metric.spec, givers[f"metric {key}"].name) for key, metric in registered_metrics().items()]
-    own = [_metric_row(spec, _OWN) for spec in BUILT_IN] if show_all else []
-    _show(console, "Metrics", ("metric", "title", "unit", "better", "plugin"), [*metrics, *own])
-    own_kinds = [
-        (_served(key), kind.title, kind.reads, givers[registered_name(key)].name)
-        for key, kind in custom_step_kinds().items()
-    ]
-    kinds = built_in_step_kinds().items() if show_all else ()
-    own_kinds += [(_served(key), kind.title, kind.reads, _OWN) for key, kind in kinds]
-    _show(console, "Step kinds", ("reference steps", "title", "compares", "plugin"), own_kinds)
-    evaluators = [(name, givers[f"evaluator {name}"].name) for name in registered_evaluators()]
-    _show(console, "Evaluators", ("evaluator", "plugin"), evaluators)
-    if show_all:
-        judges = [(judge.key, ", ".join(spec.key for spec in judge.metrics), _OWN) for judge in JUDGES]
-        _show(console, "Judges", ("judge", "metrics", "plugin"), judges)
-    if not records:
+    givers = {name: plugin_of(name, function) for name, function in registered_now().items()}
+    known = known_plugins()
+    _show(console, "Plugins", ("plugin", "from", "version", "gives"), (_plugin_row(each, givers) for each in known))
+    names = {name: giver.name for name, giver in givers.items()}
+    for title, columns, rows in _tables(names, show_all):
+        _show(console, title, columns, rows)
+    if not known:
         typer.echo("There are no plugins." + ("" if show_all else " What the package itself has: --all."))
+
+
+def _tables(givers: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
+    """Give the title, the columns and the rows of each table, those of plugins first.
+
+    Args:
+        givers: The names of plugins by what they registered.
+        show_all: Whether what the package itself has is shown too.
+    """
+    from graphrag_eval_lc.registry.evaluators import registered_evaluators
+    from graphrag_eval_lc.registry.exporters import exporters
+    from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
+    from graphrag_eval_lc.registry.step_kinds import built_in_step_kinds, custom_step_kinds, registered_name
+
+    metrics = [_metric_row(metric.spec, givers[f"metric {key}"]) for key, metric in registered_metrics().items()]
+    metrics += [_metric_row(spec, _OWN) for spec in BUILT_IN if show_all]
+    yield "Metrics", ("metric", "title", "unit", "better", "plugin"), metrics
+    kinds = [(key, kind, givers[registered_name(key)]) for key, kind in custom_step_kinds().items()]
+    kinds += [(key, kind, _OWN) for key, kind in built_in_step_kinds().items() if show_all]
+    rows = [(_served(key), kind.title, kind.reads, giver) for key, kind, giver in kinds]
+    yield "Step kinds", ("reference steps", "title", "compares", "plugin"), rows
+    evaluators = [(name, givers[f"evaluator {name}"]) for name in registered_evaluators()]
+    yield "Evaluators", ("evaluator", "plugin"), evaluators
+    known = [(each, givers.get(f"exporter {name}", _OWN)) for name, each in exporters().items()]
+    written = [(each.name, each.title, each.file_name, giver) for each, giver in known if show_all or giver != _OWN]
+    yield "Exporters", ("exporter", "title", "writes", "plugin"), written
+    judges = [(judge.key, ", ".join(spec.key for spec in judge.metrics), _OWN) for judge in JUDGES if show_all]
+    yield "Judges", ("judge", "metrics", "plugin"), judges
 
 
 def _show(console: Any, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -104,11 +109,11 @@ def _served(key: "MatcherKey") -> str:
     return " with ".join(part for part in (name or ("any" if media_type is None else None), media_type) if part)
 
 
-def _way(record: dict[str, Any]) -> str:
-    return f"{record['via']} {record['entry_point']}" if "entry_point" in record else str(record["via"])
+def _plugin_row(plugin: "Plugin", givers: Mapping[str, "Plugin"]) -> tuple[str, ...]:
+    from graphrag_eval_lc.registry.plugin_records import plugin_record
 
-
-def _version(record: dict[str, Any]) -> str:
-    known = [str(record[key]) for key in ("distribution", "version") if key in record]
-    known += [f"sha256 {record['sha256'][:12]}"] if "sha256" in record else []
-    return " ".join(known) or "not known"
+    record = plugin_record(plugin, [name for name, giver in givers.items() if giver == plugin])
+    way = f"{plugin.via} {plugin.entry_point}" if plugin.entry_point is not None else plugin.via
+    version = [str(record[key]) for key in ("distribution", "version") if key in record]
+    version += [f"sha256 {record['sha256'][:12]}"] if "sha256" in record else []
+    return plugin.name, way, " ".join(version) or "not known", ", ".join(record["gives"]) or "nothing"

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
+
 
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
@@ -27,10 +29,7 @@ def report(
 
     `graphrag-eval-lc report runs/monday --open`
     """
-    # Imported here so that --help does not wait for what only a report needs.
-    from graphrag_eval_lc.report.writing import write_report
-
-    path = write_report(run, output)
+    path = exporter(REPORT).export(run, output)
     typer.echo(f"Written to {path} ({path.stat().st_size / 1_000_000:,.1f} MB)")
     if opens:
         address = path.resolve().as_uri()

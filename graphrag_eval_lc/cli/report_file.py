@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
-from graphrag_eval_lc.report.writing import write_report
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
 
 def written_report(folder: Path) -> tuple[Path | None, str | None]:
@@ -13,7 +13,7 @@ def written_report(folder: Path) -> tuple[Path | None, str | None]:
         The file, or None where it could not be written; and what is to be said then.
     """
     try:
-        return write_report(folder), None
+        return exporter(REPORT).export(folder), None
     except MissingExtraError as problem:
         return None, f"There is no report: {problem}"
     except GraphRAGEvalError as problem:

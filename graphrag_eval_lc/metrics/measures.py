@@ -1,32 +1,108 @@
 """Measures of a ranking by name, such as ``nDCG@10``, written as ir_measures writes them."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import NamedTuple
 
 from graphrag_eval_lc.metrics.ranked_hits import RankedHits
 from graphrag_eval_lc.metrics.relevance import Relevant, checked_cutoff, ranked_hits
 
 
-class _Definition(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureDefinition:
+    """The declaration of a measure.
+
+    Attributes:
+        key: What its key in results begins with; the cut-off follows.
+        formula: Gives it of a ranking with a cut-off, or None.
+        aliases: Other names that people give it.
+        functions: The functions of ``graphrag_eval_lc.metrics`` that give it.
+        source: Whose definition it follows.
+        needs: More than relevant ids that it needs or takes, in words for people.
+        values: The values that it can have, in words for people.
+    """
+
     key: str
     formula: Callable[[RankedHits, int | None], float]
     aliases: tuple[str, ...] = ()
+    functions: tuple[str, ...]
+    source: str
+    needs: str = ""
+    values: str = "0 to 1"
 
 
-_DEFINITIONS = {
-    "P": _Definition("precision", lambda hits, k: hits.precision(k), ("prec", "SetP")),
-    "R": _Definition("recall", lambda hits, k: hits.recall(k), ("SetR", "set recall")),
-    "R_cap": _Definition("recall_capped", lambda hits, k: hits.capped_recall(k), ("capped recall",)),
-    "F1": _Definition("f1", lambda hits, k: hits.f1(k), ("f1 score", "SetF")),
-    "RR": _Definition("reciprocal_rank", lambda hits, k: hits.reciprocal_rank(k), ("MRR", "recip rank")),
-    "AP": _Definition("average_precision", lambda hits, k: hits.average_precision(k), ("MAP",)),
-    "nDCG": _Definition("ndcg", lambda hits, k: hits.ndcg(k)),
-    "Success": _Definition("hit_rate", lambda hits, k: hits.hit_rate(k), ("hit", "hits")),
-    "Rprec": _Definition("r_precision", lambda hits, k: hits.r_precision(k)),
+_SETS = (
+    "trec_eval; with groups AutoRAG; ragas' `IDBasedContextPrecision` and recall "
+    "(`id_context_precision`, `id_context_recall`)"
+)
+MEASURES: Mapping[str, MeasureDefinition] = {
+    "P": MeasureDefinition(
+        key="precision",
+        formula=lambda hits, k: hits.precision(k),
+        aliases=("prec", "SetP"),
+        functions=("precision",),
+        source=_SETS,
+    ),
+    "R": MeasureDefinition(
+        key="recall",
+        formula=lambda hits, k: hits.recall(k),
+        aliases=("SetR", "set recall"),
+        functions=("recall",),
+        source=_SETS,
+    ),
+    "R_cap": MeasureDefinition(
+        key="recall_capped",
+        formula=lambda hits, k: hits.capped_recall(k),
+        aliases=("capped recall",),
+        functions=("recall_at_k",),
+        source="graphrag-eval",
+        needs=", k",
+    ),
+    "F1": MeasureDefinition(
+        key="f1",
+        formula=lambda hits, k: hits.f1(k),
+        aliases=("f1 score", "SetF"),
+        functions=("f1",),
+        source=_SETS,
+    ),
+    "RR": MeasureDefinition(
+        key="reciprocal_rank",
+        formula=lambda hits, k: hits.reciprocal_rank(k),
+        aliases=("MRR", "recip rank"),
+        functions=("reciprocal_rank",),
+        source="trec_eval; with groups AutoRAG (MRR)",
+    ),
+    "AP": MeasureDefinition(
+        key="average_precision",
+        formula=lambda hits, k: hits.average_precision(k),
+        aliases=("MAP",),
+        functions=("average_precision",),
+        source="trec_eval; with groups AutoRAG (MAP)",
+    ),
+    "nDCG": MeasureDefinition(
+        key="ndcg",
+        formula=lambda hits, k: hits.ndcg(k),
+        functions=("ndcg",),
+        source="Järvelin and Kekäläinen 2002, as in trec_eval; with groups AutoRAG",
+        needs=", with gains or not",
+    ),
+    "Success": MeasureDefinition(
+        key="hit_rate",
+        formula=lambda hits, k: hits.hit_rate(k),
+        aliases=("hit", "hits"),
+        functions=("hit_rate",),
+        source="ir_measures (Success)",
+        values="0 or 1",
+    ),
+    "Rprec": MeasureDefinition(
+        key="r_precision",
+        formula=lambda hits, k: hits.r_precision(k),
+        functions=("r_precision",),
+        source="trec_eval",
+    ),
 }
+"""The measures by their names."""
 
 
 def _plain(name: str) -> str:
@@ -36,7 +112,7 @@ def _plain(name: str) -> str:
 
 _NAMES = {
     _plain(alias): name
-    for name, definition in _DEFINITIONS.items()
+    for name, definition in MEASURES.items()
     for alias in (name, definition.key, *definition.aliases)
 }
 
@@ -57,7 +133,7 @@ class Measure:
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in _DEFINITIONS:
+        if self.name not in MEASURES:
             raise ValueError(_unknown(self.name, self.name, ""))
         checked_cutoff(self.cutoff)
         if self.name == "Rprec" and self.cutoff is not None:
@@ -73,7 +149,7 @@ class Measure:
     @property
     def key(self) -> str:
         """The name in results, such as ``ndcg@10`` or ``reciprocal_rank``."""
-        key = _DEFINITIONS[self.name].key
+        key = MEASURES[self.name].key
         return key if self.cutoff is None else f"{key}@{self.cutoff}"
 
 
@@ -147,7 +223,7 @@ def ranking_scores(
     hits = ranked_hits(relevant, retrieved)
     if hits is None:
         return {}
-    return {measure.key: _DEFINITIONS[measure.name].formula(hits, measure.cutoff) for measure in parsed}
+    return {measure.key: MEASURES[measure.name].formula(hits, measure.cutoff) for measure in parsed}
 
 
 def _parsed(measures: Iterable[Measure | str]) -> list[Measure]:
@@ -164,5 +240,5 @@ def _unknown(text: str, stem: str, tail: str) -> str:
     tail = tail or (digits and f"@{digits}")
     near = [letters] if letters in _NAMES else get_close_matches(_plain(stem), _NAMES, n=3, cutoff=0.5)
     names = [name if name == "Rprec" else name + tail for name in dict.fromkeys(_NAMES[alias] for alias in near)]
-    advice = f"did you mean {' or '.join(names)}?" if names else f"the measures are {', '.join(_DEFINITIONS)}"
+    advice = f"did you mean {' or '.join(names)}?" if names else f"the measures are {', '.join(MEASURES)}"
     return f"there is no measure {text!r:.60}: {advice}"

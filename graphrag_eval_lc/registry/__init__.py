@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.registry.exporters import exporter, register_exporter
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
 
@@ -12,7 +13,16 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.registry.registrations import registered_only_here
     from graphrag_eval_lc.registry.step_kinds import StepKind
 
-__all__ = ["MetricSpec", "StepKind", "metric_spec", "register_evaluator", "register_metric", "registered_only_here"]
+__all__ = [
+    "MetricSpec",
+    "StepKind",
+    "exporter",
+    "metric_spec",
+    "register_evaluator",
+    "register_exporter",
+    "register_metric",
+    "registered_only_here",
+]
 
 # What registers needs the keys of all records, and with them pydantic, for which a mere name of a metric does not wait.
 _FILE_OF = {

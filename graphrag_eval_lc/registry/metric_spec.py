@@ -1,6 +1,7 @@
 """What is declared of a metric: from this validation, aggregates, comparison, gates, frames and reports derive."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["score", "spent", "count"]
@@ -20,15 +21,19 @@ class MetricSpec:
     Attributes:
         key: Its name in results, aggregates, gates and tables; of a family what the names begin with.
         title: A few words on what it says, for people; empty: its key.
+        heading: What tables of what was spent call it; empty: they leave it out.
         kind: ``score`` says how good an answer is; ``spent`` what it took; ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
         lower_is_better: Whether less of it is better, as of all that is spent.
         range: The least and the greatest value, None where there is no bound.
+        usual_range: Over what its values are shown as long as all are in it; None: its range.
         over: What its mean is over: ``questions``, or ``steps`` where it stands on the steps of an answer.
         needs: What a question must have so that it is measured; None: nothing.
         requires: All that it needs, in words for people.
         missing_key: Where results say how many reference steps it could not be measured of, as nothing fulfilled them.
         is_family: Whether it stands for all metrics whose names begin with its key.
+        members: The ends of its members' names, of a family that has always the same.
+        family: The key of the family that it is of.
         part_of: The metric that sums it up, which is shown where there is no room for both.
         is_summed_up: Whether aggregates have its statistics; if not, it stands in the totals alone.
         spent_by: Who spent it, ``agent`` or ``judges``; None for what is not spent.
@@ -37,6 +42,7 @@ class MetricSpec:
         reason_key: Where its reason stands.
         error_key: Where it is told why it could not be measured.
         source: Whose definition it follows.
+        functions: The functions of ``graphrag_eval_lc.metrics`` that give it.
 
     Example:
         >>> spec = MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
@@ -46,15 +52,19 @@ class MetricSpec:
 
     key: str
     title: str = ""
+    heading: str = ""
     kind: Kind = "score"
     unit: Unit = "score"
     lower_is_better: bool = False
     range: tuple[float | None, float | None] = (0.0, 1.0)
+    usual_range: tuple[float, float] | None = None
     over: Over = "questions"
     needs: Need | None = None
     requires: str = ""
     missing_key: str | None = None
     is_family: bool = False
+    members: tuple[str, ...] = ()
+    family: str | None = None
     part_of: str | None = None
     is_summed_up: bool = True
     spent_by: Literal["agent", "judges"] | None = None
@@ -63,6 +73,7 @@ class MetricSpec:
     reason_key: str | None = None
     error_key: str | None = None
     source: str = ""
+    functions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -78,6 +89,11 @@ class MetricSpec:
     def is_spent(self) -> bool:
         """Whether it says what was spent, so that a failed question's value is what was measured."""
         return self.kind == "spent"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is left out where there is no room for all, as another metric sums it up or it is one of many."""
+        return self.part_of is not None or self.family is not None
 
     @property
     def value_of_failure(self) -> float | None:
@@ -97,6 +113,7 @@ class MetricSpec:
         return self.value_of_failure if self.kind == "score" else measured
 
 
+@lru_cache(maxsize=1_000)
 def undeclared(key: str) -> MetricSpec:
     """Give what is taken for the declaration of a number that nobody declared: a score, or a cost by its name.
 
@@ -109,7 +126,7 @@ def undeclared(key: str) -> MetricSpec:
     unit = next((unit for ending, unit in _UNITS_BY_ENDING.items() if key.endswith(ending)), "score")
     if key.endswith(_COST):
         return cost_spec(key)
-    return MetricSpec(key=key, unit=unit, range=(None, None))
+    return MetricSpec(key=key, unit=unit, range=(None, None), usual_range=(0.0, 1.0))
 
 
 def cost_spec(key: str) -> MetricSpec:

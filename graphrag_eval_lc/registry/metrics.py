@@ -31,6 +31,10 @@ COST: Final = "cost"
 
 TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
 TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
+# What the judge of answer correctness says of claims.
+TRUE_POSITIVES: Final = "answer_true_positives"
+FALSE_POSITIVES: Final = "answer_false_positives"
+FALSE_NEGATIVES: Final = "answer_false_negatives"
 
 # The metric that a run is about, unless another one is named.
 MAIN_METRIC: Final = STEPS_SCORE
@@ -128,8 +132,8 @@ def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: 
     )
 
 
-def _tokens(key: str, title: str) -> MetricSpec:
-    return _spent(key, title, "tokens", "models that report usage", "the providers")
+def _tokens(key: str, heading: str, title: str, **more: Any) -> MetricSpec:
+    return _spent(key, title, "tokens", "models that report usage", "the providers", heading=heading, **more)
 
 
 def _dollars(key: str, title: str, **more: Any) -> MetricSpec:
@@ -144,6 +148,7 @@ BUILT_IN: Final = (
         key=ANSWER_RELEVANCE,
         title="how near the answer is to the question",
         range=(-1.0, 1.0),
+        usual_range=(0.0, 1.0),
         requires="a model, embeddings",
         judge=ANSWER_RELEVANCE,
         cost_key=f"{ANSWER_RELEVANCE}_cost",
@@ -159,11 +164,11 @@ BUILT_IN: Final = (
         requires="`reference_steps`",
         source="graphrag-eval, with the best assignment of steps",
     ),
-    _tokens(INPUT_TOKENS, "tokens that the agent's models read"),
-    _tokens(OUTPUT_TOKENS, "tokens that the agent's models wrote"),
-    _tokens(TOTAL_TOKENS, "tokens of the agent's models"),
-    _spent(ELAPSED_SEC, "seconds that the agent took", "seconds", "", "measured"),
-    _dollars(AGENT_COST, "what the agent's models cost"),
+    _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
+    _tokens(OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote", part_of=TOTAL_TOKENS),
+    _tokens(TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),
+    _spent(ELAPSED_SEC, "seconds that the agent took", "seconds", "", "measured", heading="Time"),
+    _dollars(AGENT_COST, "what the agent's models cost", heading="Agent's cost"),
     _contexts_for_answer("precision"),
     _contexts_for_answer("recall"),
     _contexts_for_answer("f1"),
@@ -199,8 +204,10 @@ BUILT_IN: Final = (
         needs="relevant_texts",
         requires="texts on both sides",
         is_family=True,
+        members=("precision", "recall", "f1"),
         missing_key=RETRIEVAL_TEXT_MISSING,
         source="ragas (`NonLLMContextPrecisionWithReference` and recall); F1 of both",
+        functions=("text_context_precision", "text_context_recall"),
     ),
     *(
         MetricSpec(
@@ -220,7 +227,7 @@ BUILT_IN: Final = (
         )
     ),
     _spent(STALLED_SEC, "seconds for which others blocked the agent", "seconds", "", "measured", is_summed_up=False),
-    _dollars(JUDGES_COST, "what all judges cost", spent_by="judges", is_summed_up=False),
+    _dollars(JUDGES_COST, "what all judges cost", heading="Judges' cost", spent_by="judges", is_summed_up=False),
     _dollars(COST, "what agent and judges cost", spent_by=None, is_summed_up=False),
 )
 
@@ -228,9 +235,9 @@ JUDGES: Final = (
     JudgeSpec(
         key=ANSWER_CORRECTNESS,
         details=(
-            "answer_true_positives",
-            "answer_false_positives",
-            "answer_false_negatives",
+            TRUE_POSITIVES,
+            FALSE_POSITIVES,
+            FALSE_NEGATIVES,
             "answer_reference_claims_count",
             "answer_actual_claims_count",
             "answer_matching_claims_count",
@@ -283,7 +290,12 @@ def _told_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
         return undeclared(key)
-    return replace(family, key=key, title=key, is_family=False)
+    return _member(family, key)
+
+
+@lru_cache(maxsize=1_000)
+def _member(family: MetricSpec, key: str) -> MetricSpec:
+    return replace(family, key=key, title=key, is_family=False, members=(), functions=(), family=family.key)
 
 
 def is_declared(key: str) -> bool:
@@ -294,6 +306,11 @@ def is_declared(key: str) -> bool:
         or key in _COSTS
         or any(key.startswith(each.key) for each in _FAMILIES)
     )
+
+
+def is_built_in(key: str) -> bool:
+    """Tell whether a metric is one of this package."""
+    return is_declared(key) and key not in registered_metrics()
 
 
 def summed_up(over: str) -> tuple[MetricSpec, ...]:
@@ -314,6 +331,34 @@ def judge_spec(key: str) -> JudgeSpec:
         ['retrieval_context_recall', 'retrieval_context_precision', 'retrieval_context_f1']
     """
     return next(judge for judge in JUDGES if judge.key == key)
+
+
+def error_keys(over: str) -> tuple[str, ...]:
+    """Give where the judges of questions, or of steps, tell why they could not judge, each key once.
+
+    Example:
+        >>> error_keys("questions")
+        ('answer_correctness_error', 'answer_relevance_error')
+    """
+    specs = (spec for spec in BUILT_IN if spec.over == over)
+    return tuple(dict.fromkeys(spec.error_key for spec in specs if spec.error_key is not None))
+
+
+def own_metrics(summary: Mapping[str, Any]) -> list[str]:
+    """Give the metrics of a user's own in a part of aggregates, also those that nobody declared, without costs.
+
+    Example:
+        >>> own_metrics({"steps_score": {"mean": 1.0}, "tone": {"mean": 0.5}, "tone_cost": {"mean": 0.1}})
+        ['tone']
+    """
+    return [
+        metric
+        for metric, figures in summary.items()
+        if isinstance(figures, Mapping)
+        and "mean" in figures
+        and not is_built_in(metric)
+        and metric_spec(metric).spent_by != "judges"
+    ]
 
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:

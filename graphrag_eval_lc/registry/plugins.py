@@ -18,7 +18,7 @@ Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 GROUP: Final = "graphrag_eval_lc"
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
 NOTHING_MEND: Final = (
-    "Let it call register_metric, register_evaluator, register_matcher or register_step_kind when it is loaded."
+    "Let it call register_metric, register_step_kind, register_evaluator or register_exporter when it is loaded."
 )
 
 

@@ -1,5 +1,8 @@
 """Numbers as the pages show them; formats.js says the same for what is filled in by the browser."""
 
+from collections.abc import Callable, Mapping
+
+from graphrag_eval_lc.comparison.numbers_text import value_text
 from graphrag_eval_lc.prices import dollars
 
 NOT_MEASURED = "–"
@@ -16,17 +19,24 @@ def score_text(value: float | None) -> str:
 
 
 def amount_text(value: float | None, unit: str) -> str:
-    """Give what was spent as text, by its unit: ``tokens``, ``seconds`` or ``usd``.
+    """Give a value as text, by its unit: that of a metric, as its declaration has it.
 
     Example:
         >>> amount_text(1234567, "tokens"), amount_text(75, "seconds"), amount_text(0.0036, "usd")
         ('1,234,567', '1 min 15 s', '$0.0036')
+        >>> amount_text(0.5, "score"), amount_text(3, "count"), amount_text(2.5, "km")
+        ('0.500', '3', '2.50 km')
     """
     if value is None:
         return NOT_MEASURED
-    if unit == "seconds":
-        return seconds_text(value)
-    return dollars(value) if unit == "usd" else f"{value:,.0f}"
+    if unit in _TEXTS:
+        return _TEXTS[unit](value)
+    return value_text(value, unit)
+
+
+def figure_text(value: float | None, unit: str) -> str:
+    """Give a value as text that is not broken between number and unit."""
+    return amount_text(value, unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def seconds_text(seconds: float) -> str:
@@ -45,3 +55,16 @@ def seconds_text(seconds: float) -> str:
     if seconds >= 10:
         return f"{seconds:.1f} s"
     return f"{seconds * 1000:.0f} ms" if 0 < seconds < 0.0995 else f"{seconds:.2f} s"
+
+
+def _number_text(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
+
+
+_TEXTS: Mapping[str, Callable[[float], str]] = {
+    "score": score_text,
+    "tokens": "{:,.0f}".format,
+    "seconds": seconds_text,
+    "usd": dollars,
+    "count": _number_text,
+}

@@ -7,18 +7,25 @@ from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.report.samples import ReportedSample, is_spent
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_F1,
+    ELAPSED_SEC,
+    FALSE_NEGATIVES,
+    FALSE_POSITIVES,
+    STALLED_SEC,
+    STEPS_SCORE,
+    TOTAL_TOKENS,
+    TRUE_POSITIVES,
+    metric_spec,
+)
+from graphrag_eval_lc.report.samples import ReportedSample
+from graphrag_eval_lc.report.score_displays import score_display
 from graphrag_eval_lc.report.side_by_side import extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.texts import shown_name, value_text, without_middle
 from graphrag_eval_lc.report.timeline import model_rows, timeline
 from graphrag_eval_lc.report.transcript import transcript
 
-_CORRECTNESS = ("answer_recall", "answer_precision", "answer_f1")
-_CLAIMS = {
-    "supported": "answer_true_positives",
-    "wrong": "answer_false_positives",
-    "missing": "answer_false_negatives",
-}
+_CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
 def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> dict[str, Any]:
@@ -39,9 +46,9 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
         "measures": list(_measures(sample, config, metrics)),
         "failed_attempts": list(_failed_attempts(result)),
         "warnings": [without_middle(str(warning)) for warning in result.get("capture_warnings") or ()],
-        "total_sec": number(result.get("elapsed_sec")),
-        "stalled_sec": number(result.get("stalled_sec")),
-        "total_tokens": number(result.get("total_tokens")),
+        "total_sec": number(result.get(ELAPSED_SEC)),
+        "stalled": number(result.get(STALLED_SEC)),
+        TOTAL_TOKENS: number(result.get(TOTAL_TOKENS)),
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),
         "transcript": transcript(result),
@@ -66,35 +73,49 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
     claims: dict[str, Any] = {
         name: [without_middle(str(claim)) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()
     }
-    reason = result.get("answer_correctness_reason")
+    reason = result.get(str(metric_spec(ANSWER_F1).reason_key))
     return claims if reason is None else {**claims, "reason": without_middle(str(reason))}
 
 
 def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
     """Give all that was measured of a question, also what its judges failed at."""
     result = sample.result
-    prefixes = dict.fromkeys(_CORRECTNESS, "answer_correctness")
-    for evaluation in config.custom_evaluations or ():
-        prefixes.update(dict.fromkeys(evaluation.outputs, evaluation.name))
-    names = [metric for metric in ("steps_score", *metrics.names()) if not is_spent(metric, metrics)]
+    evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
+    names = [metric for metric in (STEPS_SCORE, *metrics.names()) if not metric_spec(metric).is_spent]
     told: set[str] = set()
     for metric in dict.fromkeys(names):
-        prefix = prefixes.get(metric, metric)
-        keys = {"reason": f"{metric}_reason", "error": f"{prefix}_error", "cost": f"{prefix}_cost"}
+        keys = _keys_beside(metric, evaluations.get(metric, metric))
         beside = {name: result.get(key) for name, key in keys.items() if result.get(key) is not None}
-        if prefix in told:  # what several metrics share is told beside the first
+        if keys["error"] in told:  # what several metrics share is told beside the first
             beside = {name: value for name, value in beside.items() if name == "reason"}
         value = result.get(metric)
         if value is not None or "error" in beside:
-            told.add(prefix)
+            told.add(keys["error"])
             yield {
                 "name": shown_name(metric),
                 "value": value if number(value) is not None else None if value is None else value_text(value),
                 **{name: item if number(item) is not None else value_text(item) for name, item in beside.items()},
+                **_declared(metric),
             }
     for metric in sample.scores:
-        if metric.startswith("retrieval_") and metric not in metrics.names():
+        if metric_spec(metric).over == "steps" and metric not in metrics.names():
             yield {"name": metric, "value": sample.scores[metric]}
+
+
+def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
+    """Give where reason, error and cost of a metric stand; a reason that several share is told with the claims."""
+    spec = metric_spec(metric)
+    return {
+        "reason": f"{metric}_reason",
+        "error": spec.error_key or f"{evaluation}_error",
+        "cost": spec.cost_key or f"{evaluation}_cost",
+    }
+
+
+def _declared(metric: str) -> dict[str, str]:
+    """Give a metric's unit and what is said of it, as far as its table cannot know them."""
+    display = score_display(metric)
+    return {key: display[key] for key in ("unit", "note") if key in display}
 
 
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -102,7 +123,7 @@ def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         steps = attempt.get("actual_steps")
         yield {
             "error": without_middle(str(attempt.get("error") or "failed without a message")),
-            "seconds": number(attempt.get("elapsed_sec")),
-            "tokens": number(attempt.get("total_tokens")),
+            "seconds": number(attempt.get(ELAPSED_SEC)),
+            "tokens": number(attempt.get(TOTAL_TOKENS)),
             "calls": len(steps) if isinstance(steps, list) else 0,
         }

@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 
+from graphrag_eval_lc.registry import MetricSpec
+
 NUMBER_OF_BINS = 10
 
 
-def range_of(values: Sequence[float]) -> tuple[float, float]:
-    """Give the range over which values are shown: 0 to 1 where they are all in it, else theirs.
+def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
+    """Give the range over which a metric's values are shown: its usual or whole range where all are in it, else theirs.
 
     Example:
-        >>> range_of([0.2, 0.4]), range_of([1, 5])
-        ((0.0, 1.0), (1, 5))
+        >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
+        >>> range_of(metric, [0.2, 0.4]), range_of(metric, [1, 5]), range_of(stars, [2, 5])
+        ((0.0, 1.0), (1, 5), (0, 5))
     """
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+    least, greatest = min(values, default=0.0), max(values, default=1.0)
+    for low, high in filter(None, (spec.usual_range, spec.range)):
+        shown = (least if low is None else low, greatest if high is None else high)
+        if shown[0] <= least and greatest <= shown[1]:
+            return shown
+    return least, greatest
 
 
 def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOTAL_TOKENS
 from graphrag_eval_lc.report.samples import ReportedSample
 from graphrag_eval_lc.report.texts import one_line
 
@@ -27,18 +28,18 @@ class Extremes:
         """Take up a sample; its time is that of its failed attempts too."""
         result = sample.result
         attempts = failed_attempts_of(result)
-        seconds = [number(record.get("elapsed_sec")) for record in (result, *attempts)]
-        stalled_sec = sum(number(record.get("stalled_sec")) or 0.0 for record in (result, *attempts))
+        seconds = [number(record.get(ELAPSED_SEC)) for record in (result, *attempts)]
+        stalled = sum(number(record.get(STALLED_SEC)) or 0.0 for record in (result, *attempts))
         shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _QUESTION)}
         question = str(result.get("question_id"))
         _keep(
             self._longest,
             question,
             sum(filter(None, seconds)),
-            {**shown, "failed_attempts": len(attempts), "stalled_sec": stalled_sec},
+            {**shown, "failed_attempts": len(attempts), "stalled": stalled},
         )
-        _keep(self._dearest, question, number(result.get("agent_cost")), shown)
-        _keep(self._most_tokens, question, number(result.get("total_tokens")), shown)
+        _keep(self._dearest, question, number(result.get(AGENT_COST)), shown)
+        _keep(self._most_tokens, question, number(result.get(TOTAL_TOKENS)), shown)
 
     def slowest(self) -> list[dict[str, Any]]:
         """Give the section ``slowest``."""

@@ -7,6 +7,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE
 from graphrag_eval_lc.report.samples import ANSWER_THRESHOLD, ReportedSample
 from graphrag_eval_lc.report.step_names import is_iri, is_query, is_scored, step_name
 from graphrag_eval_lc.report.texts import args_text
@@ -149,5 +150,5 @@ class Matrix:
             return None
         words = {True: "right", False: "wrong"}
         cells = {f"{words[steps]}_{words[answer]}": keys for (steps, answer), keys in self._keys.items()}
-        text = f"Steps are right where steps_score is 1, an answer where answer_f1 is at least {ANSWER_THRESHOLD:g}."
-        return {**cells, "left_out": self._left_out, "threshold_text": text}
+        right = f"Steps are right where {STEPS_SCORE} is 1, an answer where {ANSWER_F1} is at least"
+        return {**cells, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}

@@ -6,6 +6,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation import reason_of
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, TOTAL_TOKENS
 from graphrag_eval_lc.report.samples import ReportedSample
 from graphrag_eval_lc.report.texts import one_line, shown_name
 
@@ -41,9 +42,9 @@ class IndexRows:
             "t": sample.template_id,
             "s": "error" if sample.has_failed else "success",
             "m": {metric: round(value, _DIGITS) for metric, value in sample.scores.items()},
-            "tok": number(result.get("total_tokens")),
-            "sec": _rounded(number(result.get("elapsed_sec"))),
-            "usd": number(result.get("agent_cost")),
+            "tok": number(result.get(TOTAL_TOKENS)),
+            "sec": _rounded(number(result.get(ELAPSED_SEC))),
+            "usd": number(result.get(AGENT_COST)),
             "tools": sorted(self._tool_indices(result)),
             "c": chunk,
             "r": "" if sample.steps_right and not sample.has_failed else _reason(result),

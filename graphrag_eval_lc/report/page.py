@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.amounts import amount_text, score_text
+from graphrag_eval_lc.report.amounts import amount_text, figure_text, score_text
+from graphrag_eval_lc.report.score_displays import score_display
 from graphrag_eval_lc.report.texts import visible
 
 if TYPE_CHECKING:
@@ -48,18 +49,21 @@ def render_report(context: Mapping[str, Any]) -> str:
         MissingExtraError: Jinja2 is not installed.
     """
     ranges = {score["metric"]: score["range"] for score in context["scores"]}
+    displays = {metric: display for metric in ranges if (display := score_display(metric))}
     lists = {
         "templates": [template["id"] for template in context["templates"]],
         "metrics": context["score_metrics"],
         "ranges": ranges,
         "tools": context["tools"],
         "hasRepeats": context["has_repeats"],
+        **({"displays": displays} if displays else {}),
     }
     return render_page(
         "report.html.j2",
         _REPORT_SCRIPTS,
         report=context,
         ranges=ranges,
+        displays=displays,
         index_json=_inert_json(context["index_json"]),
         lists_json=_json_data(lists),
         sets_json=_json_data(_sets(context)),
@@ -109,7 +113,7 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"score": score_text, "amount": amount_text, "visible": visible}
+    environment.filters |= {"score": score_text, "amount": amount_text, "figure": figure_text, "visible": visible}
     environment.globals["matrix_labels"] = _MATRIX_LABELS
     return environment
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
+from graphrag_eval_lc.registry.metrics import error_keys, registered_metrics
 from graphrag_eval_lc.report.samples import ReportedSample
 from graphrag_eval_lc.report.texts import one_line
 
 _EXAMPLE = 600
 _KIND = 100
+_STEP_ERRORS = error_keys("steps")
 _CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
 # Ids, numbers and what stands in quotes or brackets make no kind of their own.
 _PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*\d\S*""")
@@ -37,7 +39,8 @@ class Problems:
         self, config: EvaluationConfig, functions: Iterable[str] = (), reference_names: Iterable[str] = ()
     ) -> None:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
-        self._judges = ("answer_correctness", "answer_relevance", *custom, *functions)
+        own = dict.fromkeys((*custom, *functions, *registered_metrics()))
+        self._error_keys = (*error_keys("questions"), *(f"{name}_error" for name in own))
         self._errors: dict[tuple[str, str], _Group] = {}
         self._warnings: dict[str, _Group] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
@@ -55,7 +58,7 @@ class Problems:
             elif step.get("comparison_error") is not None:
                 why = step["comparison_error"]
                 self._add("call", f"{name}: output that cannot be compared", why, sample.key)
-        for judge, error in _judge_errors(sample.result, self._judges):
+        for judge, error in _judge_errors(sample.result, self._error_keys):
             self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
         for warning in sample.result.get("capture_warnings") or ():
             group = self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE)))
@@ -122,12 +125,11 @@ def _general(text: Any) -> str:
     return one_line(_PARTICULAR.sub("…", one_line(text, 2 * _KIND)), _KIND)
 
 
-def _judge_errors(result: Mapping[str, Any], judges: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for judge in judges:
-        error = result.get(f"{judge}_error")
-        if isinstance(error, str):
-            yield one_line(judge, _KIND), error
+def _judge_errors(result: Mapping[str, Any], keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for key in keys:
+        if isinstance(error := result.get(key), str):
+            yield one_line(key.removesuffix("_error"), _KIND), error
     for step in result.get("actual_steps") or ():
         for key, error in step.items():
-            if key.startswith("retrieval_") and key.endswith("_error") and isinstance(error, str):
+            if key in _STEP_ERRORS and isinstance(error, str):
                 yield key.removesuffix("_error"), error

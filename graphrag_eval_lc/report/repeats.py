@@ -6,7 +6,13 @@ from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.repeats import repeats_summary
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.config import RepeatsConfig
+from graphrag_eval_lc.registry.metrics import metric_spec
 from graphrag_eval_lc.report.samples import ReportedSample
+
+
+def passing_sign(metric: str) -> str:
+    """Give how a metric of a sample that passed stands to the threshold."""
+    return "≤" if metric_spec(metric).lower_is_better else "≥"
 
 
 class Repeats:
@@ -41,7 +47,8 @@ class Repeats:
             return None
         unmeasured = summary["number_of_unmeasured_questions"]
         without = f"; {unmeasured:,} of {summary['number_of_questions']:,} questions were not measured"
-        return f"passed: {self._config.metric} ≥ {self._config.threshold:g}{without if unmeasured else ''}"
+        passing = f"{self._config.metric} {passing_sign(self._config.metric)} {self._config.threshold:g}"
+        return f"passed: {passing}{without if unmeasured else ''}"
 
     def _summary(self) -> dict[str, Any]:
         return repeats_summary(self._samples, {}, self._config) if self._samples.repeats > 1 else {}

@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS
 from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
 from graphrag_eval_lc.comparison.run_source import RunSource, run_results
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.exporters import exporter
+from graphrag_eval_lc.registry.metrics import own_metrics
 from graphrag_eval_lc.run_folder import RUN_FILE
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 
@@ -41,6 +42,16 @@ class ReportedRun:
         known = metrics_of(self.config)
         more = [metric for metric in self.more_metrics if metric not in known.of_samples]
         return replace(known, of_samples=(*known.of_samples, *more))
+
+    def file_of(self, name: str) -> Path:
+        """Give where an exporter writes the run, where no path is given.
+
+        Raises:
+            OptionError: The run has no folder.
+        """
+        if self.folder is None:
+            raise OptionError(f"the run has no folder to write the {name} to", mend="Give a path.")
+        return self.folder / exporter(name).file_name
 
     def step_names(self) -> list[str]:
         """Give the names of the reference steps of the whole dataset, of which the results may have a part."""
@@ -76,7 +87,7 @@ def reported_run(source: RunSource) -> ReportedRun:
         config=config,
         results=results,
         warnings=warnings,
-        more_metrics=_own_metrics(run.aggregates.get("micro", {})) if run is not None else (),
+        more_metrics=own_metrics(run.aggregates.get("micro", {})) if run is not None else (),
     )
 
 
@@ -94,17 +105,3 @@ def _config_in(record: Mapping[str, Any]) -> tuple[EvaluationConfig, str | None]
         place = ".".join(map(str, first["loc"]))
         text = f"The config in {RUN_FILE} cannot be read ({place}: {first['msg']}); the report takes the defaults."
         return EvaluationConfig(), text
-
-
-def _own_metrics(micro: Mapping[str, Any]) -> list[str]:
-    """Give the metrics of the user's own among those that the aggregates have."""
-    known = {*SAMPLE_METRICS, *STEP_METRICS}
-    return [
-        metric
-        for metric, figures in micro.items()
-        if isinstance(figures, Mapping)
-        and "mean" in figures
-        and metric not in known
-        and not metric.endswith("_cost")
-        and not metric.startswith((IDS_PREFIX, TEXT_PREFIX))
-    ]

@@ -8,6 +8,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation import is_error
 from graphrag_eval_lc.aggregation.measurements import Metrics
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, metric_spec
 from graphrag_eval_lc.report.texts import shown_name
 
 ANSWER_THRESHOLD = 0.5
@@ -21,7 +22,8 @@ class ReportedSample:
         key: Its question's id, with the repeat from the second on; no other sample has it.
         template_id: Its template, to be shown.
         result: The result.
-        scores: Its scores by metric as it is shown, those of steps as their mean; a failed sample's are 0.
+        scores: Its scores by metric as it is shown, those of steps as their mean; of a failed sample what
+            it counts as.
         has_failed: Whether the agent gave no answer.
     """
 
@@ -34,7 +36,7 @@ class ReportedSample:
     @property
     def steps_right(self) -> bool | None:
         """Whether the steps scored in full; None where they were not scored."""
-        score = number(self.result.get("steps_score"))
+        score = number(self.result.get(STEPS_SCORE))
         return None if score is None else score >= 1.0
 
     @property
@@ -42,13 +44,13 @@ class ReportedSample:
         """Whether the answer was judged to be right, as that of a failed sample is not; None where nothing is known."""
         if self.has_failed:
             return None if self.result.get("reference_answer") is None else False
-        score = number(self.result.get("answer_f1"))
+        score = number(self.result.get(ANSWER_F1))
         return None if score is None else score >= ANSWER_THRESHOLD
 
     @property
     def is_judged(self) -> bool:
         """Whether its answer was compared with the reference answer."""
-        return not self.has_failed and number(self.result.get("answer_f1")) is not None
+        return not self.has_failed and number(self.result.get(ANSWER_F1)) is not None
 
 
 def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[ReportedSample]:
@@ -78,13 +80,16 @@ def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
 
 
 def _scores(result: Mapping[str, Any], metrics: Metrics, has_failed: bool) -> dict[str, float]:
-    scores = {metric: value for metric, value in metrics.sample_numbers(result) if not is_spent(metric, metrics)}
-    for metric, values in metrics.step_scores(result).items():
-        if not is_spent(metric, metrics):
-            scores[metric] = 0.0 if has_failed else fmean(values)
-    return {shown_name(metric): value for metric, value in scores.items()}
+    numbers = dict(metrics.sample_numbers(result))
+    numbers |= {metric: fmean(values) for metric, values in metrics.step_scores(result).items()}
+    scores: dict[str, float | None] = {
+        metric: value for metric, value in numbers.items() if not metric_spec(metric).is_spent
+    }
+    if has_failed:
+        scores = {metric: _of_failure(metric, value) for metric, value in scores.items()}
+    return {shown_name(metric): value for metric, value in scores.items() if value is not None}
 
 
-def is_spent(metric: str, metrics: Metrics) -> bool:
-    """Tell whether a metric says what was spent."""
-    return metric in metrics.spent or metric.endswith("_cost")
+def _of_failure(metric: str, measured: float | None) -> float | None:
+    spec = metric_spec(metric)
+    return spec.value_of_failure if spec.kind == "score" else measured

@@ -7,20 +7,12 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.errors import MissingExtraError
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, metric_spec
 from graphrag_eval_lc.report.distributions import bins_of, range_of
 from graphrag_eval_lc.report.texts import shown_name
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS, bootstrap_interval
 
-# What stands first, and in the table of templates.
-_MAIN = (
-    "steps_score",
-    "answer_f1",
-    "answer_relevance",
-    "retrieval_answer_f1",
-    "retrieval_context_f1",
-    "retrieval_utilization",
-)
-_LED = ("steps_score", "answer_f1", "answer_recall", "answer_precision", "answer_relevance")
+_JUDGES = [judge.key for judge in JUDGES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +21,7 @@ class ScoreValues:
 
     Attributes:
         answered: By template those of the questions that were answered.
-        every: By template those of all questions, failed ones as 0.
+        every: By template those of all questions, failed ones as what they count as.
     """
 
     answered: Mapping[str, Sequence[float]]
@@ -46,14 +38,13 @@ class ScoreValues:
 
 def score_values(numbers: RunNumbers) -> dict[str, ScoreValues]:
     """Give the values of each score that was measured, the most important scores first."""
-    measured = [metric for metric in numbers.measured() if not numbers.is_spent(metric)]
-    order = [*(metric for metric in _LED if metric in measured), *(each for each in measured if each not in _LED)]
-    return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in order}
+    measured = [metric for metric in numbers.measured() if not metric_spec(metric).is_spent]
+    return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in sorted(measured, key=_rank)}
 
 
 def template_metrics(metrics: Iterable[str]) -> list[str]:
-    """Give the scores that have a column in the table of templates: the main ones, and those of the user's own."""
-    return [metric for metric in metrics if metric in _MAIN or not metric.startswith(("answer_", "retrieval_"))]
+    """Give the scores that have a column in the table of templates: those that no other one sums up."""
+    return [metric for metric in metrics if not metric_spec(metric).is_part]
 
 
 def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -> list[dict[str, Any]]:
@@ -66,7 +57,7 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
     return [
         {
             "metric": metric,
-            **(record := score_record(values)),
+            **(record := score_record(metric, values)),
             "macro": mean_of([fmean(of_template) for of_template in values.every.values()]),
             "without": number_of_questions - record["n_all"],
             **_interval(values),
@@ -75,10 +66,10 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
     ]
 
 
-def score_record(values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
+def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
     """Give means, numbers and distribution of a score."""
     every, answered = values.all_values(), values.answered_values()
-    low, high = shown_range or range_of(every)
+    low, high = shown_range or range_of(metric_spec(metric), every)
     return {
         "mean_answered": mean_of(answered),
         "mean_all": mean_of(every),
@@ -92,6 +83,14 @@ def score_record(values: ScoreValues, shown_range: tuple[float, float] | None = 
 def mean_of(values: Sequence[float]) -> float | None:
     """Give the mean; None where there are no values."""
     return fmean(values) if values else None
+
+
+def _rank(metric: str) -> tuple[int, int, bool]:
+    """Order the main metric first, then what judges say of answers, each judge's parts last, then all others."""
+    spec = metric_spec(metric)
+    if spec.judge is not None and spec.over == "questions":
+        return 1, _JUDGES.index(spec.judge), spec.is_part
+    return (0 if metric == MAIN_METRIC else 2), 0, False
 
 
 def _values(metric: str, questions: Iterable[QuestionNumbers]) -> ScoreValues:

@@ -9,18 +9,21 @@ from graphrag_eval_lc.aggregation import JudgeCosts
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.aggregation.totals import Totals
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    BUILT_IN,
+    ELAPSED_SEC,
+    JUDGES_COST,
+    STALLED_SEC,
+    TOTAL_TOKENS,
+    registered_metrics,
+)
 from graphrag_eval_lc.report.distributions import percentile
 from graphrag_eval_lc.report.samples import ReportedSample
 from graphrag_eval_lc.texts import counted
 
-_SHOWN = {
-    "elapsed_sec": ("Time", "seconds"),
-    "total_tokens": ("Tokens", "tokens"),
-    "input_tokens": ("Input tokens", "tokens"),
-    "output_tokens": ("Output tokens", "tokens"),
-    "agent_cost": ("Agent's cost", "usd"),
-    "judges_cost": ("Judges' cost", "usd"),
-}
+_UNITS = ("seconds", "tokens", "usd")
 
 
 class Spent:
@@ -33,13 +36,14 @@ class Spent:
     def __init__(self, config: EvaluationConfig) -> None:
         self._judge_costs = JudgeCosts(config)
         self._totals = Totals(self._judge_costs)
-        self._values = {metric: array("d") for metric in _SHOWN}
+        self._shown = {spec.key: spec for spec in _shown()}
+        self._values = {metric: array("d") for metric in self._shown}
         self._of_templates: dict[str, dict[str, array[float]]] = {}
 
     def add(self, sample: ReportedSample) -> None:
         """Take up a sample."""
         self._totals.add(sample.result)
-        of_template = self._of_templates.setdefault(sample.template_id, {metric: array("d") for metric in _SHOWN})
+        of_template = self._of_templates.setdefault(sample.template_id, {metric: array("d") for metric in self._shown})
         for metric, value in self._figures(sample.result).items():
             self._values[metric].append(value)
             of_template[metric].append(value)
@@ -47,18 +51,18 @@ class Spent:
     def records(self) -> list[dict[str, Any]]:
         """Give the section ``spent``: totals with failed attempts, the rest over the samples."""
         totals = self._totals.summary()
-        stalled_sec = totals.get("stalled_sec")
-        notes = {} if stalled_sec is None else {"elapsed_sec": f"{stalled_sec:,.1f} s of it the event loop stood still"}
+        stalled_sec = totals.get(STALLED_SEC)
+        notes = {} if stalled_sec is None else {ELAPSED_SEC: f"{stalled_sec:,.1f} s of it the event loop stood still"}
         return [
             _record(
-                name,
-                unit,
+                spec.heading or spec.title,
+                spec.unit,
                 values,
                 totals.get(metric),
                 totals.get("unmeasured_samples", {}).get(metric),
                 notes.get(metric),
             )
-            for metric, (name, unit) in _SHOWN.items()
+            for metric, spec in self._shown.items()
             if (values := self._values[metric])
         ]
 
@@ -70,14 +74,24 @@ class Spent:
     def means(self, template_id: str) -> dict[str, float | None]:
         """Give a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
         values = self._of_templates[template_id]
-        keys = {"tokens": "total_tokens", "seconds": "elapsed_sec", "cost": "agent_cost"}
+        keys = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "cost": AGENT_COST}
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
 
     def _figures(self, result: Mapping[str, Any]) -> dict[str, float]:
-        measured = {metric: number(result.get(metric)) for metric in _SHOWN}
+        measured = {metric: number(result.get(metric)) for metric in self._shown}
         figures = {metric: value for metric, value in measured.items() if value is not None}
         judged = [cost for cost in self._judge_costs.of(result) if cost is not None]
-        return {**figures, "judges_cost": sum(judged)} if judged else figures
+        return {**figures, JUDGES_COST: sum(judged)} if judged else figures
+
+
+def _shown() -> list[MetricSpec]:
+    """Give what is shown of what was spent: wholes before their parts, then what users registered."""
+    own = [each.spec for each in registered_metrics().values() if each.spec.is_spent]
+    return [*sorted((spec for spec in BUILT_IN if spec.heading), key=_place), *own]
+
+
+def _place(spec: MetricSpec) -> tuple[int, bool]:
+    return _UNITS.index(spec.unit), spec.is_part
 
 
 def _record(

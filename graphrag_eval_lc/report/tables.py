@@ -1,7 +1,7 @@
 """The tables that a terminal shows at the end of a run: scores by template, and the worst questions."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -9,15 +9,29 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.aggregation import SAMPLE_METRICS, STEP_METRICS, is_error, reason_of
-from graphrag_eval_lc.config.retrieval import IDS_PREFIX, TEXT_PREFIX
+from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    ELAPSED_SEC,
+    JUDGES,
+    JUDGES_COST,
+    MAIN_METRIC,
+    RETRIEVAL_IDS,
+    RETRIEVAL_MISSING,
+    TOTAL_TOKENS,
+    metric_spec,
+    own_metrics,
+)
+from graphrag_eval_lc.report.amounts import amount_text
+from graphrag_eval_lc.report.repeats import passing_sign
+from graphrag_eval_lc.report.score_displays import score_display
 from graphrag_eval_lc.texts import plural, shortened
 
 _SHOWN_TEXT = 90
 # The judged metrics that have a column; recall and precision are in their f1.
-_JUDGED = ("answer_f1", "answer_relevance", "retrieval_answer_f1", "retrieval_context_f1", "retrieval_utilization")
+_JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
 
 
 def summary_tables(
@@ -38,9 +52,13 @@ def summary_tables(
     parts: list[RenderableType] = [_template_table(aggregates)]
     if measures:
         parts += [Text(), _retrieval_table(aggregates, measures)]
-    judged = _judged_table(aggregates)
-    if judged is not None:
-        parts += [Text(), judged]
+    micro = aggregates["micro"]
+    for title, metrics in (
+        ("Judged scores", [metric for metric in _JUDGED if metric in micro]),
+        ("Own scores", own_metrics(micro)),
+    ):
+        if metrics:
+            parts += [Text(), _scores_table(f"{title} by template (means)", metrics, aggregates)]
     if "repeats" in aggregates:
         parts.append(Text(_repeats_line(aggregates["repeats"])))
     cost = _cost_line(aggregates.get("totals", {}))
@@ -65,11 +83,11 @@ def print_summary(
 
 
 def _template_table(aggregates: Mapping[str, Any]) -> Table:
-    has_cost = "agent_cost" in aggregates["micro"]
+    has_cost = AGENT_COST in aggregates["micro"]
     table = Table(title="Scores by template", title_justify="left", title_style="bold", show_edge=False)
     table.add_column("Template", overflow="fold")
     cost = ["Cost"] if has_cost else []
-    for heading in ("Questions", "Errors", "steps_score", "Tokens", "Seconds", *cost, "Failed calls", "Empty results"):
+    for heading in ("Questions", "Errors", MAIN_METRIC, "Tokens", "Seconds", *cost, "Failed calls", "Empty results"):
         table.add_column(heading, justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
         table.add_row(escape(template_id), *_cells(summary, has_cost=has_cost))
@@ -79,7 +97,7 @@ def _template_table(aggregates: Mapping[str, Any]) -> Table:
         "Mean of templates (macro)", "", "", *_mean_cells(aggregates["macro"], has_cost=has_cost), style="bold"
     )
     spent = "tokens, seconds and the agent's cost" if has_cost else "tokens and seconds"
-    table.caption = f"steps_score, {spent} are means, without failed questions unless the config includes them"
+    table.caption = f"{MAIN_METRIC}, {spent} are means, without failed questions unless the config includes them"
     if "repeats" in aggregates:
         table.caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
     table.caption_justify = "left"
@@ -89,19 +107,19 @@ def _template_table(aggregates: Mapping[str, Any]) -> Table:
 def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:
     """Give the means of measures of retrieved ids; a sentence where there are none."""
     micro = aggregates["micro"]
-    columns = {str(measure): f"{IDS_PREFIX}{measure.key}" for measure in measures}
-    if "retrieval_missing" not in micro:
+    columns = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
+    if RETRIEVAL_MISSING not in micro:
         return Text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
     table = Table(title="Retrieved ids by template (means)", title_justify="left", title_style="bold", show_edge=False)
     table.add_column("Template", overflow="fold")
     for heading in (*columns, "Missing"):
         table.add_column(heading, justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
-        if "retrieval_missing" in summary:
-            table.add_row(escape(template_id), *_means(summary, columns.values()), str(summary["retrieval_missing"]))
+        if RETRIEVAL_MISSING in summary:
+            table.add_row(escape(template_id), *_means(summary, columns.values()), str(summary[RETRIEVAL_MISSING]))
     table.add_section()
     table.add_row(
-        "All questions (micro)", *_means(micro, columns.values()), str(micro["retrieval_missing"]), style="bold"
+        "All questions (micro)", *_means(micro, columns.values()), str(micro[RETRIEVAL_MISSING]), style="bold"
     )
     table.add_row("Mean of templates (macro)", *_means(aggregates["macro"], columns.values()), "", style="bold")
     table.caption = "Missing: reference steps of retrieval that no step of the agent fulfilled"
@@ -109,44 +127,30 @@ def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure])
     return table
 
 
-def _judged_table(aggregates: Mapping[str, Any]) -> Table | None:
-    """Give the means of what judges and custom evaluations measured; None where that is nothing."""
-    micro = aggregates["micro"]
-    metrics = [*(metric for metric in _JUDGED if metric in micro), *_custom_metrics(micro)]
-    if not metrics:
-        return None
-    table = Table(title="Judged scores by template (means)", title_justify="left", title_style="bold", show_edge=False)
+def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any]) -> Table:
+    """Give the means of scores, and what is said of those that a user registered."""
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
     table.add_column("Template", overflow="fold")
     for metric in metrics:
         # A line break where a long name has room for one.
-        table.add_column(escape(metric.replace("retrieval_", "retrieval_\n")), justify="right", overflow="fold")
+        heading = metric.replace("_", "_\n", 1) if metric_spec(metric).over == "steps" else metric
+        table.add_column(escape(heading), justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
         table.add_row(escape(template_id), *_means(summary, metrics))
     table.add_section()
-    for name, summary in (("All questions (micro)", micro), ("Mean of templates (macro)", aggregates["macro"])):
-        table.add_row(name, *_means(summary, metrics), style="bold")
+    for name, part in (("All questions (micro)", "micro"), ("Mean of templates (macro)", "macro")):
+        table.add_row(name, *_means(aggregates[part], metrics), style="bold")
+    notes = {metric: score_display(metric).get("note") for metric in metrics}
+    table.caption = escape("\n".join(f"{metric}: {note}" for metric, note in notes.items() if note)) or None
+    table.caption_justify = "left"
     return table
-
-
-def _custom_metrics(summary: Mapping[str, Any]) -> list[str]:
-    """Give the outputs of custom evaluations, which no list names; their costs are in the totals."""
-    known = {*SAMPLE_METRICS, *STEP_METRICS}
-    return [
-        metric
-        for metric, figures in summary.items()
-        if isinstance(figures, Mapping)
-        and "mean" in figures
-        and metric not in known
-        and not metric.endswith("_cost")
-        and not metric.startswith((IDS_PREFIX, TEXT_PREFIX))
-    ]
 
 
 def _cost_line(totals: Mapping[str, Any]) -> str | None:
     """Say what agent and judges cost; None where nothing is known of either."""
     unmeasured = totals.get("unmeasured_samples", {})
     says = []
-    for metric, who in (("agent_cost", "agent"), ("judges_cost", "judges")):
+    for metric, who in ((AGENT_COST, "agent"), (JUDGES_COST, "judges")):
         if metric in totals:
             says.append(f"{who} {dollars(totals[metric])}")
         elif metric in unmeasured:
@@ -165,7 +169,7 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
         figures = ", ".join(f"{name}{k} {repeats[f'{name}k'][k]:.2f}" for name, k in chances)
         unmeasured = repeats["number_of_unmeasured_questions"]
         without = f", without {unmeasured} that were not measured" if unmeasured else ""
-        says.append(f"{figures} ({metric} ≥ {repeats['threshold']:g}{without})")
+        says.append(f"{figures} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
     if metric in repeats["metrics"]:
         score = repeats["metrics"][metric]
         says.append(f"{metric} {score['mean']:.3f}")
@@ -186,15 +190,17 @@ def _cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
 
 
 def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
-    yield _mean(summary, "steps_score", ".3f")
-    yield _mean(summary, "total_tokens", ",.0f")
-    yield _mean(summary, "elapsed_sec", ".2f")
+    yield _mean(summary, MAIN_METRIC, ".3f")
+    yield _mean(summary, TOTAL_TOKENS, ",.0f")
+    yield _mean(summary, ELAPSED_SEC, ".2f")
     if has_cost:
-        yield dollars(summary["agent_cost"]["mean"]) if "agent_cost" in summary else "–"
+        yield dollars(summary[AGENT_COST]["mean"]) if AGENT_COST in summary else "–"
 
 
-def _means(summary: Mapping[str, Any], metrics: Iterable[str]) -> Iterable[str]:
-    return (_mean(summary, metric, ".3f") for metric in metrics)
+def _means(summary: Mapping[str, Any], metrics: Collection[str]) -> Iterable[str]:
+    """Give metrics' means as texts in their units."""
+    means = (summary.get(metric, {}).get("mean") for metric in metrics)
+    return (amount_text(mean, metric_spec(metric).unit) for metric, mean in zip(metrics, means, strict=True))
 
 
 def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:
@@ -231,17 +237,17 @@ class _Lacking:
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         for result in self._results:
-            if is_error(result) or result.get("steps_score", 1.0) < 1.0:
+            if is_error(result) or result.get(MAIN_METRIC, 1.0) < 1.0:
                 self.count += 1
                 yield result
 
 
 def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
     """Order failed questions first, then by score; equal ones stay in the dataset's order."""
-    return not is_error(result), result.get("steps_score", 0.0)
+    return not is_error(result), result.get(MAIN_METRIC, 0.0)
 
 
 def _score(result: Mapping[str, Any]) -> str:
     if is_error(result):
         return "error"
-    return format(result["steps_score"], ".2f")
+    return format(result[MAIN_METRIC], ".2f")

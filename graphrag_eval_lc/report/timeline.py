@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
 from graphrag_eval_lc.report.texts import args_text, shown_name, value_text, without_middle
 
 
@@ -21,7 +22,7 @@ def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "name": shown_name(step.get("name")),
             "id": shown_name(step.get("id", at)),
             "start": None if time is None else round(time - first, 6),
-            "duration": number(step.get("elapsed_sec")),
+            "duration": number(step.get(ELAPSED_SEC)),
             "depth": depth,
             "status": "error" if step.get("status") == "error" else "success",
             "args": args_text(step.get("args")),
@@ -44,7 +45,7 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
         row["calls"] += 1
         row["failed"] += "error" in call
         sums = Counter(row)
-        for key, metric in (("tokens", "total_tokens"), ("seconds", "elapsed_sec"), ("cost", "cost")):
+        for key, metric in (("tokens", TOTAL_TOKENS), ("seconds", ELAPSED_SEC), ("cost", COST)):
             value = number(call.get(metric))
             if value is not None:
                 row[key] = sums[key] + value
@@ -68,7 +69,7 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
     measures = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()
-        if key.startswith("retrieval_") and not key.endswith("_cost") and number(value) is not None
+        if metric_spec(key).over == "steps" and number(value) is not None
     ]
     return {**found, "measures": measures} if measures else found
 

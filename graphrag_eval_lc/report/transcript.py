@@ -5,6 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOTAL_TOKENS
 from graphrag_eval_lc.report.texts import args_text, one_line, shown_name, value_text, without_middle
 
 _MOST_CALLS = 200
@@ -82,7 +83,7 @@ def _head(call: Mapping[str, Any]) -> dict[str, Any]:
         "node": " › ".join(map(str, nodes)) or None,
         "step": call.get("parent_id"),
     }
-    numbers = {"tokens": "total_tokens", "seconds": "elapsed_sec", "first_token": "first_token_sec"}
+    numbers = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "first_token": "first_token_sec"}
     head: dict[str, Any] = {key: shown_name(text) for key, text in texts.items() if text is not None}
     head |= {key: value for key, metric in numbers.items() if (value := number(call.get(metric))) is not None}
     return head if call.get("error") is None else {**head, "error": without_middle(str(call["error"]))}

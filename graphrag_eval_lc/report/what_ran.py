@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.texts import one_line
 
@@ -118,7 +119,7 @@ def _changed_config(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _duration(times: Mapping[str, Any]) -> str:
-    seconds = times.get("elapsed_sec")
+    seconds = times.get(ELAPSED_SEC)
     if not isinstance(seconds, int | float):
         return ""
     sessions = times.get("sessions")

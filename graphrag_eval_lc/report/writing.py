@@ -7,10 +7,10 @@ from pathlib import Path
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.comparison.run_source import RunSource
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.report.data import report_data
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run
-from graphrag_eval_lc.run_folder import REPORT_FILE
 from graphrag_eval_lc.run_folder.atomic import replace_file
 
 
@@ -32,9 +32,7 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
     if path is not None:
         _check(Path(path))  # before the results are read, which may take long
     reported = reported_run(run)
-    if path is None and reported.folder is None:
-        raise OptionError("the run has no folder to write the report to", mend="Give a path.")
-    target = Path(path) if path is not None else Path(reported.folder or "") / REPORT_FILE
+    target = Path(path) if path is not None else reported.file_of(REPORT)
     replace_file(target, [_page(reported).encode("utf-8")])
     return target
 
@@ -54,7 +52,9 @@ def report_html(run: RunSource) -> str:
 
 def _check(path: Path) -> None:
     if path.is_dir():
-        raise OptionError("this is a folder", path=path, mend=f"Give a file, such as {path / REPORT_FILE}.")
+        raise OptionError(
+            "this is a folder", path=path, mend=f"Give a file, such as {path / exporter(REPORT).file_name}."
+        )
     if not path.parent.is_dir():
         raise OptionError(
             "the report's folder is not there", path=path.parent, mend="Make it first, or give a file elsewhere."

@@ -5,7 +5,6 @@ from graphrag_eval_lc.run_folder.atomic import write_data
 from graphrag_eval_lc.run_folder.folder import (
     AGGREGATES_FILE,
     FORMAT_VERSION,
-    REPORT_FILE,
     RESPONSES_FILE,
     RESULTS_FILE,
     RUN_FILE,
@@ -21,7 +20,6 @@ from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
 __all__ = [
     "AGGREGATES_FILE",
     "FORMAT_VERSION",
-    "REPORT_FILE",
     "RESPONSES_FILE",
     "RESULTS_FILE",
     "RUN_FILE",

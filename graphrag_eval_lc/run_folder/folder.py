@@ -12,6 +12,7 @@ from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.file_problems import cannot_read, cannot_write
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
+from graphrag_eval_lc.registry.exporters import REPORT, exporter
 from graphrag_eval_lc.registry.own_metrics import note_recorded
 from graphrag_eval_lc.run_folder.atomic import replace_file, unfinished
 from graphrag_eval_lc.run_folder.folder_lock import FolderLock
@@ -25,7 +26,6 @@ RUN_FILE = "run.json"
 RESPONSES_FILE = "responses.jsonl"
 RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
-REPORT_FILE = "report.html"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
 
 # run.json goes last, so that no moment leaves responses of which nothing says what they answer.
@@ -87,7 +87,7 @@ class RunFolder:
             RunFolderError: One cannot be removed.
         """
         results, responses = self.path / RESULTS_FILE, self.path / RESPONSES_FILE
-        names = (*_FILES, REPORT_FILE)
+        names = (*_FILES, exporter(REPORT).file_name)
         files = [collecting_file(results), torn_file(responses), *(unfinished(self.path / name) for name in names)]
         for path in (*files, *(self.path / name for name in names)):
             try:

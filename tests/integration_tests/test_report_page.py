@@ -12,6 +12,8 @@ from hostile_runs import hostile_dataset, hostile_run
 from playwright.sync_api import Browser, Locator, expect
 
 from graphrag_eval_lc import BenchmarkRun, write_report
+from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
 
 pytestmark = pytest.mark.full
 
@@ -216,6 +218,31 @@ def test_scores_of_another_range_have_no_colour_and_bounds_of_their_own(
     assert (highest.get_attribute("max"), highest.get_attribute("placeholder")) == ("5", "5")
     assert {text.strip() for text in opened.column("helpfulness")} == {"0", "1", "2", "3", "4", "5"}
     assert opened.page.locator("td.score:not(.side-column):is(.good, .warn, .bad)").count() == 0
+
+
+def test_a_registered_score_of_which_less_is_better_has_its_unit_and_its_colours(
+    run: BenchmarkRun, tmp_path: Path, open_report: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 4.0))
+    monkeypatch.setitem(registered_metrics(), "detour", RegisteredMetric(spec, lambda question, response: None))
+    opened = open_report(write_report(with_metrics(run, detour=lambda at: at % 5), tmp_path / "report.html"))
+    search = opened.page.get_by_role("search")
+    search.get_by_label("Score").select_option("detour")
+    note = "way for nothing; less is better"
+    assert search.locator("option[value=detour]").first.get_attribute("title") == note
+    assert opened.page.locator("table.list thead th", has_text="detour").get_attribute("title") == note
+    shown = {text.strip() for text in opened.column("detour")}
+    assert shown == {"✓ 0 km", "≈ 1.00 km", "≈ 2.00 km", "≈ 3.00 km", "✗ 4.00 km"}
+    score = opened.page.locator("td.score:not(.side-column)")
+    assert {text.strip() for text in score.and_(opened.page.locator(".good")).all_inner_texts()} == {"✓ 0 km"}
+    # A failed question counts as the worst.
+    failed = [result["question_id"] for result in run.results if result["status"] == "error"]
+    assert failed
+    search.get_by_label("from", exact=True).fill("4")
+    assert set(failed) < set(opened.keys())
+    search.get_by_label("Status").select_option("error")
+    assert {text.strip() for text in opened.column("detour")} == {"✗ 4.00 km"}
+    opened.opened(failed[0])
 
 
 def test_what_the_report_does_not_have_is_no_filter(run: BenchmarkRun, open_report: Open) -> None:

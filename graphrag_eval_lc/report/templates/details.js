@@ -15,8 +15,8 @@ function measureTable(measures, caption) {
     return element(
       "tr",
       {},
-      element("th", { scope: "row" }, foreign(measure.name)),
-      element("td", { class: "number" }, valueText(measure.value), cost),
+      element("th", { scope: "row", title: measure.note }, foreign(measure.name)),
+      element("td", { class: "number" }, measure.unit && isNumber(measure.value) ? amountText(measure.value, measure.unit) : valueText(measure.value), cost),
       element("td", { class: "prose" }, why),
     );
   });

@@ -56,10 +56,27 @@ function keepFiltersInHash(filters, lists, section = "") {
   }
 }
 
-// A failed question has a score of 0, as in comparisons and gates; one that was not measured has none.
-function scoreOf(row, metric) {
+// What is to be known of a score beside its name; nothing of most.
+function displayOf(metric, lists) {
+  return lists.displays?.[metric] ?? {};
+}
+
+// A failed question has a score of 0, unless the metric says otherwise, as in comparisons and gates; one that was not
+// measured has none.
+function scoreOf(row, metric, lists) {
   if (Object.hasOwn(row.m, metric)) return row.m[metric];
-  return row.s === "error" ? 0 : null;
+  if (row.s !== "error") return null;
+  const { failed } = displayOf(metric, lists);
+  return failed === undefined ? 0 : failed;
+}
+
+// Give the worst and the best score of a metric, null where that is not known: of what is not declared, only a score
+// from 0 to 1 tells which are good.
+function endsOf(metric, lists) {
+  const { worst, best } = displayOf(metric, lists);
+  if (worst !== undefined) return [worst, best];
+  const [low, high] = rangeOf(metric, lists);
+  return low === 0 && high === 1 ? [low, high] : [null, null];
 }
 
 // Give the lowest and the highest score of a metric.
@@ -81,7 +98,7 @@ function rowFilter(filters, lists) {
     if (filters.status && row.s !== filters.status) return false;
     if (tool !== null && !row.tools.includes(tool)) return false;
     if (ranged) {
-      const score = scoreOf(row, filters.metric);
+      const score = scoreOf(row, filters.metric, lists);
       if (score === null || score < min || score > max) return false;
     }
     if (!words.length) return true;
@@ -99,11 +116,11 @@ const SORT_VALUES = {
 };
 
 // Give the rows in the order that "sort" names, such as "sec" or "-sec" (falling); "" is the dataset's order.
-function sortedRows(rows, sort) {
+function sortedRows(rows, sort, lists) {
   const descending = sort.startsWith("-");
   const column = descending ? sort.slice(1) : sort;
   if (!column) return rows;
-  const value = SORT_VALUES[column] ?? ((row) => scoreOf(row, column));
+  const value = SORT_VALUES[column] ?? ((row) => scoreOf(row, column, lists));
   return [...rows].sort((one, other) => compareValues(value(one), value(other), descending));
 }
 
@@ -114,7 +131,7 @@ function field(label, control) {
 
 function choice(name, options) {
   const made = element("select", { name });
-  for (const [value, text] of options) made.append(element("option", { value }, text));
+  for (const [value, text, title] of options) made.append(element("option", { value, title }, text));
   return made;
 }
 
@@ -156,7 +173,7 @@ function filterForm(lists) {
     field("Status", choice("status", [["", "all"], ["success", "answered"], ["error", "error"]])),
   ];
   if (lists.metrics.length) {
-    fields.push(field("Score", choice("metric", lists.metrics.map(plain))), field("from", bound("min")), field("to", bound("max")));
+    fields.push(field("Score", choice("metric", lists.metrics.map((metric) => [metric, metric, displayOf(metric, lists).note]))), field("from", bound("min")), field("to", bound("max")));
   }
   if (lists.tools.length) fields.push(field("Used tool", choice("tool", [["", "any"], ...lists.tools.map(plain)])));
   fields.push(field("Sort by", choice("sort", sortChoices(lists))));

@@ -37,6 +37,23 @@ function dollarsText(amount) {
   return `$${amount.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places })}`;
 }
 
+// Any value by the unit of its metric.
+function amountText(value, unit) {
+  if (!isNumber(value)) return NOT_MEASURED;
+  const known = { score: scoreText, tokens: countText, seconds: secondsText, usd: dollarsText, count: numberText };
+  return Object.hasOwn(known, unit) ? known[unit](value) : `${digitsText(value)} ${unit}`;
+}
+
+// A number with three digits at least, and six of them behind the point at most.
+function digitsText(value) {
+  const places = value === 0 ? 0 : Math.min(Math.max(2 - Math.floor(Math.log10(Math.abs(value))), 0), 6);
+  return value.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places }).replace("-", "−");
+}
+
+function numberText(value) {
+  return Number.isInteger(value) ? countText(value) : value.toLocaleString("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+}
+
 // Any measured value: whole numbers as they are, others with three digits.
 function valueText(value) {
   if (!isNumber(value)) return value === null || value === undefined ? NOT_MEASURED : String(value);

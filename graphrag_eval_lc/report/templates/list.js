@@ -52,7 +52,7 @@ class QuestionList {
 
   render() {
     fillForm(this.form, this.filters, this.lists);
-    this.shownRows = sortedRows(this.rows.filter(rowFilter(this.filters, this.lists)), this.filters.sort);
+    this.shownRows = sortedRows(this.rows.filter(rowFilter(this.filters, this.lists)), this.filters.sort, this.lists);
     this.body = element("tbody");
     this.table.replaceChildren(this.table.caption, this.head(), this.body);
     this.renderChips();
@@ -89,7 +89,7 @@ class QuestionList {
     const descending = this.filters.sort.startsWith("-");
     const sorted = descending ? this.filters.sort.slice(1) : this.filters.sort;
     const cells = columns.map(([column, text, classes]) => {
-      const cell = element("th", { scope: "col", class: classes }, text);
+      const cell = element("th", { scope: "col", class: classes, title: displayOf(column, this.lists).note }, text);
       const textual = column === "id" || column === "template";
       sortButton(cell, () => {
         const next = column === sorted ? !descending : !textual;
@@ -179,14 +179,19 @@ class QuestionList {
     return made;
   }
 
-  // Only where scores go from 0 to 1 is it known which are good.
+  // A sign and a colour where it is known which scores are good.
   scoreCell(row, metric) {
     const classes = `${this.scoreClasses(metric)} number`;
-    const score = scoreOf(row, metric);
-    const [low, high] = rangeOf(metric, this.lists);
-    if (score === null || low !== 0 || high !== 1) return element("td", { class: classes }, Number.isInteger(score) ? countText(score) : scoreText(score));
-    const [sign, kind] = score >= 1 ? ["✓", "good"] : score <= 0 ? ["✗", "bad"] : ["≈", "warn"];
-    return element("td", { class: `${classes} ${kind}` }, icon(sign), ` ${scoreText(score)}`);
+    const score = scoreOf(row, metric, this.lists);
+    const [worst, best] = endsOf(metric, this.lists);
+    const { unit, lower } = displayOf(metric, this.lists);
+    const isWhole = Number.isInteger(score) && !(worst === 0 && best === 1);
+    const text = unit ? amountText(score, unit) : isWhole ? countText(score) : scoreText(score);
+    const reaches = (end, isLow) => end !== null && (isLow ? score <= end : score >= end);
+    if (score === null || (worst === null && best === null)) return element("td", { class: classes }, text);
+    const between = worst === null || best === null ? ["", ""] : ["≈", "warn"];
+    const [sign, kind] = reaches(best, lower) ? ["✓", "good"] : reaches(worst, !lower) ? ["✗", "bad"] : between;
+    return element("td", { class: `${classes} ${kind}` }, sign ? [icon(sign), " "] : [], text);
   }
 
   // Let the details that are open span the columns that are shown, and no more.

@@ -78,7 +78,7 @@ function timelineSection(detail) {
     list.append(element("li", {}, button, body));
   }
   const total = isNumber(detail.total_sec) ? `, ${secondsText(detail.total_sec)} in all` : "";
-  const stalled = detail.stalled_sec ? `, ${secondsText(detail.stalled_sec)} of it while another question blocked the event loop` : "";
+  const stalled = detail.stalled ? `, ${secondsText(detail.stalled)} of it while another question blocked the event loop` : "";
   const known = end === null ? "; when they ran was not recorded" : "";
   const note = element("small", {}, `${counted(detail.timeline.length, "call")}${total}${stalled}${known}`);
   return section(

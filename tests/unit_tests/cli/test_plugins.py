@@ -10,7 +10,7 @@ from graphrag_eval_lc.registry import registered_only_here
 
 Command = Callable[..., int]
 CHECKS = """
-from graphrag_eval_lc import register_evaluator, register_matcher, register_metric
+from graphrag_eval_lc import register_evaluator, register_exporter, register_matcher, register_metric
 
 
 @register_metric(key="saved_sec", title="seconds saved", unit="seconds", lower_is_better=True)
@@ -21,6 +21,11 @@ def saved_sec(question, response):
 @register_matcher(name="lookup")
 def match_ends(reference, actual):
     return 1.0
+
+
+@register_exporter(name="ids", file_name="ids.txt", title="the ids")
+def write_ids(run, path=None):
+    return path
 
 
 @register_evaluator(name="manners")
@@ -45,11 +50,12 @@ def test_what_plugins_give_is_shown_with_where_it_is_from(
     (plugin, *others) = rows
     assert plugin[:2] == ["checks.py", "config"]
     assert plugin[2].startswith("sha256 ")
-    assert plugin[3] == "evaluator manners, metric saved_sec, step kind lookup"
+    assert plugin[3] == "evaluator manners, exporter ids, metric saved_sec, step kind lookup"
     assert others == [
         ["saved_sec", "seconds saved", "seconds", "less", "checks.py"],
         ["lookup", "lookup", "output", "checks.py"],
         ["manners", "checks.py"],
+        ["ids", "the ids", "ids.txt", "checks.py"],
     ]
 
 
@@ -61,7 +67,7 @@ def test_where_there_are_none_it_says_so(exit_code: Command, capsys: pytest.Capt
 def test_all_shows_what_the_package_has(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("plugins", "--all", "--plugin", "checks.py") == 0
     shown = capsys.readouterr().out
-    for name in ("saved_sec", "steps_score", "retrieval_ids_…", "answer_relevance"):
+    for name in ("saved_sec", "steps_score", "retrieval_ids_…", "answer_relevance", "report.html", "sparql_query with"):
         assert name in shown
 
 

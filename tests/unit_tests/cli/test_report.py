@@ -97,10 +97,10 @@ def test_a_report_that_cannot_be_written_is_a_warning(
     monkeypatch: pytest.MonkeyPatch,
     problem: Exception,
 ) -> None:
-    def fail(folder: Path) -> Path:
+    def fail(folder: Path, path: Path | None) -> Path:
         raise problem
 
-    monkeypatch.setattr("graphrag_eval_lc.cli.report_file.write_report", fail)
+    monkeypatch.setattr("graphrag_eval_lc.report.writing.write_report", fail)
     assert exit_code(*SCORE) == 0
     output = capsys.readouterr()
     assert f"Warning: the report could not be written ({type(problem).__name__}" in output.err

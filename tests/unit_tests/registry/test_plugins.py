@@ -97,7 +97,7 @@ def test_what_a_plugin_registers_of_others_is_its_own() -> None:
         ("absent_of_the_test", None, "the plugin absent_of_the_test cannot be used, as there is no module"),
         ("absent.py", None, r"as there is no file absent\.py\. Write package\.module or path/to/file\.py"),
         ("broken.py", "1 / 0", r"broken\.py failed with ZeroDivisionError: division by zero"),
-        ("empty.py", "", r"the plugin empty\.py registers nothing\. Let it call register_metric, register_evaluator"),
+        ("empty.py", "", r"the plugin empty\.py registers nothing\. Let it call register_metric, register_step_kind"),
         ("empty.py:words", "", r"the plugin empty\.py:words names an attribute of a module\. Write empty\.py\."),
         ("key.py", METRIC.replace("KEY", "steps_score"), "the key steps_score is one of the results' own"),
     ],

@@ -78,5 +78,5 @@ def test_attempts_that_failed_before_are_told() -> None:
 
 
 def test_a_question_that_others_stalled_says_for_how_long() -> None:
-    assert detail(result(elapsed_sec=3.0, stalled_sec=2.5))["stalled_sec"] == 2.5
-    assert "stalled_sec" not in detail(result(elapsed_sec=3.0))
+    assert detail(result(elapsed_sec=3.0, stalled_sec=2.5))["stalled"] == 2.5
+    assert "stalled" not in detail(result(elapsed_sec=3.0))

@@ -53,4 +53,4 @@ def test_the_dearest_are_by_the_agents_cost_and_without_prices_by_tokens() -> No
 def test_the_slowest_say_for_how_long_others_stalled_them() -> None:
     attempts = [{"elapsed_sec": 2.0, "stalled_sec": 1.5}]
     slowest = extremes_of({"elapsed_sec": 3.0, "stalled_sec": 2.0, "failed_attempts": attempts}, {"elapsed_sec": 1.0})
-    assert [row["stalled_sec"] for row in slowest.slowest()] == [3.5, 0.0]
+    assert [row["stalled"] for row in slowest.slowest()] == [3.5, 0.0]

@@ -58,6 +58,13 @@ def test_templates_have_columns_for_the_main_scores_and_the_users_own() -> None:
     assert template_metrics(metrics) == ["steps_score", "answer_f1", "retrieval_context_f1", "mine"]
 
 
+def test_a_score_of_ones_own_has_a_column_whatever_its_name_begins_with() -> None:
+    assert template_metrics(["answer_words", "retrieval_speed", "retrieval_ids_recall"]) == [
+        "answer_words",
+        "retrieval_speed",
+    ]
+
+
 def test_repeats_count_as_their_mean() -> None:
     numbers = RunNumbers()
     for repeat, score in ((1, 1.0), (2, 0.5)):

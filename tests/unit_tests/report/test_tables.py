@@ -134,6 +134,14 @@ def test_outputs_of_custom_evaluations_have_columns() -> None:
     assert "Cost: judges $0.010" in text
 
 
+def test_scores_of_ones_own_are_not_called_judged() -> None:
+    text = printed_results([judged(answer_f1=0.5, polite=1.0, saved_sec=2.5, custom_metrics=["polite", "saved_sec"])])
+    judged_part, own_part = text.split("Own scores by template (means)")
+    assert "answer_f1" in judged_part
+    assert "polite" not in judged_part
+    assert ["t", "│", "1.000", "│", "2.50", "s"] in [line.split() for line in own_part.splitlines()]
+
+
 def test_costs_that_are_not_known_of_all_samples_are_told() -> None:
     unpriced = judged(llm_calls=[{"model": "mine"}])
     text = printed_results([judged(agent_cost=0.12), unpriced, judged(agent_cost=0.0)])

@@ -1,0 +1,163 @@
+"""The exporters: what writes a run in a form for others, such as its report; those of this package and of users."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
+
+ExportFunction = Callable[[Any, Path | None], Path]
+_Function = TypeVar("_Function", bound=ExportFunction)
+
+REPORT: Final = "report"
+CSV: Final = "csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exporter:
+    """The declaration of an exporter.
+
+    Attributes:
+        name: Its name.
+        title: A few words on what it writes, for people.
+        file_name: The file or folder that it writes into a run's folder, unless it is given a path.
+        extra: The extra of this package that it needs; None for none.
+        function: ``(run, path) -> path``: writes a run, which is its folder or a run in memory, to a path, None for
+            ``file_name`` in its folder, and gives where it wrote; or ``module:attribute``, loaded when it is used.
+
+    Example:
+        >>> exporter("report").file_name, exporter("csv").extra
+        ('report.html', None)
+    """
+
+    name: str
+    title: str
+    file_name: str
+    extra: str | None = None
+    function: ExportFunction | str
+
+    def export(self, run: Any, path: str | PathLike[str] | None = None) -> Path:
+        """Write a run.
+
+        Args:
+            run: The folder of a run, or what ``run_benchmark`` or ``score_run`` gave.
+            path: Where to; None for ``file_name`` in the run's folder.
+
+        Returns:
+            Where it was written.
+
+        Raises:
+            GraphRAGEvalError: The run cannot be read, it cannot be written there, or a package is missing.
+        """
+        function: Any = self.function
+        if isinstance(function, str):
+            module, _, attribute = function.partition(":")
+            function = getattr(import_module(module), attribute)
+        written = function(run, None if path is None else Path(path))
+        if not isinstance(written, str | PathLike):
+            raise OptionError(
+                f"the exporter {self.name} gave {type(written).__name__} in place of a path",
+                mend="Let its function return where it wrote.",
+            )
+        return Path(written)
+
+
+_exporters: dict[str, Exporter] = {
+    each.name: each
+    for each in (
+        Exporter(
+            name=REPORT,
+            title="the report, one HTML page",
+            file_name="report.html",
+            extra="report",
+            function="graphrag_eval_lc.report.writing:write_report",
+        ),
+        Exporter(
+            name=CSV,
+            title="questions, steps and aggregates as comma-separated values",
+            file_name="csv",
+            function="graphrag_eval_lc.report.csv_files:write_csv_files",
+        ),
+    )
+}
+
+
+_built_in = dict(_exporters)
+
+declare_registry(
+    lambda: {
+        f"exporter {name}": known.function for name, known in _exporters.items() if _built_in.get(name) is not known
+    },
+    partial(saved_mappings, _exporters),
+)
+
+
+def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable[[_Function], _Function]:
+    """Register what writes runs in another form.
+
+    Args:
+        name: Its name; one that another function has is refused.
+        file_name: The file or folder that it writes into a run's folder, unless it is given a path.
+        title: A few words on what it writes, for people.
+
+    Returns:
+        A decorator for a function ``(run, path) -> path``; see ``Exporter``.
+
+    Raises:
+        OptionError: Name or file name is empty or no plain name, or another exporter has the name.
+
+    Example:
+        >>> @register_exporter(name="ids", file_name="ids.txt")
+        ... def write_ids(run, path=None):
+        ...     path = path or run / "ids.txt"
+        ...     return path
+        >>> exporter("ids").title
+        'ids'
+        >>> del _exporters["ids"]
+    """
+    for key, value in (("name", name), ("file_name", file_name)):
+        if not value or Path(value).name != value:
+            raise OptionError(f"an exporter's {key} is a plain name, not {value!r}", key=key, mend="Name it otherwise.")
+
+    def register(function: _Function) -> _Function:
+        known = _exporters.get(name)
+        if known is not None and _place(known.function) != _place(function):
+            raise OptionError(
+                f"there is an exporter {name} already: {_place(known.function)}",
+                key="name",
+                mend="Give it another name.",
+            )
+        _exporters[name] = Exporter(name=name, title=title or name, file_name=file_name, function=function)
+        return function
+
+    return register
+
+
+def exporter(name: str) -> Exporter:
+    """Give an exporter.
+
+    Raises:
+        OptionError: There is none of this name.
+    """
+    known = _exporters.get(name)
+    if known is None:
+        raise OptionError(f"there is no exporter {name!r}", mend=f"The exporters are {', '.join(_exporters)}.")
+    return known
+
+
+def exporters() -> Mapping[str, Exporter]:
+    """Give all exporters by their names."""
+    return MappingProxyType(_exporters)
+
+
+def _place(function: ExportFunction | str) -> str:
+    """Give where a function stands; loading its module again makes another function of the same place."""
+    if isinstance(function, str):
+        return function
+    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
