@@ -76,8 +76,7 @@ def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
     Example:
         >>> load_plugins(["graphrag_eval_lc.records"])
         Traceback (most recent call last):
-        graphrag_eval_lc.errors.PluginError: the plugin graphrag_eval_lc.records registers nothing. Let it call \
-register_metric, register_evaluator, register_matcher or register_step_kind of graphrag_eval_lc when it is loaded.
+        graphrag_eval_lc.errors.PluginError: the plugin graphrag_eval_lc.records registers nothing. Let it ...
     """
     return [_plugins[name] if name in _plugins else _checked(name, via) for name in names]
 
