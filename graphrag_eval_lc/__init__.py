@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.drafting import draft_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
+    from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
+    from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.writing import report_html, write_report
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
@@ -30,6 +32,8 @@ __all__ = [
     "GraphRAGEvalCallbackHandler",
     "GraphRAGEvalError",
     "GraphRAGEvalWarning",
+    "MetricSpec",
+    "StepKind",
     "arun_benchmark",
     "arun_evaluation",
     "capture_run",
@@ -38,6 +42,11 @@ __all__ = [
     "draft_dataset",
     "load_dataset",
     "load_responses",
+    "register_evaluator",
+    "register_exporter",
+    "register_matcher",
+    "register_metric",
+    "register_step_kind",
     "report_html",
     "run_benchmark",
     "run_evaluation",
@@ -54,6 +63,8 @@ _ROOM_OF = {
     "GraphRAGEvalCallbackHandler": "capture",
     "GraphRAGEvalError": "errors",
     "GraphRAGEvalWarning": "errors",
+    "MetricSpec": "registry",
+    "StepKind": "matching",
     "arun_benchmark": "runner.benchmark",
     "arun_evaluation": "evaluation",
     "capture_run": "capture",
@@ -62,6 +73,11 @@ _ROOM_OF = {
     "draft_dataset": "drafting",
     "load_dataset": "dataset",
     "load_responses": "dataset",
+    "register_evaluator": "registry",
+    "register_exporter": "registry",
+    "register_matcher": "matching",
+    "register_metric": "registry",
+    "register_step_kind": "matching",
     "report_html": "report.writing",
     "run_benchmark": "runner.benchmark",
     "run_evaluation": "evaluation",

@@ -89,6 +89,10 @@ class MatcherError(GraphRAGEvalError):
     """A matcher is registered wrongly or gives back something that is no score."""
 
 
+class PluginError(GraphRAGEvalError):
+    """A plugin cannot be loaded, or a metric or an evaluator is registered wrongly."""
+
+
 class CaptureError(GraphRAGEvalError):
     """A captured response does not exist or is not unique, or an option of the handler has a wrong value."""
 

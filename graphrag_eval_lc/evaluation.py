@@ -12,6 +12,7 @@ from graphrag_eval_lc.dataset import Key, checked_dataset, questions_of, repeats
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.frames import Results
+from graphrag_eval_lc.judges.registered_functions import has_registered_functions
 from graphrag_eval_lc.loop_stalls import Stall, StallWatch
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
@@ -94,7 +95,8 @@ def run_evaluation(
         config: A path, a dict or an EvaluationConfig; None for the defaults. With an ``llm`` section answers and
             retrieved contexts are judged by a language model.
         evaluators: Functions of your own, async or not: ``(question, response) -> float | str | bool | dict``, or with
-            keywords ``(inputs, outputs, reference_outputs) -> {key, score, comment}``.
+            keywords ``(inputs, outputs, reference_outputs) -> {key, score, comment}``. Registered metrics and
+            evaluators (``register_metric``, ``register_evaluator``) are called too.
         llm: A LangChain chat model or JudgeModel that judges, in place of that of the config.
         embeddings: LangChain embeddings or an EmbeddingModel, likewise.
 
@@ -211,14 +213,14 @@ def judges_of(
     cache: Any = None,
     pricing: Pricing | None = None,
 ) -> "Judges | None":
-    """Give the judges that a config and a caller ask for; None where nothing is judged.
+    """Give the judges that a config, a caller and registered functions ask for; None where nothing is judged.
 
     Raises:
         ConfigError: Something needs a model that is not there.
         OptionError: A function cannot be an evaluator.
         MissingExtraError: The package that a model needs is not installed.
     """
-    if config.llm is None and llm is None and not evaluators:
+    if config.llm is None and llm is None and not evaluators and not has_registered_functions():
         return None
     # Imported here, as a run without judges needs nothing of it.
     from graphrag_eval_lc.judges.judging import Judges

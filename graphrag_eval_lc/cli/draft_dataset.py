@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
 
 
@@ -31,6 +31,7 @@ def draft_dataset(
         ),
     ] = None,
     config: Config = None,
+    plugins: Plugins = None,
     keep_references: Annotated[
         bool,
         typer.Option(
@@ -57,6 +58,7 @@ def draft_dataset(
     from graphrag_eval_lc.errors import ResponsesError
     from graphrag_eval_lc.run_folder import write_data
 
+    load_named_plugins(plugins)
     drafted = draft(responses, dataset, config, keep_references=keep_references)
     for note in drafted.notes:
         typer.echo(f"Note: {note}", err=True)

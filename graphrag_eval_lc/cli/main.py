@@ -14,6 +14,7 @@ from graphrag_eval_lc.cli.demo import demo
 from graphrag_eval_lc.cli.draft_dataset import draft_dataset
 from graphrag_eval_lc.cli.judge_agreement import judge_agreement
 from graphrag_eval_lc.cli.messages import tell
+from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import run
 from graphrag_eval_lc.cli.score import score
@@ -41,6 +42,7 @@ app.command()(report)
 app.command()(compare)
 app.command()(validate)
 app.command(name="draft-dataset")(draft_dataset)
+app.command()(plugins)
 app.command(name="answer-correctness")(answer_correctness)
 app.command(name="judge-agreement")(judge_agreement)
 

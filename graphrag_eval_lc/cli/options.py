@@ -48,6 +48,15 @@ Matchers = Annotated[
         metavar="MODULE",
     ),
 ]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        help="A module that registers metrics, step kinds, matchers or evaluators of your own when it is loaded, as "
+        "package.module or path/to/file.py; may be repeated. Those of installed packages are loaded by themselves.",
+        metavar="MODULE",
+    ),
+]
 Label = Annotated[
     str | None, typer.Option("--label", help="A name for the run, kept in run.json.", rich_help_panel=FOLDER)
 ]
@@ -155,6 +164,19 @@ FailUnder = Annotated[
         metavar="METRIC=MEAN",
     ),
 ]
+
+
+def load_named_plugins(names: Iterable[str] | None) -> None:
+    """Load the plugins of ``--plugin``, after those of installed packages, which are there first everywhere.
+
+    Raises:
+        PluginError: One of them cannot be loaded, or registers nothing.
+    """
+    # Imported here so that --help does not wait for what only plugins need.
+    from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
+
+    load_installed_plugins()
+    load_plugins(names or (), via="--plugin")
 
 
 def measure_names(given: Iterable[str] | None) -> list[str] | None:

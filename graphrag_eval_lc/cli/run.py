@@ -27,6 +27,7 @@ from graphrag_eval_lc.cli.options import (
     NoCache,
     NoReport,
     Overwrite,
+    Plugins,
     QuestionIds,
     Quiet,
     Repeats,
@@ -37,6 +38,7 @@ from graphrag_eval_lc.cli.options import (
     Timeout,
     Worst,
     comma_separated,
+    load_named_plugins,
     measure_names,
 )
 from graphrag_eval_lc.errors import OptionError
@@ -70,6 +72,7 @@ def run(
     config: Config = None,
     measures: Measures = None,
     evaluators: Evaluators = None,
+    plugins: Plugins = None,
     matchers: Matchers = None,
     limit: Limit = None,
     templates: TemplateIds = None,
@@ -206,8 +209,8 @@ def run(
         bool,
         typer.Option(
             "--force",
-            help="Go on with a run although its questions, its agent or what is kept of it changed, or a matcher or an "
-            "evaluator that scored it is missing.",
+            help="Go on with a run although its questions, its agent or what is kept of it changed, or a plugin, a "
+            "matcher or an evaluator that scored it is missing.",
             rich_help_panel=FOLDER,
         ),
     ] = False,
@@ -238,7 +241,7 @@ def run(
 
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/second -c config.yaml -j 32 --repeats 3`
 
-    `graphrag-eval-lc run qa.yaml -a langgraph.json:agent -o runs/third`
+    `graphrag-eval-lc run qa.yaml -a langgraph.json:agent -o runs/third --plugin my_package.metrics`
 
     `graphrag-eval-lc run qa.yaml -a https://graphs.example/agent -o runs/deployed --agent-key-env MY_KEY`
 
@@ -252,6 +255,7 @@ def run(
 
     requirements = gate_requirements(fail_under or ())  # before an agent is asked
     names = measure_names(measures)
+    load_named_plugins(plugins)
     load_matchers(matchers or ())
     options: dict[str, Any] = {
         "output_dir": output,

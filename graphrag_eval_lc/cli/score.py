@@ -17,8 +17,10 @@ from graphrag_eval_lc.cli.options import (
     NoCache,
     NoReport,
     Overwrite,
+    Plugins,
     Tags,
     Worst,
+    load_named_plugins,
     measure_names,
 )
 from graphrag_eval_lc.errors import OptionError
@@ -47,12 +49,14 @@ def score(
     config: Config = None,
     measures: Measures = None,
     evaluators: Evaluators = None,
+    plugins: Plugins = None,
     matchers: Matchers = None,
     drop_missing: Annotated[
         bool,
         typer.Option(
             "--drop-missing",
-            help="With a run's folder: score it although a matcher or an evaluator that scored it is not given.",
+            help="With a run's folder: score it although a plugin, a matcher or an evaluator that scored it is "
+            "not given.",
         ),
     ] = False,
     label: Label = None,
@@ -82,6 +86,8 @@ def score(
 
     `graphrag-eval-lc score runs/monday --measures P@5,nDCG@10`
 
+    `graphrag-eval-lc score runs/monday --plugin my_package.metrics --plugin checks.py`
+
     `graphrag-eval-lc score runs/monday --matchers my_package.matchers --evaluator my_package.checks:answer_words`
     """
     # Imported here so that --help does not wait for what only a run needs.
@@ -91,6 +97,8 @@ def score(
     from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
     names = measure_names(measures)
+    load_named_plugins(plugins)
+    load_matchers(matchers or ())
     show = partial(
         show_run,
         worst=worst,
@@ -107,7 +115,6 @@ def score(
                 mend="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
         _refuse_given("with a run's folder, which keeps its own", label=label, href=href, tag=tags, overwrite=overwrite)
-        load_matchers(matchers or ())
         again = score_run(
             dataset,
             dataset=reference,
@@ -124,7 +131,6 @@ def score(
         raise OptionError("there is no folder to write to", mend="Add --output DIR.")
     _refuse_given("with responses, whose dataset stands before them", dataset=reference)
     _refuse_given("with responses, which nothing has scored yet", drop_missing=drop_missing)
-    load_matchers(matchers or ())
     scored = score_responses(
         dataset,
         responses,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
 
 
@@ -21,6 +21,7 @@ def validate(
         ),
     ] = None,
     config: Config = None,
+    plugins: Plugins = None,
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
@@ -36,11 +37,14 @@ def validate(
     `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
 
     `graphrag-eval-lc validate qa.yaml --responses runs/first --config config.yaml`
+
+    `graphrag-eval-lc validate qa.yaml --plugin my_package.step_kinds`
     """
     # Imported here so that --help does not wait for pydantic.
     from graphrag_eval_lc.cli.outcome import EXIT_FINDINGS
     from graphrag_eval_lc.validation import validate_dataset
 
+    load_named_plugins(plugins)
     problems = validate_dataset(dataset, responses, config)
     for problem in problems:
         typer.echo(str(problem))

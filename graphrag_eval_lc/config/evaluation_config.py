@@ -34,6 +34,9 @@ class EvaluationConfig(Section):
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
         prices: USD per million tokens by model name, for models that the package does not know or knows otherwise.
         capture: What is kept of the agent's runs while they are recorded.
+        plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
+            ``path/to/file.py``, as seen from the current folder. They are loaded before all else is checked; where a
+            run's folder names them, they are not.
 
     Example:
         >>> EvaluationConfig(steps=StepsConfig(scoring="all_groups")).sparql.ignore_duplicates
@@ -52,6 +55,7 @@ class EvaluationConfig(Section):
     retrieval: RetrievalConfig = Field(default_factory=RetrievalConfig)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
     capture: CaptureConfig = Field(default_factory=CaptureConfig)
+    plugins: list[str] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _custom_keys_are_unique(self) -> Self:

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from graphrag_eval_lc.config.evaluation_config import EvaluationConfig, check_models, check_repeats
 from graphrag_eval_lc.config.section import MISTAKE
-from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError
 from graphrag_eval_lc.masking import MASK, masked_values
 from graphrag_eval_lc.reading import TextFile, parse_json_at, read_text
+from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
 from graphrag_eval_lc.safe_yaml import line_of, parse_yaml
 
 ConfigSource = str | PathLike[str] | dict[str, Any] | EvaluationConfig | None
@@ -23,6 +24,8 @@ def load_config(
 ) -> EvaluationConfig:
     """Give the configuration from a YAML or JSON file, a dict, an EvaluationConfig, or the defaults for None.
 
+    The plugins of installed packages are loaded first, then those that it names, as it may name their metrics.
+
     Args:
         source: Where it stands.
         has_llm: Whether a chat model is passed in Python beside it, so that it need not name one.
@@ -30,12 +33,15 @@ def load_config(
 
     Raises:
         ConfigError: The file cannot be read, a key does not exist (with the nearest that does), a value is none
-            that the key takes, or something needs a model that is not there. Values of secret keys are not shown.
+            that the key takes, a plugin cannot be loaded, or something needs a model that is not there. Values of
+            secret keys are not shown.
+        PluginError: A plugin of an installed package fails to load.
 
     Example:
         >>> load_config({"steps": {"scoring": "all_groups"}}).steps.scoring
         'all_groups'
     """
+    load_installed_plugins()
     config, file = _loaded(source)
     try:
         check_models(config, has_llm=has_llm, has_embeddings=has_embeddings)
@@ -70,10 +76,12 @@ def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> Evaluati
 
 def _loaded(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | None]:
     if isinstance(source, EvaluationConfig):
+        _load_plugins(source.plugins, None)
         return source, None
     if source is None:
         return EvaluationConfig(), None
     if isinstance(source, dict):
+        _load_plugins(source.get("plugins"), None)
         return _checked(source, None), None
     if not isinstance(source, str | PathLike):
         raise ConfigError(
@@ -85,7 +93,25 @@ def _loaded(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | None]:
         values = parse_json_at(file.text, ConfigError, what="config", path=file.path)
     else:
         values = parse_yaml(file, ConfigError, what="config")
+    if isinstance(values, dict):
+        _load_plugins(values.get("plugins"), file)
     return _checked(values if values is not None else {}, file), file
+
+
+def _load_plugins(names: Any, file: TextFile | None) -> None:
+    """Load the plugins that a configuration names; what is no list of names is told with all else of it."""
+    for index, name in enumerate(names if isinstance(names, list) else ()):
+        try:
+            load_plugins([name] if isinstance(name, str) else (), via="config")
+        except GraphRAGEvalError as problem:
+            location = ("plugins", index)
+            raise ConfigError(
+                problem.what,
+                path=file.path if file else None,
+                line=line_of(file, location) if file else None,
+                key=f"plugins.{index}",
+                mend=problem.mend,
+            ) from problem
 
 
 def _checked(values: Any, file: TextFile | None) -> EvaluationConfig:

@@ -34,6 +34,7 @@ class CustomFunction:
     Attributes:
         name: The name.
         function: The function.
+        registered_as: What it is registered as, such as ``evaluator tone``; None where it was passed.
 
     Raises:
         OptionError: It cannot be called, has no name, or one that is a key of the results.
@@ -44,6 +45,8 @@ class CustomFunction:
         >>> asyncio.run(CustomFunction(is_short).acall({"id": "q1"}, {"actual_answer": "Four."}))
         {'is_short': True}
     """
+
+    registered_as: str | None = None
 
     def __init__(self, function: Evaluator, name: str | None = None) -> None:
         if not callable(function):

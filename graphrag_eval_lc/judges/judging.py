@@ -10,9 +10,10 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.custom import CustomEvaluation
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, custom_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator
 from graphrag_eval_lc.judges.judged_keys import correctness_record, f1_record, metric_record
 from graphrag_eval_lc.judges.prompts import digests
+from graphrag_eval_lc.judges.registered_functions import all_functions
 from graphrag_eval_lc.judges.retrieval_steps import context_texts, reference_texts, retrieval_steps
 from graphrag_eval_lc.judges.run_models import RunModels, run_models
 from graphrag_eval_lc.judges.scorers import Scorers, scorers_of, wanted_judges
@@ -37,7 +38,7 @@ class Judges:
         models: The models that are asked.
         scorers: The judged metrics.
         custom: The custom evaluations of the config.
-        functions: The functions that were passed in Python.
+        functions: The functions that were registered or passed in Python.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Judges:
             config: The configuration.
             llm: A chat model that goes before that of the config: all that ``as_judge_model`` takes.
             embeddings: An embedding model that goes before that of the config: all that ``as_embedding_model`` takes.
-            functions: Functions that evaluate; see ``CustomFunction``.
+            functions: Functions that evaluate, beside the registered ones; see ``CustomFunction``.
             cache: Where answers are kept; it is left alone where the config says so.
             pricing: The prices; None: those of the config.
 
@@ -90,7 +91,7 @@ class Judges:
             MissingExtraError: The package that a model or ragas needs is not installed.
         """
         check_models(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-        called = custom_functions(functions)
+        called = all_functions(functions)
         models = run_models(
             config,
             llm=llm,

@@ -1,8 +1,41 @@
 """The registry: every metric, judge, step kind, evaluator and exporter is declared here once, also those of users."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from graphrag_eval_lc.registry.exporters import exporter, register_exporter
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
-from graphrag_eval_lc.registry.step_kinds import StepKind
 
-__all__ = ["MetricSpec", "StepKind", "exporter", "metric_spec", "register_exporter"]
+if TYPE_CHECKING:
+    from graphrag_eval_lc.registry.evaluators import register_evaluator
+    from graphrag_eval_lc.registry.own_metrics import register_metric
+    from graphrag_eval_lc.registry.registrations import registered_only_here
+    from graphrag_eval_lc.registry.step_kinds import StepKind
+
+__all__ = [
+    "MetricSpec",
+    "StepKind",
+    "exporter",
+    "metric_spec",
+    "register_evaluator",
+    "register_exporter",
+    "register_metric",
+    "registered_only_here",
+]
+
+# What registers needs the keys of all records, and with them pydantic, for which a mere name of a metric does not wait.
+_FILE_OF = {
+    "StepKind": "step_kinds",
+    "register_evaluator": "evaluators",
+    "register_metric": "own_metrics",
+    "registered_only_here": "registrations",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
+    globals()[name] = value
+    return value

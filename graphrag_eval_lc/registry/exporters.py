@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
 
 ExportFunction = Callable[[Any, Path | None], Path]
 _Function = TypeVar("_Function", bound=ExportFunction)
@@ -84,6 +86,16 @@ _exporters: dict[str, Exporter] = {
         ),
     )
 }
+
+
+_built_in = dict(_exporters)
+
+declare_registry(
+    lambda: {
+        f"exporter {name}": known.function for name, known in _exporters.items() if _built_in.get(name) is not known
+    },
+    partial(saved_mappings, _exporters),
+)
 
 
 def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable[[_Function], _Function]:

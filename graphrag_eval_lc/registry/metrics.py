@@ -268,19 +268,21 @@ class RegisteredMetric:
     function: Callable[..., Any]
 
 
-_registered: dict[str, RegisteredMetric] = {}
+# What users registered, and what records of runs tell of metrics that are not registered here.
+metrics_of_users: Final[dict[str, RegisteredMetric]] = {}
+metrics_of_records: Final[dict[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
-    """Give the declaration of a metric; of one that nobody declared what its name tells.
+    """Give the declaration of a metric; of one that nobody declared what a run's record or its name tells.
 
     Example:
         >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind
         ('reference_answer', 'steps', 'score')
     """
-    if key in _registered:
-        return _registered[key].spec
-    return _BUILT_IN.get(key) or _COSTS.get(key) or _told_by_name(key)
+    if key in metrics_of_users:
+        return metrics_of_users[key].spec
+    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(key) or _told_by_name(key)
 
 
 @lru_cache(maxsize=1024)
@@ -299,7 +301,10 @@ def _member(family: MetricSpec, key: str) -> MetricSpec:
 def is_declared(key: str) -> bool:
     """Tell whether a metric is one of this package or a registered one."""
     return (
-        key in _registered or key in _BUILT_IN or key in _COSTS or any(key.startswith(each.key) for each in _FAMILIES)
+        key in metrics_of_users
+        or key in _BUILT_IN
+        or key in _COSTS
+        or any(key.startswith(each.key) for each in _FAMILIES)
     )
 
 
@@ -368,4 +373,4 @@ def judge_spec(key: str) -> JudgeSpec:
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:
     """Give the metrics that users registered, by their keys."""
-    return _registered
+    return metrics_of_users

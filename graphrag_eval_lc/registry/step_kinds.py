@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.record_files import Finding
+from graphrag_eval_lc.registry.registrations import declare_registry
 
 # The step name and the media type that are served; None stands for every one.
 MatcherKey = tuple[str | None, str | None]
@@ -113,6 +114,19 @@ def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
     for kind in kinds:
         _built_in.update(dict.fromkeys(kind.serves, kind))
         _register(kind)
+    declare_registry(
+        lambda: {registered_name(key): kind.matcher for key, kind in custom_step_kinds().items()}, saved_step_kinds
+    )
+
+
+def registered_name(key: MatcherKey) -> str:
+    """Give what a kind is called among all that is registered, by what it serves.
+
+    Example:
+        >>> registered_name(("count_rows", None)), registered_name(("count_rows", "text/csv"))
+        ('step kind count_rows', 'step kind count_rows with text/csv')
+    """
+    return f"step kind {' with '.join(part for part in key if part is not None)}"
 
 
 def register_step_kind(kind: StepKind) -> StepKind:

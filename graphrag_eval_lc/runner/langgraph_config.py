@@ -14,8 +14,9 @@ from langgraph.store.memory import InMemoryStore
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
 from graphrag_eval_lc.reading import read_text
+from graphrag_eval_lc.registry.modules import loaded_module
 from graphrag_eval_lc.retrying import error_text
-from graphrag_eval_lc.runner.agent_specs import MOST_NAMED, loaded_module, nearest_first
+from graphrag_eval_lc.runner.agent_specs import MOST_NAMED, nearest_first
 from graphrag_eval_lc.runner.graph_factories import opened, server_arguments
 from graphrag_eval_lc.runner.process_environment import Variables, environment_variables
 from graphrag_eval_lc.texts import listed

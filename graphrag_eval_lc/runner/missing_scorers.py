@@ -1,7 +1,7 @@
 """What scored a run of a folder and is missing now, so that scoring it again would change or lose scores silently."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,12 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.judges.custom_functions import custom_functions
+from graphrag_eval_lc.judges.registered_functions import all_functions
 from graphrag_eval_lc.matching.registry import custom_matchers
 from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.registry.step_kinds import registered_name
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
+from graphrag_eval_lc.runner.recorded_plugins import giver_of, option_of, otherwise_of
 from graphrag_eval_lc.runner.scored_with import Evaluator
 from graphrag_eval_lc.texts import listed, plural
 
@@ -27,10 +29,12 @@ class Missing:
     Attributes:
         what: What it is, as part of a sentence.
         how: How to give it.
+        option: The option of the command line that loads its plugin; None where no plugin gave it.
     """
 
     what: str
     how: str
+    option: str | None = None
 
 
 def missing_scorers(
@@ -55,34 +59,46 @@ def missing_scorers(
         llm: The chat model that is given now in Python.
         embeddings: The embedding model that is given now in Python.
     """
-    given = {evaluator.name for evaluator in custom_functions(evaluators)}
-    seen = _Seen.in_results(folder, earlier)
     return [
-        *_missing_matchers(earlier, seen),
-        *_missing_evaluators(earlier, given, seen),
+        *missing_functions(earlier, folder, evaluators),
         *_missing_models(earlier, config, has_llm=llm is not None, has_embeddings=embeddings is not None),
     ]
 
 
-def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str) -> None:
+def missing_functions(earlier: Mapping[str, Any], folder: Path, evaluators: Iterable[Evaluator] = ()) -> list[Missing]:
+    """Give the matchers, metrics and evaluators that scored a run and are not there now; see ``missing_scorers``."""
+    given = {evaluator.name for evaluator in all_functions(evaluators)}
+    seen = _Seen.in_results(folder, earlier)
+    return [*_missing_matchers(earlier, seen), *_missing_evaluators(earlier, given, seen)]
+
+
+def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, command: str = "") -> None:
     """Refuse to score a run without what scored it.
 
     Args:
         missing: What is missing.
         folder: The run's folder.
         otherwise: How to score it nevertheless.
+        command: The command line to which options that give plugins can be added; empty: the one that was used.
 
     Raises:
         RunFolderError: Something is missing.
     """
     if missing:
-        ways = ", ".join(dict.fromkeys(each.how for each in missing))
+        others = dict.fromkeys(each.how for each in missing if each.option is None)
+        ways = ", ".join([*_plugin_way(missing, command), *others])
         them = plural(len(missing), "it", "them")
         raise RunFolderError(
             f"what scored the run is missing now: {_listed(missing)}; without {them} its scores would change or go",
             path=folder,
             mend=f"Give {them}: {ways}; or {otherwise}.",
         )
+
+
+def _plugin_way(missing: Iterable[Missing], command: str) -> Iterator[str]:
+    options = {each.option: each.how for each in missing if each.option}
+    if options:
+        yield f"{' '.join(filter(None, [command, *options]))} (or {', or '.join(dict.fromkeys(options.values()))})"
 
 
 def dropped_warning(missing: Sequence[Missing]) -> list[str]:
@@ -159,20 +175,33 @@ def _missing_matchers(earlier: Mapping[str, Any], seen: _Seen) -> Iterator[Missi
         for record in _records(earlier["matchers"]):
             name, media_type = (_text(record.get(key)) for key in ("name", "media_type"))
             if (name, media_type) not in known:
-                kinds = [kind for kind in (name, media_type) if kind is not None]
-                yield _missing_matcher(" with ".join(kinds), str(record.get("function")))
+                thing, function = registered_name((name, media_type)), str(record.get("function"))
+                what = f"the matcher for {thing.removeprefix('step kind ')} ({function})"
+                by_plugin = _of_plugin(earlier, thing, what, ways=("entry point", "--plugin", "config"))
+                yield by_plugin or _missing_matcher(what, function)
         return
     named = {name for name, _ in known}
     for name, function in seen.matchers.items():
         if name not in named and None not in named:
-            yield _missing_matcher(name, function)
+            yield _missing_matcher(f"the matcher for {name} ({function})", function)
 
 
-def _missing_matcher(name: str, function: str) -> Missing:
+def _of_plugin(
+    earlier: Mapping[str, Any], thing: str, what: str, ways: Collection[str] | None = None
+) -> Missing | None:
+    """Give something as missing that a plugin gave, loaded in one of some ways; None where that is not told."""
+    plugin = giver_of(earlier, thing)
+    option = None if plugin is None else option_of(plugin)
+    if plugin is None or option is None or (ways is not None and plugin.get("via") not in ways):
+        return None
+    return Missing(what, otherwise_of(plugin), option)
+
+
+def _missing_matcher(what: str, function: str) -> Missing:
     module = function.rpartition(":")[0]
     place = module if module and module != "__main__" else "MODULE"
     return Missing(
-        f"the matcher for {name} ({function})",
+        what,
         f"--matchers {place} (in Python, call register_matcher or import the module that does)",
     )
 
@@ -184,7 +213,12 @@ def _missing_evaluators(earlier: Mapping[str, Any], given: set[str], seen: _Seen
         records = [{"name": name} for name in _names(_mapping(earlier.get("judges")).get("functions"))]
     for record in records:
         name, function, metrics = str(record.get("name")), record.get("function"), _names(record.get("metrics"))
-        if name not in given:
+        if name not in given and "plugin" in record:
+            kind = "metric" if "declares" in record else "evaluator"
+            what = f"the {kind} {name} ({function})"
+            in_python = Missing(what, f"register the {kind} {name} again (register_{kind})")
+            yield _of_plugin(earlier, f"{kind} {name}", what) or in_python
+        elif name not in given:
             gave = None if metrics in ([], [name]) else f"it gave {listed(metrics)}"
             told = "; ".join(str(each) for each in (function, gave) if each is not None)
             spec = function if isinstance(function, str) and not function.startswith("__main__:") else "SPEC"

@@ -19,7 +19,7 @@ from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
-from graphrag_eval_lc.runner.agent_specs import spec_of
+from graphrag_eval_lc.registry.modules import spec_of
 from graphrag_eval_lc.runner.scored_with import scored_with
 
 if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know

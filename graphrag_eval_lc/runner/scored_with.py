@@ -1,16 +1,21 @@
 """What scores a run beside its configuration: a user's own matchers and evaluators, as they are named and recorded."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, custom_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction
+from graphrag_eval_lc.judges.registered_functions import MetricFunction, all_functions
 from graphrag_eval_lc.matching.registry import custom_matchers
 from graphrag_eval_lc.matching.steps import custom_matchers_for
 from graphrag_eval_lc.records import Question, Template
-from graphrag_eval_lc.registry.step_kinds import MatcherKey
-from graphrag_eval_lc.runner.agent_specs import loaded_module, named_by, spec_of
+from graphrag_eval_lc.registry.modules import spec_of
+from graphrag_eval_lc.registry.own_metrics import declaration
+from graphrag_eval_lc.registry.plugin_records import plugin_records
+from graphrag_eval_lc.registry.plugins import loaded_plugin, plugin_of
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, registered_name
+from graphrag_eval_lc.runner.agent_specs import named_by
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
@@ -32,7 +37,7 @@ def load_matchers(modules: Iterable[str]) -> None:
         place, _, attribute = module.rpartition(":")
         if place and attribute.isidentifier():
             raise OptionError(f"--matchers {module} names an attribute of a module", mend=f"Write --matchers {place}.")
-        loaded_module(module)
+        loaded_plugin(module, "--matchers")
         if not custom_matchers():
             raise OptionError(
                 f"--matchers {module} registers no matcher",
@@ -62,33 +67,41 @@ def scored_with(
     evaluators: Iterable[Evaluator | CustomFunction],
     judges: "Judges | None" = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Give what run.json says of the matchers and evaluators of a run.
+    """Give what run.json says of the matchers, evaluators and plugins of a run.
 
     Args:
         questions: Those that are scored.
         config: The configuration.
-        evaluators: The functions.
+        evaluators: The functions that are passed.
         judges: Who called the functions, once they are done; None leaves out which metrics they gave.
 
     Returns:
         ``matchers``: those that users registered for steps of these questions, with ``name`` and ``media_type`` (where
-        they are for one) and the spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``.
+        they are for one) and the spec of the ``function``; ``evaluators``: ``name``, ``function`` and ``metrics``, of
+        registered ones the ``plugin`` too, and what a metric ``declares``; ``plugins``, where there are any: what
+        ``plugin_records`` gives of those that registered them.
     """
     groups = (group for _, question in questions for group in question.get("reference_steps") or ())
     steps = (step for group in groups for step in group)
     matchers = custom_matchers_for(steps, names=config.steps.names, retrieval=config.retrieval)
     metrics = {} if judges is None else judges.metrics_of_functions()
+    functions = all_functions(evaluators)
+    used = {each.registered_as: each.function for each in functions if each.registered_as is not None}
+    plugins = plugin_records({**used, **{registered_name(key): matcher for key, matcher in matchers.items()}})
     return {
         "matchers": [_matcher_record(key, spec_of(matcher)) for key, matcher in matchers.items()],
-        "evaluators": [
-            {
-                "name": evaluator.name,
-                "function": spec_of(evaluator.function),
-                **({"metrics": metrics[evaluator.name]} if evaluator.name in metrics else {}),
-            }
-            for evaluator in custom_functions(evaluators)
-        ],
+        "evaluators": [_evaluator_record(each, metrics.get(each.name)) for each in functions],
+        **({"plugins": plugins} if plugins else {}),
     }
+
+
+def _evaluator_record(evaluator: CustomFunction, metrics: Sequence[str] | None) -> dict[str, Any]:
+    record: dict[str, Any] = {"name": evaluator.name, "function": spec_of(evaluator.function)}
+    if evaluator.registered_as is not None:
+        record["plugin"] = plugin_of(evaluator.registered_as, evaluator.function).name
+    if isinstance(evaluator, MetricFunction):
+        record["declares"] = declaration(evaluator.spec)
+    return record if metrics is None else {**record, "metrics": metrics}
 
 
 def _matcher_record(key: MatcherKey, function: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config, with_measures
 from graphrag_eval_lc.dataset import DatasetSource, load_response_records, repeats_of, response_key, templates_of
-from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, judges_of, response_records
 from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.masking import without_masked
@@ -24,9 +25,11 @@ from graphrag_eval_lc.runner.judging import ajudge_all
 from graphrag_eval_lc.runner.missing_scorers import (
     dropped_warning,
     judging_warnings,
+    missing_functions,
     missing_scorers,
     refuse_missing,
 )
+from graphrag_eval_lc.runner.recorded_plugins import plugin_warnings
 from graphrag_eval_lc.runner.resuming import changed_questions
 from graphrag_eval_lc.runner.run_record import RunRecord, config_record
 from graphrag_eval_lc.runner.samples import Sample
@@ -38,6 +41,8 @@ from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
+
+_DROP = "--drop-missing (drop_missing=True) to score without"
 
 
 def score_responses(
@@ -144,15 +149,16 @@ def score_run(
         llm: A model that judges, in place of that of the config.
         embeddings: A model for embeddings, likewise.
         judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
-        drop_missing: Whether the run is scored although something that scored it is missing: a matcher (register it
-            again), an evaluator, or a model that was passed. Nothing is imported because the folder names it.
+        drop_missing: Whether the run is scored although something that scored it is missing: a matcher or a registered
+            metric or evaluator (load its plugin again), an evaluator, or a model that was passed. Nothing is imported
+            because the folder names it.
 
     Returns:
         The run. Questions that were selected and not asked stay left out.
 
     Raises:
-        RunFolderError: The folder holds no run, cannot be written, or is in use; or the run was scored with a matcher,
-            an evaluator or a model of Python's that is missing now, so that its scores would change or go.
+        RunFolderError: The folder holds no run, cannot be written, or is in use; or the run was scored with a plugin, a
+            matcher, an evaluator or a model of Python's that is missing now, so that its scores would change or go.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
         DatasetError: The dataset cannot be read, or breaks the format.
         ConfigError: The config has a key or value that does not exist.
@@ -165,19 +171,26 @@ def score_run(
         earlier = folder.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, mend="Give the folder of a run.")
-        settings = load_config(
-            _config_again(earlier) if config is None else config,
-            has_llm=llm is not None,
-            has_embeddings=embeddings is not None,
-        )
+        functions = evaluators_of(evaluators)
+        command = shlex.join(["graphrag-eval-lc", "score", str(run_dir)])
+        try:
+            settings = load_config(
+                _config_again(earlier) if config is None else config,
+                has_llm=llm is not None,
+                has_embeddings=embeddings is not None,
+            )
+        except ConfigError:
+            if config is None and not drop_missing:  # it may name the metric of a plugin that is missing
+                refuse_missing(missing_functions(earlier, folder.path, functions), folder.path, _DROP, command)
+            raise
         if measures is not None:
             settings = with_measures(settings, measures)
-        judging = _Judging(evaluators_of(evaluators), llm, embeddings, judge_cache, max_cost)
+        judging = _Judging(functions, llm, embeddings, judge_cache, max_cost)
         gone = missing_scorers(
             earlier, folder.path, settings, evaluators=judging.evaluators, llm=llm, embeddings=embeddings
         )
         if not drop_missing:
-            refuse_missing(gone, folder.path, "--drop-missing (drop_missing=True) to score without")
+            refuse_missing(gone, folder.path, _DROP, command)
         source = _dataset_of(earlier, folder) if dataset is None else dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
@@ -197,6 +210,7 @@ def score_run(
             *journal.set_aside,
             *run.warnings,
             *dropped_warning(gone),
+            *plugin_warnings(earlier, scorers),
             *judging_warnings(earlier, run.judges, dropped=gone),
             *_warnings(changed_questions(earlier, now.as_dict()), missing),
         ]
@@ -205,7 +219,7 @@ def score_run(
             run.warnings = [*run.warnings, text]
         folder.write_run(
             {
-                **{key: value for key, value in earlier.items() if key != "judges"},
+                **{key: value for key, value in earlier.items() if key not in ("judges", "plugins")},
                 "dataset": now.described["dataset"],
                 "config": config_record(settings),
                 "scored": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -229,11 +243,14 @@ def _answered(journal: Journal) -> Iterator[Key]:
 
 
 def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the config of a run.json; a masked key is left out only where OPENAI_API_KEY would reach OpenAI itself.
+    """Give the config of a run.json without its plugins, as a folder is no reason to import what it names.
 
-    With any other endpoint it stays masked, and whoever asks a model is told to give the config.
+    A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself; with any other endpoint it stays
+    masked, and whoever asks a model is told to give the config.
     """
     config = earlier.get("config")
+    if config:
+        config = {key: value for key, value in config.items() if key != "plugins"}
     sections = (config or {}).get("llm") or {}
     kept = {
         name: without_masked(section)

@@ -17,6 +17,7 @@ from graphrag_eval_lc.runner.failed_attempts import attempts_in, cost_spent, sup
 from graphrag_eval_lc.runner.harness import Harness
 from graphrag_eval_lc.runner.missing_scorers import dropped_warning, judging_warnings
 from graphrag_eval_lc.runner.options import BenchmarkOptions
+from graphrag_eval_lc.runner.recorded_plugins import plugin_warnings
 from graphrag_eval_lc.runner.resuming import (
     capture_warnings,
     changed_questions,
@@ -159,7 +160,11 @@ class RunSession:
         """Refuse to lose scores of the earlier sessions, or say which go."""
         missing = missing_in_session(earlier, folder.path, self._options)
         described = None if self._judges is None else self._judges.describe()
-        return [*dropped_warning(missing), *judging_warnings(earlier, described, dropped=missing)]
+        return [
+            *dropped_warning(missing),
+            *plugin_warnings(earlier, self._record.described),
+            *judging_warnings(earlier, described, dropped=missing),
+        ]
 
     async def _ask(self, plan: RunPlan, agent: Agent, scores: Scores) -> int:
         """Ask what is to be asked while what is done is scored; give the number of samples left out."""

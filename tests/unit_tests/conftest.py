@@ -7,6 +7,7 @@ from judged_runs import judgement
 from openai_stub import OpenAIStub
 
 import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
+from graphrag_eval_lc.registry import registered_only_here
 from graphrag_eval_lc.registry.step_kinds import saved_step_kinds
 
 
@@ -15,6 +16,12 @@ def judge() -> Iterator[OpenAIStub]:
     with OpenAIStub() as stub:
         stub.answer = judgement
         yield stub
+
+
+@pytest.fixture(autouse=True)
+def own_registries() -> Iterator[None]:
+    with registered_only_here():
+        yield
 
 
 @pytest.fixture(autouse=True)

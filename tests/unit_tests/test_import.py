@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,7 @@ from graphrag_eval_lc import {name}
 DATASET = [{{"template_id": "t", "questions": [{{"id": "q", "question_text": "1 + 1?", "reference_answer": "2"}}]}}]
 {WITHOUT_JUDGES[name]}
 import sys
+from pathlib import Path
 print(*sorted(sys.modules))
 """
     command = [sys.executable, "-c", code]
@@ -66,8 +68,26 @@ from graphrag_eval_lc import run_benchmark
 dataset = [{"template_id": "t", "questions": [{"id": "q", "question_text": "1 + 1?", "reference_answer": "2"}]}]
 run_benchmark(lambda question: "2", dataset, progress="off")
 import sys
+from pathlib import Path
 print(*sorted(sys.modules))
 """
     command = [sys.executable, "-c", code]
     loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     assert loaded.isdisjoint({"openai", "ragas", "genai_prices", "langchain_openai", "graphrag_eval_lc.judges.judging"})
+
+
+def test_names_of_metrics_load_nothing_else() -> None:
+    assert modules_after("from graphrag_eval_lc.registry.metrics import MAIN_METRIC").isdisjoint(HEAVY)
+
+
+def test_plugins_of_installed_packages_are_not_looked_for_by_an_import(tmp_path: Path) -> None:
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[graphrag_eval_lc]\nacme = acme_of_the_test\n")
+    (tmp_path / "acme_of_the_test.py").write_text("")
+    path = f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+    names = "register_metric, run_evaluation, compute_aggregates, load_dataset"
+    loading = "from graphrag_eval_lc.config import load_config; load_config()"
+    assert "acme_of_the_test" not in modules_after(f"{path}\nfrom graphrag_eval_lc import {names}")
+    assert "acme_of_the_test" in modules_after(f"{path}\n{loading}")

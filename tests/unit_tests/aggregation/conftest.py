@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, metrics_of_users
 
 
 @pytest.fixture
@@ -11,6 +11,6 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> Callable[[MetricSpec], None]:
     """Give what registers a metric for the time of a test."""
 
     def register(spec: MetricSpec) -> None:
-        monkeypatch.setitem(registered_metrics(), spec.key, RegisteredMetric(spec, lambda *_: None))
+        monkeypatch.setitem(metrics_of_users, spec.key, RegisteredMetric(spec, lambda *_: None))
 
     return register

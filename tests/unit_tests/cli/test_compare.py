@@ -267,7 +267,7 @@ def test_regression_is_the_way_that_the_metric_declares(
 ) -> None:
     if is_declared:
         spec = MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
-        monkeypatch.setitem(metrics._registered, "saved_sec", metrics.RegisteredMetric(spec, lambda *_: None))
+        monkeypatch.setitem(metrics.metrics_of_users, "saved_sec", metrics.RegisteredMetric(spec, lambda *_: None))
     monkeypatch.chdir(tmp_path)
     for name, seconds in (("less", 10.0), ("more", 20.0)):
         folder(Path(name), [result(index, 1.0, saved_sec=seconds + index) for index in range(8)])

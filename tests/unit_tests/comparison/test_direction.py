@@ -39,7 +39,7 @@ FAR = evaluated("detour", FEW), evaluated("detour", MANY)
 
 def declare(monkeypatch: pytest.MonkeyPatch, key: str, **declared: Any) -> None:
     registered = metrics.RegisteredMetric(MetricSpec(key=key, **declared), lambda question, response: None)
-    monkeypatch.setitem(metrics._registered, key, registered)
+    monkeypatch.setitem(metrics.metrics_of_users, key, registered)
 
 
 @pytest.fixture(params=[False, True], ids=["undeclared", "less is better"])

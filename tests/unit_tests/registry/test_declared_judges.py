@@ -20,7 +20,7 @@ def test_judges_are_of_questions_or_of_steps_and_write_each_key_once() -> None:
 def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not metric_spec("saved_sec").lower_is_better
     spec = MetricSpec(key="saved_sec", lower_is_better=True, range=(0.0, None))
-    monkeypatch.setitem(registry.registered_metrics(), "saved_sec", registry.RegisteredMetric(spec, lambda *_: None))
+    monkeypatch.setitem(registry.metrics_of_users, "saved_sec", registry.RegisteredMetric(spec, lambda *_: None))
     assert metric_spec("saved_sec") is spec
 
 

@@ -1,13 +1,12 @@
 """What a spec such as `package.module:attribute` or `path/to/file.py:attribute` names, and why it names nothing."""
 
-import functools
 import sys
 from pathlib import Path
 
 import pytest
 
 from graphrag_eval_lc.errors import AgentError, MissingExtraError
-from graphrag_eval_lc.runner.agent_specs import named_by, spec_of
+from graphrag_eval_lc.runner.agent_specs import named_by
 
 FILE = """
 from langchain_core.runnables import RunnableLambda
@@ -60,15 +59,6 @@ def test_two_files_of_one_name_do_not_mix(agent_file: Path) -> None:
         path.parent.mkdir()
         path.write_text(f"where = {folder!r}")
         assert named_by(f"{path}:where") == folder
-
-
-def test_spec_of_what_a_file_gave_names_the_file_as_it_was_given(
-    agent_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(agent_file.parent)
-    assert spec_of(named_by("my_agent.py:make")) == "my_agent.py:make"
-    assert spec_of(functools.partial(named_by(f"{agent_file}:make"))) == f"{agent_file}:make"
-    assert spec_of(named_by("my_agent.py:Nested")()) == "my_agent.py:Nested"
 
 
 def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) -> None:

@@ -1,5 +1,6 @@
 """What run.json says of a user's own matchers and evaluators, and how the command line names them."""
 
+import hashlib
 import sys
 from functools import partial
 from pathlib import Path
@@ -45,13 +46,14 @@ def test_only_matchers_of_the_questions_steps_are_recorded() -> None:
     register_matcher(media_type="text/x")(partial(max, 1))  # type: ignore[arg-type]
     function = f"{__name__}:test_only_matchers_of_the_questions_steps_are_recorded.<locals>.<lambda>"
     steps = ({"name": "count"}, {"name": "sparql_query", "output_media_type": "text/x"})
-    assert scored_with(questions_of(*steps), EvaluationConfig(), []) == {
-        "matchers": [
-            {"name": "count", "function": function},
-            {"media_type": "text/x", "function": "builtins:max"},
-        ],
-        "evaluators": [],
-    }
+    record = scored_with(questions_of(*steps), EvaluationConfig(), [])
+    assert record["matchers"] == [
+        {"name": "count", "function": function},
+        {"media_type": "text/x", "function": "builtins:max"},
+    ]
+    assert record["evaluators"] == []
+    given = [(plugin["name"], plugin["via"], plugin["gives"]) for plugin in record["plugins"]]
+    assert given == [(__name__, "Python", ["step kind count"]), ("builtins", "Python", ["step kind text/x"])]
 
 
 def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> None:
@@ -63,6 +65,21 @@ def test_functions_of_files_are_named_by_their_files_as_they_were_given() -> Non
     assert record == {
         "matchers": [{"name": "count_rows", "function": "checks.py:match_counts"}],
         "evaluators": [{"name": "is_short", "function": "checks.py:is_short"}],
+        "plugins": [
+            {
+                "name": "checks.py",
+                "via": "--matchers",
+                "sha256": hashlib.sha256(MATCHERS.encode()).hexdigest(),
+                "gives": ["step kind count_rows"],
+            }
+        ],
+    }
+
+
+def test_no_plugins_are_recorded_where_nothing_is_registered() -> None:
+    assert scored_with(questions_of({"name": "count_rows"}), EvaluationConfig(), []) == {
+        "matchers": [],
+        "evaluators": [],
     }
 
 

@@ -1,0 +1,195 @@
+"""Metrics of users' own: how they are registered, and what a run's record tells of those that are not."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from math import isnan
+from typing import Any, TypeVar, get_args, overload
+
+from graphrag_eval_lc.errors import PluginError
+from graphrag_eval_lc.registry.metric_spec import Kind, MetricSpec
+from graphrag_eval_lc.registry.metrics import RegisteredMetric, is_declared, metrics_of_records, metrics_of_users
+from graphrag_eval_lc.registry.own_keys import check_own_key
+from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Range = tuple[float | None, float | None]
+
+# What a run's record tells of a metric.
+_TOLD = ("title", "kind", "unit", "lower_is_better", "range")
+# What is said only of metrics that this package measures itself.
+_NOT_OWN = ("needs", "missing_key", "part_of", "spent_by", "judge", "cost_key", "reason_key")
+_LONGEST_UNIT = 30
+
+declare_registry(
+    lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
+    partial(saved_mappings, metrics_of_users, metrics_of_records),
+)
+
+
+@overload
+def register_metric(spec: MetricSpec, function: Function, /) -> Function: ...
+
+
+@overload
+def register_metric(spec: MetricSpec, /) -> Callable[[Function], Function]: ...
+
+
+@overload
+def register_metric(
+    *,
+    key: str,
+    title: str = "",
+    kind: Kind = "score",
+    unit: str = "score",
+    lower_is_better: bool = False,
+    range: Range | None = None,
+    requires: str = "",
+    source: str = "",
+) -> Callable[[Function], Function]: ...
+
+
+def register_metric(
+    spec: Any = None,
+    function: Any = None,
+    /,
+    *,
+    key: str | None = None,
+    title: str = "",
+    kind: Kind = "score",
+    unit: str = "score",
+    lower_is_better: bool = False,
+    range: Range | None = None,
+    requires: str = "",
+    source: str = "",
+) -> Any:
+    """Register a metric: a function that measures each response, and what it measures.
+
+    From then on all that evaluates has it: its values stand in the results under its key, and aggregates, comparisons,
+    gates, plots and reports know its title, its unit and which way is better. A key that is registered again with the
+    same function, as when a module is loaded again, takes the place of the first.
+
+    The function is ``(question, response) -> float | None``, async or not: it gets the dataset's question and the
+    agent's response, and gives a number, or None where there is nothing to measure. It is called for each response,
+    also of a failed question. Where it fails, or gives no number or one outside of its range, the result has the reason
+    in ``{key}_error`` and no value.
+
+    Args:
+        spec: The declaration, in place of the keywords.
+        function: The function; without it a decorator is given.
+        key: Its name in results, aggregates, gates and tables: letters, digits, ``_``, ``.``, ``@`` and ``-``.
+        title: A few words on what it says.
+        kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
+        lower_is_better: Whether less of it is better.
+        range: The least and the greatest value, None where there is no bound; by default 0 to 1 for what has no unit,
+            else without bounds. A failed question counts as the worst value of a score: 0, or the greatest where less
+            is better, if there is one.
+        requires: What it needs, in words for people.
+        source: Whose definition it follows.
+
+    Returns:
+        A decorator, or the function.
+
+    Raises:
+        PluginError: The key cannot be one, is one of the results' own, or another function's; or the unit or the range
+            cannot be one.
+
+    Example:
+        >>> from graphrag_eval_lc.registry import registered_only_here
+        >>> with registered_only_here():
+        ...     @register_metric(key="saved_sec", title="seconds saved", unit="seconds")
+        ...     def saved_sec(question, response):
+        ...         return question["manual_sec"] - response["elapsed_sec"]
+    """
+    if spec is None:
+        bounds = range if range is not None else (0.0, 1.0) if (kind, unit) == ("score", "score") else (None, None)
+        spec = MetricSpec(
+            key=key if key is not None else "",
+            title=title,
+            kind=kind,
+            unit=unit,
+            lower_is_better=lower_is_better,
+            range=bounds,
+            requires=requires,
+            source=source,
+        )
+        if key is None:
+            raise PluginError("a metric needs a key", mend='Write @register_metric(key="saved_sec").')
+    elif not isinstance(spec, MetricSpec):
+        raise PluginError(
+            f"a metric is declared by its key or a MetricSpec, not by {spec!r:.80}",
+            mend='Write @register_metric(key="saved_sec"), or register_metric(MetricSpec(key="saved_sec"), function).',
+        )
+    elif key is not None:
+        raise PluginError(f"the metric {spec.key} is declared twice", mend="Give a MetricSpec or keywords, not both.")
+    return partial(_registered, spec) if function is None else _registered(spec, function)
+
+
+def _registered(spec: MetricSpec, function: Function) -> Function:
+    if not callable(function):
+        raise PluginError(f"a metric cannot be {type(function).__name__}", mend="Give a function.")
+    key = check_own_key(spec.key, "metric", function)
+    _check_declaration(spec)
+    metrics_of_users[key] = RegisteredMetric(replace(spec, error_key=f"{key}_error"), function)
+    return function
+
+
+def _check_declaration(spec: MetricSpec) -> None:
+    """Refuse what no metric of questions can be."""
+    if not _is_range(spec.range):
+        raise _wrong(spec, "range", "Give the least and the greatest value, such as (0, 1), or None for no bound.")
+    if not isinstance(spec.unit, str) or not 0 < len(spec.unit.strip()) <= _LONGEST_UNIT or "\n" in spec.unit:
+        raise _wrong(spec, "unit", "Give score, tokens, seconds, usd, count, or a word of your own.")
+    if spec.kind not in get_args(Kind):
+        raise _wrong(spec, "kind", f"Give one of {', '.join(get_args(Kind))}.")
+    if not isinstance(spec.lower_is_better, bool):
+        raise _wrong(spec, "lower_is_better", "Give True or False.")
+    if not isinstance(spec.title, str) or "\n" in spec.title:
+        raise _wrong(spec, "title", "Give a few words in a line.")
+    if spec.over != "questions":
+        raise _wrong(spec, "over", "A metric of your own is over questions: it gets a question and its response.")
+    for name in (*_NOT_OWN, "is_family"):
+        if getattr(spec, name):
+            raise _wrong(spec, name, "Leave it out; it is for metrics that this package measures itself.")
+
+
+def _is_range(given: Any) -> bool:
+    if not isinstance(given, tuple) or len(given) != 2:
+        return False
+    low, high = given
+    return all(bound is None or _is_number(bound) for bound in given) and (low is None or high is None or low < high)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not isnan(value)
+
+
+def _wrong(spec: MetricSpec, name: str, mend: str) -> PluginError:
+    return PluginError(f"the {name} of the metric {spec.key} cannot be {getattr(spec, name)!r:.80}", mend=mend)
+
+
+def declaration(spec: MetricSpec) -> dict[str, Any]:
+    """Give what a run's record tells of a metric."""
+    return {name: list(value) if name == "range" else value for name in _TOLD for value in (getattr(spec, name),)}
+
+
+def note_recorded(declarations: Iterable[tuple[object, object]]) -> None:
+    """Take what the record of a run tells of metrics for their declaration, where nothing here declares them.
+
+    So a run's folder is compared and shown right where the plugin is not there. What is no declaration is left out.
+
+    Args:
+        declarations: Keys, each with what ``declaration`` gave.
+    """
+    for key, told in declarations:
+        if isinstance(key, str) and isinstance(told, Mapping) and not is_declared(key):
+            given = {name: told[name] for name in _TOLD if name in told}
+            if isinstance(given.get("range"), list):
+                given["range"] = tuple(given["range"])
+            spec = MetricSpec(key=key, **given)
+            try:
+                _check_declaration(spec)
+            except PluginError:
+                continue
+            metrics_of_records[key] = spec

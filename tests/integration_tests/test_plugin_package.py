@@ -1,0 +1,206 @@
+"""A package of somebody else's adds a metric, a step kind and an evaluator: installed by pip, or named by --plugin."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+SOURCE = Path(__file__).parents[1] / "plugin_package"
+MAIN = "from graphrag_eval_lc.cli import main; main()"
+DATASET = """\
+- template_id: counts
+  questions:
+  - {id: q1, question_text: How many lines?, form_sec: -1.0, reference_steps: [[{name: count_rows, output: "7"}]]}
+  - {id: q2, question_text: How many fail?, form_sec: -2.0, reference_steps: [[{name: count_rows, output: "7"}]]}
+"""
+AGENT = """
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+
+@tool
+def count_rows() -> str:
+    "Count the rows."
+    return "7 rows"
+
+
+def ask(state):
+    if "fail" in state["messages"][-1].content:
+        raise RuntimeError("away")
+    return {"messages": [AIMessage("", tool_calls=[{"name": "count_rows", "args": {}, "id": "c"}])]}
+
+
+def call(state):
+    return {"messages": [count_rows.invoke(state["messages"][-1].tool_calls[0])]}
+
+
+def answer(state):
+    return {"messages": [AIMessage("7 please")]}
+
+
+builder = StateGraph(MessagesState)
+for name, node, before in (("ask", ask, START), ("call", call, "ask"), ("answer", answer, "call")):
+    builder.add_node(name, node)
+    builder.add_edge(before, name)
+builder.add_edge("answer", END)
+graph = builder.compile()
+"""
+RUN = ("run", "qa.yaml", "-a", "agent.py:graph", "-q", "-o")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder into which pip installed the package."""
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    flags = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
+    subprocess.run([*pip, *flags, str(SOURCE)], check=True)
+    return target
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("qa.yaml").write_text(DATASET)
+    Path("agent.py").write_text(AGENT)
+
+
+def command(*arguments: str, path: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own, with a folder of installed packages or without."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    line = [sys.executable, "-c", MAIN, *arguments]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+
+
+def done(*arguments: str, path: Path | None = None) -> str:
+    outcome = command(*arguments, path=path)
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout
+
+
+def results_in(folder: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(folder, "results.jsonl").read_text().splitlines()]
+
+
+def record_in(folder: str) -> Mapping[str, Any]:
+    record: Mapping[str, Any] = json.loads(Path(folder, "run.json").read_text())
+    return record
+
+
+def check_run(folder: str) -> None:
+    """Check that a run has what the package gives: found, used, summed up and shown."""
+    answered, failed = results_in(folder)
+    assert answered["steps_score"] == 1.0
+    assert answered["steps_diagnosis"][0][0]["reason"] == "the score of match_counts is 1"
+    assert answered["custom_metrics"] == ["extra_wait", "is_polite", "words"]
+    assert answered["extra_wait"] >= 1.0
+    assert failed["status"] == "error"
+    micro = yaml.safe_load(Path(folder, "aggregates.yaml").read_text())["micro"]
+    assert micro["extra_wait"]["mean"] == answered["extra_wait"]
+    assert micro["is_polite"]["mean"] == 1.0
+    assert "extra_wait" in Path(folder, "report.html").read_text()
+
+
+def test_installed_plugin_is_found_and_can_be_switched_off(site: Path) -> None:
+    shown = done("plugins", path=site)
+    assert "entry point acme" in shown
+    assert "acme-agent-checks 1.2.0" in shown
+    assert "seconds longer than the old form" in shown
+    without = command("plugins", path=site, GRAPHRAG_EVAL_LC_NO_PLUGINS="1")
+    assert without.stdout.startswith("There are no plugins.")
+
+
+@pytest.mark.full
+def test_installed_plugin_is_used_summed_up_compared_shown_and_recorded(site: Path) -> None:
+    done("validate", "qa.yaml", path=site)
+    done(*RUN, "runs/a", path=site)
+    done(*RUN, "runs/b", path=site)
+    check_run("runs/a")
+    (plugin,) = record_in("runs/a")["plugins"]
+    assert plugin == {
+        "name": "acme_checks",
+        "via": "entry point",
+        "entry_point": "acme",
+        "distribution": "acme-agent-checks",
+        "version": "1.2.0",
+        "gives": ["metric extra_wait", "evaluator manners", "step kind count_rows"],
+    }
+    assert "extra_wait" in done("compare", "runs/a", "runs/b", path=site)
+    before = results_in("runs/a")
+    again = command("score", "runs/a", path=site)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert results_in("runs/a") == before
+
+
+@pytest.mark.full
+def test_run_of_an_installed_plugin_is_refused_without_it(site: Path) -> None:
+    done(*RUN, "runs/a", path=site)
+    refused = command("score", "runs/a")
+    assert refused.returncode == 2
+    assert (
+        "graphrag-eval-lc score runs/a --plugin acme_checks (or pip install acme-agent-checks==1.2.0)" in refused.stderr
+    )
+    assert command(*RUN, "runs/a").returncode == 2
+    done("score", "runs/a", "--drop-missing")
+    assert "extra_wait" not in results_in("runs/a")[0]
+
+
+@pytest.mark.full
+def test_another_version_is_told(site: Path) -> None:
+    done(*RUN, "runs/a", path=site)
+    record = dict(record_in("runs/a"))
+    record["plugins"][0]["version"] = "1.1.0"
+    Path("runs/a/run.json").write_text(json.dumps(record))
+    now, before = (f"acme_checks (acme-agent-checks {version})" for version in ("1.2.0", "1.1.0"))
+    told = command("score", "runs/a", path=site).stderr
+    assert f"scored with the plugin {now} now, and with {before} before" in told
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("is_config", [False, True])
+def test_plugin_that_is_named_does_the_same_without_being_installed(is_config: bool) -> None:
+    Path("config.yaml").write_text("plugins: [acme_checks]")
+    given = ("-c", "config.yaml") if is_config else ("--plugin", "acme_checks")
+    done(*RUN, "runs/a", *given, path=SOURCE)
+    check_run("runs/a")
+    (plugin,) = record_in("runs/a")["plugins"]
+    assert (plugin["name"], plugin["via"]) == ("acme_checks", "config" if is_config else "--plugin")
+    assert len(plugin["sha256"]) == 64
+    done("validate", "qa.yaml", *given, path=SOURCE)
+    Path("wrong.yaml").write_text(DATASET.replace('"7"', "seven"))
+    wrong = command("validate", "wrong.yaml", *given, path=SOURCE)
+    assert wrong.returncode == 1
+    assert "'seven' begins with no number" in wrong.stdout
+    done("validate", "wrong.yaml", path=SOURCE)
+    done("draft-dataset", "runs/a", "-o", "draft.yaml", *given, path=SOURCE)
+    (drafted,) = yaml.safe_load(Path("draft.yaml").read_text())[0]["questions"]
+    assert drafted["reference_steps"][0][0]["output"] == "7 rows"
+    before = results_in("runs/a")
+    refused = command("score", "runs/a", path=SOURCE)
+    assert refused.returncode == 2
+    assert "graphrag-eval-lc score runs/a --plugin acme_checks (" in refused.stderr
+    done("score", "runs/a", "--plugin", "acme_checks", path=SOURCE)
+    assert results_in("runs/a") == before
+
+
+def test_broken_installed_plugin_is_one_sentence(tmp_path: Path) -> None:
+    info = tmp_path / "site" / "acme_checks-2.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-checks\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[graphrag_eval_lc]\nacme = acme_of_nobody.metrics\n")
+    outcome = command("validate", "qa.yaml", path=tmp_path / "site")
+    assert outcome.returncode == 2
+    assert outcome.stderr == (
+        "Error: the plugin acme (acme_of_nobody.metrics) of the package acme-checks cannot be loaded, as "
+        "ModuleNotFoundError: No module named 'acme_of_nobody'. Mend or uninstall the package, or set "
+        "GRAPHRAG_EVAL_LC_NO_PLUGINS=1 to do without the plugins of installed packages.\n"
+    )

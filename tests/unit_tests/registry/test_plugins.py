@@ -1,0 +1,263 @@
+"""How plugins are loaded: by name, by file, and those of installed packages by their entry points."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphrag_eval_lc import load_dataset, register_metric
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.errors import ConfigError, PluginError
+from graphrag_eval_lc.registry import plugins
+from graphrag_eval_lc.registry.metrics import registered_metrics
+from graphrag_eval_lc.registry.plugin_records import plugin_record, plugin_records
+from graphrag_eval_lc.registry.plugins import (
+    SWITCH,
+    known_plugins,
+    load_installed_plugins,
+    load_plugins,
+    plugin_of,
+)
+from graphrag_eval_lc.registry.registrations import registered_now
+
+METRIC = """
+from graphrag_eval_lc import register_metric
+
+
+@register_metric(key="KEY", unit="words")
+def words(question, response):
+    return 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(plugins._installed, plugins.GROUP, raising=False)  # as in a new process
+    return tmp_path
+
+
+def write(name: str, key: str = "words") -> str:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text(METRIC.replace("KEY", key))
+    return name
+
+
+def install(entry_points: str, *, name: str = "acme-checks", version: str = "1.2.0") -> None:
+    """Write what pip writes of an installed package, in the current folder, which is on the path."""
+    folder = Path(f"{name.replace('-', '_')}-{version}.dist-info")
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (folder / "entry_points.txt").write_text(f"[graphrag_eval_lc]\n{entry_points}\n")
+    (folder / "RECORD").write_text("acme_metrics.py,sha256=x,9\n")
+
+
+# --- by name ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["acme_metrics", "acme_metrics.py", "sub/acme_metrics.py", "acme.metrics"])
+def test_a_module_or_a_file_registers_what_it_has(name: str) -> None:
+    write(f"{name.replace('.', '/')}.py" if not name.endswith(".py") else name)
+    (plugin,) = load_plugins([name], via="--plugin")
+    assert (plugin.name, plugin.via) == (name, "--plugin")
+    assert plugin_of("metric words", registered_metrics()["words"].function) == plugin
+    assert known_plugins() == [plugin]
+
+
+def test_a_plugin_is_loaded_once() -> None:
+    write("acme_metrics.py")
+    assert load_plugins(["acme_metrics.py"]) == load_plugins(["acme_metrics.py"], via="config")
+    function = registered_metrics()["words"].function
+    load_plugins(["acme_metrics.py"])
+    assert registered_metrics()["words"].function is function
+
+
+def test_a_module_that_is_imported_already_is_a_plugin_too() -> None:
+    write("acme_metrics.py")
+    __import__("acme_metrics")
+    assert [(plugin.name, plugin.via) for plugin in known_plugins()] == [("acme_metrics", "Python")]
+    load_plugins(["acme_metrics"], via="--plugin")
+    assert [(plugin.name, plugin.via) for plugin in known_plugins()] == [("acme_metrics", "--plugin")]
+
+
+def test_what_a_plugin_registers_of_others_is_its_own() -> None:
+    Path("acme_metrics.py").write_text(
+        "import math\nfrom graphrag_eval_lc import MetricSpec, register_metric\n"
+        "register_metric(MetricSpec(key='distance'), math.dist)"
+    )
+    load_plugins(["acme_metrics"])
+    assert plugin_of("metric distance", registered_metrics()["distance"].function).name == "acme_metrics"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("absent_of_the_test", None, "the plugin absent_of_the_test cannot be used, as there is no module"),
+        ("absent.py", None, r"as there is no file absent\.py\. Write package\.module or path/to/file\.py"),
+        ("broken.py", "1 / 0", r"broken\.py failed with ZeroDivisionError: division by zero"),
+        ("empty.py", "", r"the plugin empty\.py registers nothing\. Let it call register_metric, register_step_kind"),
+        ("empty.py:words", "", r"the plugin empty\.py:words names an attribute of a module\. Write empty\.py\."),
+        ("key.py", METRIC.replace("KEY", "steps_score"), "the key steps_score is one of the results' own"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_one_sentence(name: str, text: str | None, complaint: str) -> None:
+    if text is not None:
+        Path(name.partition(":")[0]).write_text(text)
+    for _ in range(2):
+        with pytest.raises(PluginError, match=complaint):
+            load_plugins([name])
+    assert not known_plugins()
+
+
+def test_two_plugins_with_one_key_are_refused_by_name() -> None:
+    write("a.py")
+    write("b.py")
+    with pytest.raises(PluginError, match=r"the key words of b\.py:words is that of the metric a\.py:words"):
+        load_plugins(["a.py", "b.py"])
+
+
+# --- of installed packages -------------------------------------------------------------------------------------------
+
+
+def test_plugins_of_installed_packages_are_loaded_with_the_first_configuration() -> None:
+    write("acme_metrics.py")
+    install("acme = acme_metrics")
+    assert not registered_now()
+    load_config()
+    (plugin,) = known_plugins()
+    assert plugin_record(plugin, ["metric words"]) == {
+        "name": "acme_metrics",
+        "via": "entry point",
+        "entry_point": "acme",
+        "distribution": "acme-checks",
+        "version": "1.2.0",
+        "gives": ["metric words"],
+    }
+
+
+def test_they_are_looked_for_once_a_process() -> None:
+    load_installed_plugins()
+    write("acme_metrics.py")
+    install("acme = acme_metrics")
+    load_installed_plugins()
+    assert not registered_now()
+
+
+def test_a_variable_switches_them_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("acme_metrics.py")
+    install("acme = acme_metrics")
+    monkeypatch.setenv(SWITCH, "1")
+    load_config()
+    assert not registered_now()
+
+
+def test_a_dataset_loads_none() -> None:
+    write("acme_metrics.py")
+    install("acme = acme_metrics")
+    Path("qa.yaml").write_text("[]")
+    load_dataset("qa.yaml")
+    assert not registered_now()
+
+
+@pytest.mark.parametrize(
+    ("module", "cause"),
+    [
+        ("import absent_of_the_test", "ModuleNotFoundError: No module named 'absent_of_the_test'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        (METRIC.replace("KEY", "micro"), "the key micro is one of the results' own, so that no metric can have it"),
+    ],
+)
+def test_a_broken_one_is_named_with_its_package_each_time(
+    module: str, cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("acme_metrics.py").write_text(module)
+    install("acme = acme_metrics")
+    for _ in range(2):
+        with pytest.raises(PluginError) as caught:
+            load_config()
+        assert str(caught.value) == (
+            f"the plugin acme (acme_metrics) of the package acme-checks cannot be loaded, as {cause}. "
+            f"Mend or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages."
+        )
+    monkeypatch.setenv(SWITCH, "1")
+    load_config()
+
+
+# --- of a configuration ----------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_loads_its_plugins_before_all_else_is_checked() -> None:
+    write("acme_metrics.py")
+    assert load_config({"plugins": ["acme_metrics"]}).plugins == ["acme_metrics"]
+    assert [plugin.via for plugin in known_plugins()] == ["config"]
+
+
+def test_a_plugin_that_cannot_be_loaded_is_told_with_its_place() -> None:
+    Path("config.yaml").write_text("steps: {}\nplugins:\n- absent_of_the_test\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config("config.yaml")
+    assert str(caught.value) == (
+        "config.yaml, line 3, key plugins.0: the plugin absent_of_the_test cannot be used, as there is no module "
+        "absent_of_the_test. Write package.module or path/to/file.py."
+    )
+
+
+@pytest.mark.parametrize("value", ["acme_metrics", [3], {"acme": "metrics"}])
+def test_plugins_are_a_list_of_names(value: object) -> None:
+    with pytest.raises(ConfigError, match="key plugins"):
+        load_config({"plugins": value})
+
+
+# --- as they are recorded --------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_recorded_with_its_digest() -> None:
+    path = Path(write("acme_metrics.py"))
+    (plugin,) = load_plugins(["acme_metrics.py"], via="--plugin")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert plugin_record(plugin, []) == {"name": "acme_metrics.py", "via": "--plugin", "sha256": digest, "gives": []}
+
+
+def test_a_package_is_recorded_with_the_digest_of_all_its_files() -> None:
+    write("acme/metrics.py")
+    Path("acme/__init__.py").write_text("from acme import metrics")
+    (plugin,) = load_plugins(["acme"])
+    before = plugin_record(plugin, [])["sha256"]
+    Path("acme/metrics.py").write_text(METRIC)
+    assert plugin_record(plugin, [])["sha256"] != before
+
+
+def test_a_module_of_an_installed_package_is_recorded_with_its_version() -> None:
+    write("acme_metrics.py")
+    install("", name="other-checks")
+    (plugin,) = load_plugins(["acme_metrics"], via="--plugin")
+    record = plugin_record(plugin, [])
+    assert (record["distribution"], record["version"]) == ("other-checks", "1.2.0")
+    assert "sha256" not in record
+
+
+def test_a_package_that_is_edited_in_place_is_recorded_with_a_digest_too() -> None:
+    write("acme_metrics.py")
+    install("acme = acme_metrics")
+    source = Path("acme_checks-1.2.0.dist-info/direct_url.json")
+    source.write_text('{"url": "file:///src", "dir_info": {"editable": true}}')
+    load_config()
+    record = plugin_record(known_plugins()[0], [])
+    assert record["version"] == "1.2.0"
+    assert record["sha256"] == hashlib.sha256(Path("acme_metrics.py").read_bytes()).hexdigest()
+
+
+def test_only_plugins_of_what_was_used_are_recorded() -> None:
+    load_plugins([write("a.py", "a_words"), write("b.py", "b_words")])
+
+    @register_metric(key="own")
+    def own(question: object, response: object) -> float:
+        return 1.0
+
+    used = {name: function for name, function in registered_now().items() if name != "metric a_words"}
+    assert [(each["name"], each["via"], each["gives"]) for each in plugin_records(used)] == [
+        ("b.py", "Python", ["metric b_words"]),
+        (__name__, "Python", ["metric own"]),
+    ]
