@@ -1,10 +1,14 @@
 """What all tests share: the folder of conformance data, where there is one, and how properties are tried."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
+from graphrag_eval_lc.registry import registered_only_here
 
 # On a busy machine an example may take longer than hypothesis allows by default.
 settings.register_profile("without deadline", deadline=None)
@@ -17,3 +21,10 @@ def conformance_dir() -> Path:
     if not folder:
         pytest.skip("GRAPHRAG_EVAL_LC_CONFORMANCE_DIR is not set")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def own_registries() -> Iterator[None]:
+    """Forget what a test registers, in whatever way."""
+    with registered_only_here():
+        yield

@@ -13,6 +13,7 @@ from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.aggregation.step_counts import StepCounts
 from graphrag_eval_lc.aggregation.totals import Totals
 from graphrag_eval_lc.config import ConfigSource, load_config
+from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_QUESTIONS, NUMBER_OF_SUCCESS_SAMPLES
 
 
 class Aggregator:
@@ -114,11 +115,11 @@ class Aggregator:
         """Give each number of samples or questions by template."""
         samples = self._samples.sample_counts()
         counts: dict[str, Mapping[str, int]] = {
-            "number_of_error_samples": {name: count for (name, failed), count in samples.items() if failed},
-            "number_of_success_samples": {name: count for (name, failed), count in samples.items() if not failed},
+            NUMBER_OF_ERROR_SAMPLES: {name: count for (name, failed), count in samples.items() if failed},
+            NUMBER_OF_SUCCESS_SAMPLES: {name: count for (name, failed), count in samples.items() if not failed},
         }
         if self._samples.repeats > 1:
-            counts["number_of_questions"] = self._samples.question_counts()
+            counts[NUMBER_OF_QUESTIONS] = self._samples.question_counts()
         for key in self._metrics.retrieval.missing_keys:
             missing = self._samples.sums_by_template(key)
             if missing:

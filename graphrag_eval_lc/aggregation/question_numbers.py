@@ -134,7 +134,7 @@ class RunNumbers:
         had: dict[Need, bool] = {
             "reference_steps": bool(groups) or number(result.get(STEPS_SCORE)) is not None,
             "reference_answer": result.get("reference_answer") is not None,
-            "retrieval": any(step.get("name") in self._metrics.retrieval_names for step in steps),
+            "retrieval_steps": any(step.get("name") in self._metrics.retrieval_names for step in steps),
             "relevant_ids": RETRIEVAL_MISSING in result,
             "relevant_texts": RETRIEVAL_TEXT_MISSING in result,
         }

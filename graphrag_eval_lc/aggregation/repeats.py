@@ -9,6 +9,7 @@ from graphrag_eval_lc.aggregation.figures import Figures
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.metrics import pass_at_k, pass_hat_k
+from graphrag_eval_lc.registry.metrics import NUMBER_OF_QUESTIONS
 
 
 def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: RepeatsConfig) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: Re
         "count": samples.repeats,
         "metric": config.metric,
         "threshold": config.threshold,
-        "number_of_questions": len(outcomes),
+        NUMBER_OF_QUESTIONS: len(outcomes),
         "number_of_unmeasured_questions": len(outcomes) - len(measured),
     }
     if measured:
@@ -42,6 +43,20 @@ def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: Re
         summary["pass^k"] = _means_by_k(pass_hat_k, counts)
     summary["metrics"] = {metric: _mean_with_error(figure) for metric, figure in figures.items()}
     return summary
+
+
+def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Give what is shown of a summary: pass@1, and pass@k and pass^k for the most samples that all questions have.
+
+    Example:
+        >>> shown_chances({"pass@k": {"1": 0.5, "2": 0.75}, "pass^k": {"1": 0.5, "2": 0.25}})
+        [('pass@1', 0.5), ('pass@2', 0.75), ('pass^2', 0.25)]
+    """
+    if "pass@k" not in summary:
+        return []
+    most = list(summary["pass@k"])[-1]
+    chances = [("pass@", "1")] if most == "1" else [("pass@", "1"), ("pass@", most), ("pass^", most)]
+    return [(f"{name}{k}", summary[f"{name}k"][k]) for name, k in chances]
 
 
 def _means_by_k(measure: Callable[[int, int, int], float], counts: Mapping[tuple[int, int], int]) -> dict[str, float]:

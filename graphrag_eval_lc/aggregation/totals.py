@@ -7,7 +7,15 @@ from graphrag_eval_lc.aggregation.figures import exact_sum
 from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
 from graphrag_eval_lc.aggregation.numbers import Numbers
 from graphrag_eval_lc.aggregation.sample_values import Sample, number
-from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, JUDGES_COST, STALLED_SEC, TOKENS, summed_up
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    COST,
+    JUDGES_COST,
+    NUMBER_OF_SAMPLES,
+    STALLED_SEC,
+    TOKENS,
+    summed_up,
+)
 
 _OF_AGENT = [spec for spec in summed_up("questions") if spec.spent_by == "agent"]
 _AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
@@ -51,7 +59,7 @@ class Totals:
 
     def summary(self) -> dict[str, Any]:
         """Give the sums; one is absent where a sample lacks the figure, and the summary says how many do."""
-        summary: dict[str, Any] = {"number_of_samples": self._number_of_samples}
+        summary: dict[str, Any] = {NUMBER_OF_SAMPLES: self._number_of_samples}
         if self._number_of_failed_attempts:
             summary["number_of_failed_attempts"] = self._number_of_failed_attempts
         measured = [metric for metric in _METRICS if self._measured[metric]]

@@ -15,6 +15,7 @@ from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.cli.report_file import written_report
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.metrics import parse_measure
+from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.tables import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.runner.benchmark import run_benchmark
@@ -120,10 +121,10 @@ def show_run(
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]
-    if not micro["number_of_success_samples"]:
-        why = "the errors stand in the table above" if micro["number_of_error_samples"] else "the dataset has none"
+    if not micro[NUMBER_OF_SUCCESS_SAMPLES]:
+        why = "the errors stand in the table above" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
         tell(f"Not one question was answered; {why}.")
-    if has_failed_gates or not micro["number_of_success_samples"]:
+    if has_failed_gates or not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         raise typer.Exit(EXIT_FINDINGS)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.judges.scores import JudgeScore
+from graphrag_eval_lc.judges.scores import JudgeScore, cost_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_CORRECTNESS,
@@ -77,7 +77,7 @@ def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
     """
     text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
     # Nothing was paid unless the error says so; None says that nobody knows.
-    return _known({f"{metric}_cost": getattr(problem, "cost", 0.0), f"{metric}_error": masked_text(text)})
+    return _known({f"{metric}_cost": cost_of(problem), f"{metric}_error": masked_text(text)})
 
 
 def raise_if_cancelled(problem: BaseException) -> None:

@@ -55,6 +55,6 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
     return UnusableAnswerError(error.what, mend=error.mend, cost=cost, usages=getattr(error, "usages", ()))
 
 
-def cost_of(error: JudgeError) -> float | None:
+def cost_of(error: BaseException) -> float | None:
     """Give what an error tells was paid for it; 0.0 where it tells nothing."""
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0

@@ -7,7 +7,7 @@ from typing import Literal
 Kind = Literal["score", "spent", "count"]
 Over = Literal["questions", "steps"]
 Unit = str
-Need = Literal["reference_steps", "reference_answer", "retrieval", "relevant_ids", "relevant_texts"]
+Need = Literal["reference_steps", "reference_answer", "retrieval_steps", "relevant_ids", "relevant_texts"]
 
 # How a number without a declaration is written, by the end of its name.
 _UNITS_BY_ENDING = {"_tokens": "tokens", "_sec": "seconds", "_cost": "usd"}

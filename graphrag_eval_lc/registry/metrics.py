@@ -36,6 +36,12 @@ FALSE_NEGATIVES: Final = "answer_false_negatives"
 TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
 TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
 
+# How many samples and questions aggregates are of.
+NUMBER_OF_SAMPLES: Final = "number_of_samples"
+NUMBER_OF_QUESTIONS: Final = "number_of_questions"
+NUMBER_OF_ERROR_SAMPLES: Final = "number_of_error_samples"
+NUMBER_OF_SUCCESS_SAMPLES: Final = "number_of_success_samples"
+
 # The metric that a run is about, unless another one is named.
 MAIN_METRIC: Final = STEPS_SCORE
 
@@ -96,7 +102,7 @@ def _contexts(judge: str, what: str, against: str, requires: str, source: str) -
         key=key,
         title=f"{what} of the contexts against {against}",
         over="steps",
-        needs="retrieval",
+        needs="retrieval_steps",
         requires=requires,
         part_of=None if is_f1 else f"{judge}_f1",
         judge=judge,
@@ -179,7 +185,7 @@ BUILT_IN: Final = (
         key=RETRIEVAL_UTILIZATION,
         title="whether the contexts that the answer rests on stand at the top",
         over="steps",
-        needs="retrieval",
+        needs="retrieval_steps",
         requires="a model, texts",
         judge=RETRIEVAL_UTILIZATION,
         cost_key=f"{RETRIEVAL_UTILIZATION}_cost",

@@ -1,7 +1,14 @@
 """The keys that results and aggregates have of themselves, so that no evaluation of a user's may give them."""
 
 from graphrag_eval_lc.records import Question, Response, Result
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    JUDGES,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_QUESTIONS,
+    NUMBER_OF_SAMPLES,
+    NUMBER_OF_SUCCESS_SAMPLES,
+)
 
 # What stands beside the metrics, and is no key of the records.
 _OF_RESULTS = (
@@ -20,10 +27,10 @@ _OF_AGGREGATES = (
     "per_template",
     "micro",
     "macro",
-    "number_of_samples",
-    "number_of_questions",
-    "number_of_error_samples",
-    "number_of_success_samples",
+    NUMBER_OF_SAMPLES,
+    NUMBER_OF_QUESTIONS,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_SUCCESS_SAMPLES,
 )
 # What is told of those that are judged at once, also where it is not told today.
 _ENDINGS = ("", "_reason", "_cost", "_error")

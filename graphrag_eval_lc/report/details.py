@@ -108,7 +108,7 @@ def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
     return {
         "reason": f"{metric}_reason",
         "error": spec.error_key or f"{evaluation}_error",
-        "cost": spec.cost_key or f"{evaluation}_cost",
+        "usd": spec.cost_key or f"{evaluation}_cost",
     }
 
 

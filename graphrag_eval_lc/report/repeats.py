@@ -3,10 +3,10 @@
 from typing import Any
 
 from graphrag_eval_lc.aggregation.measurements import Metrics
-from graphrag_eval_lc.aggregation.repeats import repeats_summary
+from graphrag_eval_lc.aggregation.repeats import repeats_summary, shown_chances
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.config import RepeatsConfig
-from graphrag_eval_lc.registry.metrics import metric_spec
+from graphrag_eval_lc.registry.metrics import NUMBER_OF_QUESTIONS, metric_spec
 from graphrag_eval_lc.report.samples import ReportedSample
 
 
@@ -33,12 +33,7 @@ class Repeats:
 
     def records(self) -> list[dict[str, Any]]:
         """Give the section ``repeats``: pass@1, and pass@k and pass^k for the most samples that all questions have."""
-        summary = self._summary()
-        if "pass@k" not in summary:
-            return []
-        most = list(summary["pass@k"])[-1]
-        chances = [("pass@", "1")] if most == "1" else [("pass@", "1"), ("pass@", most), ("pass^", most)]
-        return [{"name": f"{name}{k}", "value": summary[f"{name}k"][k]} for name, k in chances]
+        return [{"name": name, "value": value} for name, value in shown_chances(self._summary())]
 
     def note(self) -> str | None:
         """Say what passing means, and how many questions are left out; None where nothing was asked several times."""
@@ -46,7 +41,7 @@ class Repeats:
         if not summary:
             return None
         unmeasured = summary["number_of_unmeasured_questions"]
-        without = f"; {unmeasured:,} of {summary['number_of_questions']:,} questions were not measured"
+        without = f"; {unmeasured:,} of {summary[NUMBER_OF_QUESTIONS]:,} questions were not measured"
         passing = f"{self._config.metric} {passing_sign(self._config.metric)} {self._config.threshold:g}"
         return f"passed: {passing}{without if unmeasured else ''}"
 

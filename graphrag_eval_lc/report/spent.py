@@ -74,7 +74,7 @@ class Spent:
     def means(self, template_id: str) -> dict[str, float | None]:
         """Give a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
         values = self._of_templates[template_id]
-        keys = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "cost": AGENT_COST}
+        keys = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "usd": AGENT_COST}
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
 
     def _figures(self, result: Mapping[str, Any]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
+from graphrag_eval_lc.aggregation.repeats import shown_chances
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import (
@@ -18,6 +19,9 @@ from graphrag_eval_lc.registry.metrics import (
     JUDGES,
     JUDGES_COST,
     MAIN_METRIC,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_QUESTIONS,
+    NUMBER_OF_SUCCESS_SAMPLES,
     RETRIEVAL_IDS,
     RETRIEVAL_MISSING,
     TOTAL_TOKENS,
@@ -163,10 +167,8 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
     """Say how often the questions were passed, and how sure their mean score is."""
     metric = repeats["metric"]
     says = []
-    if "pass@k" in repeats:
-        most = list(repeats["pass@k"])[-1]
-        chances = [("pass@", "1")] if most == "1" else [("pass@", "1"), ("pass@", most), ("pass^", most)]
-        figures = ", ".join(f"{name}{k} {repeats[f'{name}k'][k]:.2f}" for name, k in chances)
+    if chances := shown_chances(repeats):
+        figures = ", ".join(f"{name} {value:.2f}" for name, value in chances)
         unmeasured = repeats["number_of_unmeasured_questions"]
         without = f", without {unmeasured} that were not measured" if unmeasured else ""
         says.append(f"{figures} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
@@ -179,9 +181,9 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
 
 
 def _cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
-    errors = summary["number_of_error_samples"]
+    errors = summary[NUMBER_OF_ERROR_SAMPLES]
     steps = summary.get("steps", {})
-    yield str(summary.get("number_of_questions", errors + summary["number_of_success_samples"]))
+    yield str(summary.get(NUMBER_OF_QUESTIONS, errors + summary[NUMBER_OF_SUCCESS_SAMPLES]))
     yield str(errors) if errors else ""
     yield from _mean_cells(summary, has_cost=has_cost)
     for part in ("errors", "empty_results"):

@@ -45,7 +45,7 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
         row["calls"] += 1
         row["failed"] += "error" in call
         sums = Counter(row)
-        for key, metric in (("tokens", TOTAL_TOKENS), ("seconds", ELAPSED_SEC), ("cost", COST)):
+        for key, metric in (("tokens", TOTAL_TOKENS), ("seconds", ELAPSED_SEC), ("usd", COST)):
             value = number(call.get(metric))
             if value is not None:
                 row[key] = sums[key] + value

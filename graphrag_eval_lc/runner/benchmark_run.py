@@ -14,7 +14,14 @@ from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_
 from graphrag_eval_lc.frames.html import table_html
 from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
-from graphrag_eval_lc.registry.metrics import COST, MAIN_METRIC, TOTAL_TOKENS, metric_spec
+from graphrag_eval_lc.registry.metrics import (
+    COST,
+    MAIN_METRIC,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_SUCCESS_SAMPLES,
+    TOTAL_TOKENS,
+    metric_spec,
+)
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
 if TYPE_CHECKING:
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 RunKind = Literal["questions", "steps", "aggregates"]
 _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
-_COUNTS = {"answered": "number_of_success_samples", "failed": "number_of_error_samples"}
+_COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
@@ -73,8 +80,8 @@ class BenchmarkRun:
     def __repr__(self) -> str:
         micro = self.aggregates["micro"]
         parts = [
-            f"{micro['number_of_success_samples']} answered",
-            f"{micro['number_of_error_samples']} failed",
+            f"{micro[NUMBER_OF_SUCCESS_SAMPLES]} answered",
+            f"{micro[NUMBER_OF_ERROR_SAMPLES]} failed",
             f"{MAIN_METRIC} {micro[MAIN_METRIC]['mean']:.3f}" if MAIN_METRIC in micro else "",
             f"stopped: {self.stopped['reason']}" if self.stopped else "",
             str(self.output_dir) if self.output_dir else "",
@@ -214,7 +221,7 @@ class BenchmarkRun:
 
     def _means_are_over(self) -> str:
         """Say over which questions the aggregates' means are, as far as that is known."""
-        if not self.aggregates["micro"]["number_of_error_samples"]:
+        if not self.aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]:
             return "means over all questions"
         errors = self._errors()
         if errors is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.run_folder import Journal, RunFolder
 from graphrag_eval_lc.runner.agents import Agent
 from graphrag_eval_lc.runner.attempts import AgentCall
@@ -286,11 +287,11 @@ class RunSession:
             self.warn(unpriced_warning(self._pricing.unpriced))
         self._warn_of_tools_never_called()
         micro = aggregates["micro"]
-        errors = micro["number_of_error_samples"]
+        errors = micro[NUMBER_OF_ERROR_SAMPLES]
         self._event(
             "run_ended",
-            total=errors + micro["number_of_success_samples"] + (stopped["left_out"] if stopped else 0),
-            done=errors + micro["number_of_success_samples"],
+            total=errors + micro[NUMBER_OF_SUCCESS_SAMPLES] + (stopped["left_out"] if stopped else 0),
+            done=errors + micro[NUMBER_OF_SUCCESS_SAMPLES],
             errors=errors,
             elapsed_sec=record.session.elapsed_sec,
             left_out=stopped["left_out"] if stopped else 0,

@@ -7,11 +7,12 @@ What counts, in ``graphrag_eval_lc/`` without ``demo/`` (an agent) and the gener
 
 - Python: a string constant, or a constant part of an f-string, that is the name and nothing else (a key such as
   ``"answer_f1_cost"`` is another one, a sentence with the word in it is prose; docstrings and ``__slots__`` never
-  count), and a field of that name in the body of a class (TypedDict, dataclass, pydantic). A name that ends in ``_``,
+  count), and a field of that name in a class that describes records or files (TypedDict, pydantic): what is read by
+  its key there. Attributes of other objects are names of Python, not keys. A name that ends in ``_``,
   ``@`` or ``^`` is a beginning: every constant that begins with it counts, if it has no blank in it and is none of the
   other names.
   What a file reads of a constant that another one declares (``TEXT_PREFIX``) is no declaration.
-- JavaScript and Jinja: the name in quotes, or after a dot as a property.
+- JavaScript: the name in quotes, or after a dot as a property; Jinja: in quotes, as its dots read Python's objects.
 
 Of ``retrieval``, which is a step name and a section of the config, Python's fields do not count, nor does anything in
 ``config/``, nor a keyword argument ``key=`` or ``section=``, nor what stands in a tuple or list beside the section
@@ -104,7 +105,7 @@ def files_by_name(tree: Path) -> dict[str, list[str]]:
             continue
         text = path.read_text(encoding="utf-8")
         is_python = path.suffix == ".py"
-        words = set(_python_words(text)) if is_python else set(_script_words(text))
+        words = set(_python_words(text)) if is_python else set(_script_words(text, has_keys=path.suffix == ".js"))
         for name, files in found.items():
             if any(_is_name(name, word, is_field, place) for word, is_field in words):
                 files.append(place.as_posix())
@@ -134,7 +135,7 @@ def _python_words(text: str) -> Iterator[tuple[str, bool]]:
             isinstance(each, ast.Name) and each.id == "__slots__" for each in node.targets
         ):
             left_out |= {id(each) for each in ast.walk(node.value)}
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.ClassDef) and not _is_dataclass(node):
             for each in node.body:
                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
                     yield each.target.id, True
@@ -143,14 +144,19 @@ def _python_words(text: str) -> Iterator[tuple[str, bool]]:
             yield node.value, False
 
 
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    named = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+    return any(isinstance(each, ast.Name) and each.id == "dataclass" for each in named)
+
+
 def _is_constant(node: ast.AST, value: str) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
 
 
-def _script_words(text: str) -> Iterator[tuple[str, bool]]:
+def _script_words(text: str, *, has_keys: bool) -> Iterator[tuple[str, bool]]:
     for quoted in re.finditer(r"""(["'`])([^"'`\n]+)\1""", text):
         yield quoted[2], False
-    for name in re.findall(r"\.([A-Za-z_]\w*)", text):
+    for name in re.findall(r"\.([A-Za-z_]\w*)", text) if has_keys else ():
         yield name, False
 
 

@@ -10,7 +10,7 @@ function labelled(label, content, kind = "") {
 
 function measureTable(measures, caption) {
   const rows = measures.map((measure) => {
-    const cost = isNumber(measure.cost) ? element("span", { class: "muted small" }, ` ${dollarsText(measure.cost)}`) : [];
+    const cost = isNumber(measure.usd) ? element("span", { class: "muted small" }, ` ${dollarsText(measure.usd)}`) : [];
     const why = measure.error ? [badge("✗ error", "bad"), " ", foreign(measure.error)] : measure.reason ? foreign(measure.reason) : [];
     return element(
       "tr",

@@ -91,7 +91,7 @@ function timelineSection(detail) {
 
 function modelTable(models) {
   const heads = ["Model", "Calls", "Failed", "Tokens", "Time", "Cost"];
-  const row = (model) => [countText(model.calls), countText(model.failed), countText(model.tokens), secondsText(model.seconds), dollarsText(model.cost)];
+  const row = (model) => [countText(model.calls), countText(model.failed), countText(model.tokens), secondsText(model.seconds), dollarsText(model.usd)];
   return scrollBox(
     element(
       "table",

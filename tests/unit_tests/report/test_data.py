@@ -57,7 +57,7 @@ def test_the_cost_of_list_and_templates_and_dearest_is_the_agents() -> None:
     judged = {"answer_f1": 1.0, "answer_correctness_cost": 5.0}
     data = data_of([{**result(), **judged, "agent_cost": 0.5}, {**result(), **judged, "question_id": "q2"}])
     assert [row["usd"] for row in json.loads(data["index_json"])] == [0.5, None]
-    assert data["templates"][0]["cost"] == 0.5
+    assert data["templates"][0]["usd"] == 0.5
     assert [(row["key"], row["value"]) for row in data["dearest"]] == [("q", 0.5)]
     assert {row["name"]: row["total"] for row in data["spent"]} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
 

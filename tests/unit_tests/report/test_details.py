@@ -50,7 +50,7 @@ def test_claims_are_as_the_judge_sorted_them() -> None:
     }
     assert found["measures"][:3] == [
         {"name": "steps_score", "value": 0.0},
-        {"name": "answer_recall", "value": 0.5, "cost": 0.01},
+        {"name": "answer_recall", "value": 0.5, "usd": 0.01},
         {"name": "answer_precision", "value": 1.0},
     ]
 
@@ -65,7 +65,7 @@ def test_evaluations_of_the_users_own_are_measures_also_texts() -> None:
     judged = {"polite": True, "word": "kind", "tone_cost": 0.5, "mine": 2, "custom_metrics": ["mine"]}
     found = detail(result(**judged), {"custom_evaluations": [custom]})
     names = {measure["name"]: measure for measure in found["measures"]}
-    assert names["polite"] == {"name": "polite", "value": True, "cost": 0.5}
+    assert names["polite"] == {"name": "polite", "value": True, "usd": 0.5}
     assert names["word"] == {"name": "word", "value": "kind"}
     assert names["mine"]["value"] == 2
 

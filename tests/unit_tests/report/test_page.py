@@ -49,7 +49,7 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
         "spent": [spent],
         "spent_note": text,
         "score_metrics": [text],
-        "templates": [{**template, "tokens": 9.0, "seconds": 0.5, "cost": None}],
+        "templates": [{**template, "tokens": 9.0, "seconds": 0.5, "usd": None}],
         "funnel": {
             "stages": [stage],
             "questions": 5,

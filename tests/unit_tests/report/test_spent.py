@@ -40,15 +40,15 @@ def test_what_the_totals_hold_beside_the_samples_is_said() -> None:
 
 def test_a_templates_cost_is_the_agents() -> None:
     judged = {"answer_correctness_cost": 0.25, "answer_f1": 1.0}
-    assert spent_by({"agent_cost": 0.5, **judged}, judged).means("t")["cost"] == 0.5
-    assert spent_by(judged).means("t")["cost"] is None
+    assert spent_by({"agent_cost": 0.5, **judged}, judged).means("t")["usd"] == 0.5
+    assert spent_by(judged).means("t")["usd"] is None
 
 
 def test_means_of_a_template_are_over_what_is_known() -> None:
     assert spent_by({"total_tokens": 10}, {"elapsed_sec": 2.0}).means("t") == {
         "tokens": 10,
         "seconds": 2.0,
-        "cost": None,
+        "usd": None,
     }
 
 

@@ -29,6 +29,6 @@ def test_a_row_has_questions_errors_scores_and_what_was_spent() -> None:
         "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 1],
         "range": [0.0, 1.0],
     }
-    assert (second["id"], second["seconds"], second["cost"]) == ("t2", 2.0, None)
+    assert (second["id"], second["seconds"], second["usd"]) == ("t2", 2.0, None)
     assert "steps_score" not in second["scores"]
     assert second["scores"]["mine"]["range"] == [0.0, 5]

@@ -53,7 +53,7 @@ def test_model_calls_are_summed_up_by_model() -> None:
         {"error": "away"},
     ]
     assert model_rows(calls) == [
-        {"model": "m", "calls": 2, "failed": 0, "tokens": 12, "seconds": 0.75, "cost": 0.25},
+        {"model": "m", "calls": 2, "failed": 0, "tokens": 12, "seconds": 0.75, "usd": 0.25},
         {"model": "unknown model", "calls": 1, "failed": 1},
     ]
     assert model_rows(None) == []

@@ -1,0 +1,23 @@
+"""Each metric and each step name is declared once: a script counts in how many files of the package it stands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+COUNT_NAMES = Path(__file__).parents[2] / "goldens" / "count_names.py"
+
+
+def test_no_name_of_a_metric_or_a_step_stands_in_more_than_three_files() -> None:
+    counted = subprocess.run([sys.executable, COUNT_NAMES, "--limit", "3"], capture_output=True, text=True, check=False)
+    assert counted.returncode == 0, counted.stdout + counted.stderr
+
+
+def test_names_that_stand_in_more_files_are_told(tmp_path: Path) -> None:
+    package = tmp_path / "graphrag_eval_lc"
+    package.mkdir()
+    for name in ("a", "b", "c", "d"):
+        (package / f"{name}.py").write_text('KEY = "steps_score"\n', encoding="utf-8")
+    counted = subprocess.run(
+        [sys.executable, COUNT_NAMES, tmp_path, "--limit", "3"], capture_output=True, text=True, check=False
+    )
+    assert (counted.returncode, counted.stderr.strip()) == (1, "in more than 3 files: steps_score")
