@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from math import isnan
+from sys import float_info
 from typing import Any, TypeVar, get_args, overload
+from unicodedata import category
 
 from graphrag_eval_lc.errors import PluginError
 from graphrag_eval_lc.registry.metric_spec import Kind, MetricSpec
@@ -20,6 +21,8 @@ _TOLD = ("title", "kind", "unit", "lower_is_better", "range")
 # What is said only of metrics that this package measures itself.
 _NOT_OWN = ("needs", "missing_key", "part_of", "spent_by", "judge", "cost_key", "reason_key")
 _LONGEST_UNIT = 30
+# Line breaks and what else steers a terminal, and halves of characters, which no file takes.
+_NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
 
 declare_registry(
     lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
@@ -81,7 +84,7 @@ def register_metric(
         title: A few words on what it says.
         kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
-        lower_is_better: Whether less of it is better.
+        lower_is_better: Whether less of it is better, as of all that is spent.
         range: The least and the greatest value, None where there is no bound; by default 0 to 1 for what has no unit,
             else without bounds. A failed question counts as the worst value of a score: 0, or the greatest where less
             is better, if there is one.
@@ -93,7 +96,7 @@ def register_metric(
 
     Raises:
         PluginError: The key cannot be one, is one of the results' own, or another function's; or the unit or the range
-            cannot be one.
+            cannot be one, or more is to be better of what is spent.
 
     Example:
         >>> from graphrag_eval_lc.registry import registered_only_here
@@ -139,13 +142,15 @@ def _check_declaration(spec: MetricSpec) -> None:
     """Refuse what no metric of questions can be."""
     if not _is_range(spec.range):
         raise _wrong(spec, "range", "Give the least and the greatest value, such as (0, 1), or None for no bound.")
-    if not isinstance(spec.unit, str) or not 0 < len(spec.unit.strip()) <= _LONGEST_UNIT or "\n" in spec.unit:
+    if not _is_line(spec.unit) or not 0 < len(spec.unit.strip()) <= _LONGEST_UNIT:
         raise _wrong(spec, "unit", "Give score, tokens, seconds, usd, count, or a word of your own.")
     if spec.kind not in get_args(Kind):
         raise _wrong(spec, "kind", f"Give one of {', '.join(get_args(Kind))}.")
     if not isinstance(spec.lower_is_better, bool):
         raise _wrong(spec, "lower_is_better", "Give True or False.")
-    if not isinstance(spec.title, str) or "\n" in spec.title:
+    if spec.is_spent and not spec.lower_is_better:
+        raise _wrong(spec, "lower_is_better", "Of what is spent less is better: give lower_is_better=True.")
+    if not _is_line(spec.title):
         raise _wrong(spec, "title", "Give a few words in a line.")
     if spec.over != "questions":
         raise _wrong(spec, "over", "A metric of your own is over questions: it gets a question and its response.")
@@ -162,7 +167,12 @@ def _is_range(given: Any) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not isnan(value)
+    """Tell whether a value is a number that a float holds, which infinities and NaN are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+
+
+def _is_line(text: object) -> bool:
+    return isinstance(text, str) and not any(category(character) in _NOT_ON_A_LINE for character in text)
 
 
 def _wrong(spec: MetricSpec, name: str, mend: str) -> PluginError:

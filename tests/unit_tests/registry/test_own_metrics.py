@@ -76,9 +76,14 @@ def test_a_key_of_the_results_own_is_refused(key: str) -> None:
     [
         ({"range": (1, 0)}, r"the range of the metric own cannot be \(1, 0\)\. Give the least and the greatest"),
         ({"range": (0, float("nan"))}, "the range of the metric own cannot be"),
+        ({"range": (0, float("inf"))}, "the range of the metric own cannot be .* None for no bound"),
+        ({"range": (0, 10**400)}, "the range of the metric own cannot be"),
         ({"range": 5}, "the range of the metric own cannot be 5"),
         ({"unit": ""}, "the unit of the metric own cannot be ''"),
         ({"unit": 3}, "the unit of the metric own cannot be 3"),
+        ({"unit": "a\rb"}, "the unit of the metric own cannot be"),
+        ({"title": "a\x1b[31mb"}, "the title of the metric own cannot be"),
+        ({"kind": "spent"}, "the lower_is_better of the metric own cannot be False. Of what is spent less is better"),
         ({"kind": "good"}, "the kind of the metric own cannot be 'good'. Give one of score, spent, count"),
         ({"lower_is_better": "yes"}, "the lower_is_better of the metric own cannot be 'yes'"),
     ],
@@ -145,7 +150,20 @@ def test_what_a_record_tells_counts_where_nobody_declares_the_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [None, 3, [], {"unit": 3}, {"range": "wide"}, {"kind": {}}, {"lower_is_better": "yes"}]
+    "told",
+    [
+        None,
+        3,
+        [],
+        {"unit": 3},
+        {"unit": "\ud800"},
+        {"title": "\x1b[31m", "unit": "seconds"},
+        {"range": "wide"},
+        {"range": [0, 10**400]},
+        {"range": [0, float("inf")], "lower_is_better": True},
+        {"kind": {}},
+        {"lower_is_better": "yes"},
+    ],
 )
 def test_what_is_no_declaration_in_a_record_is_left_out(told: Any) -> None:
     note_recorded([("waited", told), (3, {"unit": "seconds"})])
