@@ -97,10 +97,10 @@ def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     verdict = _verdict(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
     figures = (
-        value_text(metric.mean_a, metric.unit),
-        value_text(metric.mean_b, metric.unit),
-        change_text(metric.difference, metric.unit),
-        interval_text(metric),
+        escape(value_text(metric.mean_a, metric.unit)),
+        escape(value_text(metric.mean_b, metric.unit)),
+        escape(change_text(metric.difference, metric.unit)),
+        escape(interval_text(metric)),
     )
     if not is_wide:
         return name, *figures, p_text(metric.deciding_p_value), counts, verdict

@@ -20,6 +20,7 @@ from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -28,6 +29,7 @@ _DIRECTIONS = ("now wrong", "now right", "worse", "better")
 _MOST_SIDE_BY_SIDE = 500
 
 
+@recorded_only_here()
 def compare_runs(
     a: RunSource,
     b: RunSource,
@@ -89,10 +91,9 @@ def compare_runs(
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if wanted is not None and not wanted:
         raise OptionError("no metric is named", key="metrics", mend="Name one, or leave metrics out to compare all.")
-    runs = []
-    for letter, source in zip(_LETTERS, sources, strict=False):
-        results = run_results(source, config)
-        runs.append(NamedRun(letter, results, results.numbers(wanted or ())))
+    # All are opened before any numbers are taken, which go by what the records declare.
+    opened = zip(_LETTERS, [run_results(source, config) for source in sources], strict=False)
+    runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
     pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
     names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]

@@ -227,7 +227,10 @@ class Comparison:
             MissingExtraError: matplotlib is not installed.
             OptionError: No question has the metric in both runs.
         """
-        return plot_questions(self.rows("questions"), str(metric or self.metric), ax=ax)
+        drawn = str(metric or self.metric)
+        known = next((each for each in (pair.metric(drawn) for pair in self.pairs) if each), None)
+        is_lower_better = None if known is None else known.lower_is_better
+        return plot_questions(self.rows("questions"), drawn, lower_is_better=is_lower_better, ax=ax)
 
     def __repr__(self) -> str:
         others = ", ".join(f"{pair.run.label} ({pair.number_of_questions} questions)" for pair in self.pairs)

@@ -14,6 +14,7 @@ from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.texts import counted
 
 DEFAULT_MAX_DROP = 0.05
@@ -227,6 +228,7 @@ def _less_is_better(metric: str) -> OptionError:
     )
 
 
+@recorded_only_here()
 def gate_results(run: RunSource, requirements: Mapping[str, float], config: ConfigSource = None) -> list[GateResult]:
     """Give for each requirement whether a run meets it.
 
@@ -252,6 +254,9 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
         answer_f1 was not measured, and 0.8 is required
     """
     numbers = run_results(run, config).numbers(requirements)
+    for metric in requirements:
+        if numbers.lower_is_better(metric):  # which the run's record may tell alone
+            raise _less_is_better(metric)
     return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
-from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, registered_metrics
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in
+from graphrag_eval_lc.registry.own_metrics import changed_since
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
 
@@ -63,8 +64,8 @@ class Pairing:
         """Give the metrics that are compared where none are named: scores, the main one first, then what was spent."""
         known = self._in_both()
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        spent = [metric for metric in _spent_by_agents() if metric in known]
-        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
+        spent = [metric for metric in known if _is_spent_by_agents(metric_spec(metric))]
+        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + sorted(spent, key=_place)
 
     def can_compare(self, metric: str) -> bool:
         """Tell whether both runs have a metric; one in which all questions failed would have had it."""
@@ -165,6 +166,13 @@ class Pairing:
                     f"A and {self.b.letter} were recorded with other options of the capture ({', '.join(different)}), "
                     "so that their scores may not be comparable."
                 )
+        for run in (self.a, self.b):
+            for metric, told in run.results.declarations().items():
+                if metric in run.numbers.measured() and (changed := changed_since(metric, told)):
+                    yield (
+                        f"{metric} was declared otherwise when {run.letter} was scored ({', '.join(changed)}); it is "
+                        "compared by another declaration, so that its values may not be comparable."
+                    )
         matchers = [_matchers(run.results.record) for run in (self.a, self.b)]
         if None not in matchers and matchers[0] != matchers[1]:
             different = sorted(set(matchers[0] or ()) ^ set(matchers[1] or ()))
@@ -192,10 +200,14 @@ def _all_failed(numbers: RunNumbers) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 
-def _spent_by_agents() -> list[str]:
-    """Give what agents spend; what judges do is not of the agent's doing, and is compared where it is asked for."""
-    declared = (*BUILT_IN, *(registered.spec for registered in registered_metrics().values()))
-    return [spec.key for spec in declared if spec.spent_by == "agent"]
+def _is_spent_by_agents(spec: MetricSpec) -> bool:
+    """Tell whether agents spend it; what judges do is no doing of theirs, and is compared where it is asked for."""
+    return spec.is_spent and (spec.spent_by == "agent" or not (spec.spent_by or is_built_in(spec.key)))
+
+
+def _place(metric: str) -> int:
+    """Give the place among what is spent, that of users' own last."""
+    return next((place for place, spec in enumerate(BUILT_IN) if spec.key == metric), len(BUILT_IN))
 
 
 def _questions(count: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from graphrag_eval_lc.aggregation import RunNumbers
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
+from graphrag_eval_lc.registry.own_metrics import note_recorded
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 
 # What a configuration says of the numbers in results.
@@ -66,6 +67,13 @@ class RunResults:
             mend="Give results as run_evaluation makes them, or the folder of a run.",
         )
 
+    def declarations(self) -> dict[str, Mapping[str, Any]]:
+        """Give what run.json tells of the metrics that plugins gave, by their keys."""
+        evaluators = self.record.get("evaluators")
+        records = [each for each in evaluators if isinstance(each, Mapping)] if isinstance(evaluators, list) else []
+        told = ((each.get("name"), each.get("declares")) for each in records)
+        return {key: each for key, each in told if isinstance(key, str) and isinstance(each, Mapping)}
+
     def config(self) -> EvaluationConfig:
         """Give the configuration of the run, as far as it says what the numbers of its results are.
 
@@ -93,6 +101,9 @@ class RunResults:
 def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
     """Give the results of a run.
 
+    What run.json tells of the metrics of plugins counts from then on in the ``recorded_only_here`` around it, so that
+    they are compared and shown right where the plugin is not there.
+
     Args:
         source: The folder of a run, a BenchmarkRun (or what else has ``iter_results`` or ``results``), or results.
         config: The configuration of results that come without a folder.
@@ -102,6 +113,12 @@ def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
         RunFolderError: The folder holds no results, or its run.json cannot be read.
         ComparisonError: It is none of these.
     """
+    results = _results_of(source, config)
+    note_recorded(results.declarations().items())
+    return results
+
+
+def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
     if isinstance(source, str | PathLike):
         return _of_folder(Path(source))
     if hasattr(source, "iter_results"):

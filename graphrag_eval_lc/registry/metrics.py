@@ -1,6 +1,7 @@
 """The metrics: those of this package, and those that users register beside them."""
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -274,9 +275,10 @@ class RegisteredMetric:
     function: Callable[..., Any]
 
 
-# What users registered, and what records of runs tell of metrics that are not registered here.
+# What users registered, and what the records of the runs that are read right now tell of metrics.
 metrics_of_users: Final[dict[str, RegisteredMetric]] = {}
-metrics_of_records: Final[dict[str, MetricSpec]] = {}
+metrics_of_records: Final[ContextVar[Mapping[str, MetricSpec]]] = ContextVar("metrics_of_records")
+_NONE: Final[Mapping[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
@@ -288,7 +290,7 @@ def metric_spec(key: str) -> MetricSpec:
     """
     if key in metrics_of_users:
         return metrics_of_users[key].spec
-    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(key) or _told_by_name(key)
+    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(_NONE).get(key) or _told_by_name(key)
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,7 @@
 """Metrics of users' own: how they are registered, and what a run's record tells of those that are not."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from sys import float_info
@@ -9,7 +10,13 @@ from unicodedata import category
 
 from graphrag_eval_lc.errors import PluginError
 from graphrag_eval_lc.registry.metric_spec import Kind, MetricSpec
-from graphrag_eval_lc.registry.metrics import RegisteredMetric, is_declared, metrics_of_records, metrics_of_users
+from graphrag_eval_lc.registry.metrics import (
+    RegisteredMetric,
+    is_declared,
+    metric_spec,
+    metrics_of_records,
+    metrics_of_users,
+)
 from graphrag_eval_lc.registry.own_keys import check_own_key
 from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
 
@@ -26,7 +33,7 @@ _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
 
 declare_registry(
     lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
-    partial(saved_mappings, metrics_of_users, metrics_of_records),
+    partial(saved_mappings, metrics_of_users),
 )
 
 
@@ -184,16 +191,40 @@ def declaration(spec: MetricSpec) -> dict[str, Any]:
     return {name: list(value) if name == "range" else value for name in _TOLD for value in (getattr(spec, name),)}
 
 
-def note_recorded(declarations: Iterable[tuple[object, object]]) -> None:
+def changed_since(key: str, told: Mapping[str, Any]) -> list[str]:
+    """Give what a run's record tells of a metric otherwise than it is declared now, but for its title."""
+    now = declaration(metric_spec(key))
+    return [name for name in _TOLD if name != "title" and name in told and told[name] != now[name]]
+
+
+@contextmanager
+def recorded_only_here() -> Iterator[None]:
+    """Forget at the end of a block, or of a function, what records of runs told in it of metrics.
+
+    What is evaluated afterwards is not to depend on which folders were read before. It counts for this thread or task.
+    """
+    before = metrics_of_records.set({})
+    try:
+        yield
+    finally:
+        metrics_of_records.reset(before)
+
+
+def note_recorded(declarations: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """Take what the record of a run tells of metrics for their declaration, where nothing here declares them.
 
-    So a run's folder is compared and shown right where the plugin is not there. What is no declaration is left out.
+    So a run's folder is compared and shown right where the plugin is not there. What is no declaration is left out;
+    outside of ``recorded_only_here`` all is.
 
     Args:
         declarations: Keys, each with what ``declaration`` gave.
     """
+    known = metrics_of_records.get(None)
+    if known is None:
+        return
+    noted = dict(known)
     for key, told in declarations:
-        if isinstance(key, str) and isinstance(told, Mapping) and not is_declared(key):
+        if not is_declared(key):
             given = {name: told[name] for name in _TOLD if name in told}
             if isinstance(given.get("range"), list):
                 given["range"] = tuple(given["range"])
@@ -202,4 +233,5 @@ def note_recorded(declarations: Iterable[tuple[object, object]]) -> None:
                 _check_declaration(spec)
             except PluginError:
                 continue
-            metrics_of_records[key] = spec
+            noted[key] = spec
+    metrics_of_records.set(noted)

@@ -7,10 +7,12 @@ from typing import Any
 from graphrag_eval_lc.aggregation import compute_aggregates
 from graphrag_eval_lc.comparison.run_source import RunSource
 from graphrag_eval_lc.registry.exporters import CSV
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.report.reported_run import reported_run
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 
 
+@recorded_only_here()
 def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> Path:
     """Write questions.csv, steps.csv and aggregates.csv of a run.
 

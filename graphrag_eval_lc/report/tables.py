@@ -202,7 +202,7 @@ def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
 def _means(summary: Mapping[str, Any], metrics: Collection[str]) -> Iterable[str]:
     """Give metrics' means as texts in their units."""
     means = (summary.get(metric, {}).get("mean") for metric in metrics)
-    return (amount_text(mean, metric_spec(metric).unit) for metric, mean in zip(metrics, means, strict=True))
+    return (escape(amount_text(mean, metric_spec(metric).unit)) for metric, mean in zip(metrics, means, strict=True))
 
 
 def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:

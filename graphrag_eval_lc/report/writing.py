@@ -8,12 +8,14 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.comparison.run_source import RunSource
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.report.data import report_data
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run
 from graphrag_eval_lc.run_folder.atomic import replace_file
 
 
+@recorded_only_here()
 def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Path:
     """Write the report of a run: one HTML file that needs nothing else.
 
@@ -37,6 +39,7 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
     return target
 
 
+@recorded_only_here()
 def report_html(run: RunSource) -> str:
     """Give the report of a run as the text of an HTML page.
 

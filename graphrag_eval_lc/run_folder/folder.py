@@ -13,7 +13,6 @@ from graphrag_eval_lc.file_problems import cannot_read, cannot_write
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.registry.own_metrics import note_recorded
 from graphrag_eval_lc.run_folder.atomic import replace_file, unfinished
 from graphrag_eval_lc.run_folder.folder_lock import FolderLock
 from graphrag_eval_lc.run_folder.journal import Journal
@@ -64,7 +63,7 @@ class RunFolder:
             RunFolderError: It cannot be read, comes from a newer version of this package, or is missing although
                 other files of a run are there.
         """
-        run = _read_run(self.path)
+        run = read_run(self.path)
         if run is None:
             self._refuse_files_without_run()
         return run
@@ -144,25 +143,9 @@ class RunFolder:
 def read_run(folder: Path) -> dict[str, Any] | None:
     """Give the run.json of a run's folder; None where there is none.
 
-    What it tells of the metrics of plugins is known from then on, so that it is compared and shown right without them.
-
     Raises:
         RunFolderError: It cannot be read, or comes from a newer version of this package.
     """
-    run = _read_run(folder)
-    if run is not None:
-        _note_declarations(run)
-    return run
-
-
-def _note_declarations(run: Mapping[str, Any]) -> None:
-    """Take up what a run tells of the metrics of its plugins, which may not be here."""
-    evaluators = run.get("evaluators")
-    records = [record for record in evaluators if isinstance(record, Mapping)] if isinstance(evaluators, list) else []
-    note_recorded((record.get("name"), record.get("declares")) for record in records)
-
-
-def _read_run(folder: Path) -> dict[str, Any] | None:
     path = folder / RUN_FILE
     try:
         text = path.read_bytes().decode("utf-8")

@@ -22,6 +22,7 @@ from graphrag_eval_lc.registry.metrics import (
     TOTAL_TOKENS,
     metric_spec,
 )
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ class BenchmarkRun:
         """
         return plot_scores(self._table("questions").rows, metric, ax=ax)
 
+    @recorded_only_here()
     def plot_templates(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw a metric's mean for each template with its 95 % interval.
 

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_questions(rows: Iterable[Mapping[str, Any]], metric: str, *, ax: "Axes | None" = None) -> "Axes":
+def plot_questions(
+    rows: Iterable[Mapping[str, Any]], metric: str, *, lower_is_better: bool | None = None, ax: "Axes | None" = None
+) -> "Axes":
     """Draw each question's difference from the baseline as a bar, the largest gain on top.
 
     Questions without a difference are counted in the title only. Of more than 50 that differ those with the largest
@@ -20,6 +22,7 @@ def plot_questions(rows: Iterable[Mapping[str, Any]], metric: str, *, ax: "Axes 
     Args:
         rows: Those of a comparison's questions, of all metrics.
         metric: The metric that is drawn.
+        lower_is_better: Whether less of it is better; None for what is declared here.
         ax: Where to draw; new axes by default.
 
     Raises:
@@ -33,7 +36,8 @@ def plot_questions(rows: Iterable[Mapping[str, Any]], metric: str, *, ax: "Axes 
             key="metric",
             mend="Give a metric of to_pandas(), where all that were compared are.",
         )
-    sign = -1 if metric_spec(metric).lower_is_better else 1
+    is_lower_better = metric_spec(metric).lower_is_better if lower_is_better is None else lower_is_better
+    sign = -1 if is_lower_better else 1
     changed = [row for row in compared if row["difference"]]
     largest = sorted(changed, key=lambda row: abs(row["difference"]), reverse=True)[:MOST_ROWS]
     drawn = sorted(largest, key=lambda row: sign * row["difference"], reverse=True)

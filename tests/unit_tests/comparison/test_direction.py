@@ -197,16 +197,6 @@ def test_unit_of_a_users_own_stands_behind_the_numbers(monkeypatch: pytest.Monke
     assert "B is worse in detour: 10.0 km → 15.5 km (+5.50 km, 95 % interval" in str(comparison)
 
 
-def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    spent = {"kind": "spent", "spent_by": "agent", "lower_is_better": True, "range": (0.0, None)}
-    declare(monkeypatch, "detour", unit="km", **spent)
-    comparison, metric = compared(FAR)
-    assert (metric.metric, metric.is_spent, metric.verdict) == ("detour", True, "worse")
-    assert comparison.metric != "detour"
-
-
 @pytest.mark.parametrize(
     ("metric", "is_spent"),
     [("retrieval_missing", False), ("stalled_sec", True), ("elapsed_sec", True), ("tone_cost", True)],

@@ -8,7 +8,7 @@ from graphrag_eval_lc import MetricSpec, register_evaluator, register_metric
 from graphrag_eval_lc.errors import PluginError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import is_declared, registered_metrics
-from graphrag_eval_lc.registry.own_metrics import declaration, note_recorded
+from graphrag_eval_lc.registry.own_metrics import declaration, note_recorded, recorded_only_here
 
 
 def measure(question: Any, response: Any) -> float:
@@ -142,19 +142,28 @@ def test_what_a_record_tells_counts_where_nobody_declares_the_metric() -> None:
         measure
     )
     told = declaration(metric_spec("extra_wait"))
-    note_recorded([("extra_wait", {**told, "title": "other"}), ("waited", told), ("steps_score", told)])
-    assert metric_spec("extra_wait").title == "seconds longer"
-    assert not metric_spec("steps_score").lower_is_better
-    assert (metric_spec("waited").lower_is_better, metric_spec("waited").range) == (True, (0, 60))
-    assert not is_declared("waited")
+    with recorded_only_here():
+        note_recorded([("extra_wait", {**told, "title": "other"}), ("waited", told), ("steps_score", told)])
+        assert metric_spec("extra_wait").title == "seconds longer"
+        assert not metric_spec("steps_score").lower_is_better
+        assert (metric_spec("waited").lower_is_better, metric_spec("waited").range) == (True, (0, 60))
+        assert not is_declared("waited")
+
+
+def test_what_a_record_tells_is_forgotten_with_its_block() -> None:
+    told = [("waited", {"unit": "seconds", "lower_is_better": True})]
+    with recorded_only_here():
+        note_recorded(told)
+        with recorded_only_here():
+            assert not metric_spec("waited").lower_is_better
+        assert metric_spec("waited").lower_is_better
+    note_recorded(told)
+    assert not metric_spec("waited").lower_is_better
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        None,
-        3,
-        [],
         {"unit": 3},
         {"unit": "\ud800"},
         {"title": "\x1b[31m", "unit": "seconds"},
@@ -166,6 +175,7 @@ def test_what_a_record_tells_counts_where_nobody_declares_the_metric() -> None:
     ],
 )
 def test_what_is_no_declaration_in_a_record_is_left_out(told: Any) -> None:
-    note_recorded([("waited", told), (3, {"unit": "seconds"})])
-    assert not metric_spec("waited").lower_is_better
-    assert metric_spec("waited").unit == "score"
+    with recorded_only_here():
+        note_recorded([("waited", told)])
+        assert not metric_spec("waited").lower_is_better
+        assert metric_spec("waited").unit == "score"

@@ -9,7 +9,6 @@ import pytest
 from graphrag_eval_lc import register_evaluator, register_matcher, register_metric
 from graphrag_eval_lc.errors import PluginError
 from graphrag_eval_lc.registry import metric_spec, registered_only_here
-from graphrag_eval_lc.registry.own_metrics import note_recorded
 from graphrag_eval_lc.registry.plugins import known_plugins, load_plugins
 from graphrag_eval_lc.registry.registrations import registered_now
 
@@ -33,7 +32,6 @@ def test_all_that_is_registered_is_forgotten_and_what_was_there_stays() -> None:
         register_metric(key="length", lower_is_better=True)(length)
         register_evaluator(name="tone")(length)
         register_matcher(name="count_rows", fulfilled_by=["count"])(lambda reference, actual: 1.0)
-        note_recorded([("told", {"unit": "seconds"})])
         assert list(registered_now()) == [
             "evaluator tone",
             "metric before",
@@ -42,7 +40,6 @@ def test_all_that_is_registered_is_forgotten_and_what_was_there_stays() -> None:
         ]
     assert list(registered_now()) == ["metric before"]
     assert not metric_spec("length").lower_is_better
-    assert metric_spec("told").unit == "score"
 
 
 def test_it_is_forgotten_after_an_error_too() -> None:
