@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Sums and squares of numbers up to here are floats too, however many there are.
-_LARGEST = 1e100
+from graphrag_eval_lc.registry.metric_spec import LARGEST
 
 Sample = Mapping[str, Any]
 
@@ -16,7 +15,7 @@ def is_error(sample: Sample) -> bool:
 
 def number(value: object) -> float | None:
     """Give a measured number; NaN, infinities and numbers beyond all sense measure nothing."""
-    if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+    if not isinstance(value, int | float) or not abs(value) <= LARGEST:
         return None
     return float(value) if isinstance(value, bool) else value
 

@@ -1,12 +1,12 @@
 """What of a record can stand in a cell, which of the numbers are scores, and what they are on average."""
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.frames.table import Row, Table
 from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import JUDGES
 
 # Lists of a result of which a table of questions has the length.
@@ -33,10 +33,10 @@ def measured(value: object) -> float | None:
     """Give a value that can be drawn and averaged as a number; None for all others.
 
     Example:
-        >>> measured(True), measured(0.5), measured(float("nan")), measured("0.5")
-        (1.0, 0.5, None, None)
+        >>> measured(True), measured(0.5), measured(float("nan")), measured(10**400), measured("0.5")
+        (1.0, 0.5, None, None, None)
     """
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST else None
 
 
 def scores(table: Table) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, custom_functions
 from graphrag_eval_lc.registry.evaluators import registered_evaluators
+from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
 
 
@@ -34,8 +35,8 @@ class MetricFunction(CustomFunction):
         if not isinstance(value, int | float):
             raise JudgeError(f"the metric {self.name} gave {given!r:.80}, which is neither a number nor None")
         low, high = self.spec.range
-        if value != value or value in (float("inf"), float("-inf")):
-            raise JudgeError(f"the metric {self.name} gave {value}; where there is nothing to measure it gives None")
+        if not abs(value) <= LARGEST:  # NaN and infinities, too
+            raise JudgeError(f"the metric {self.name} gave {value:g}; where there is nothing to measure it gives None")
         if (low is not None and value < low) or (high is not None and value > high):
             bounds = f"from {'-∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
             raise JudgeError(f"the metric {self.name} gave {value}, and is declared with a range {bounds}")

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 Kind = Literal["score", "spent", "count"]
 Over = Literal["questions", "steps"]
 Unit = str
 Need = Literal["reference_steps", "reference_answer", "retrieval_steps", "relevant_ids", "relevant_texts"]
+
+# Beyond it a number measures nothing: sums and squares of numbers up to here are floats too, however many there are.
+LARGEST: Final = 1e100
 
 # How a number without a declaration is written, by the end of its name.
 _UNITS_BY_ENDING = {"_tokens": "tokens", "_sec": "seconds", "_cost": "usd"}

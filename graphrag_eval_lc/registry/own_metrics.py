@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from sys import float_info
 from typing import Any, TypeVar, get_args, overload
 from unicodedata import category
 
 from graphrag_eval_lc.errors import PluginError
-from graphrag_eval_lc.registry.metric_spec import Kind, MetricSpec
+from graphrag_eval_lc.registry.metric_spec import LARGEST, Kind, MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     RegisteredMetric,
     is_declared,
@@ -174,8 +173,7 @@ def _is_range(given: Any) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Tell whether a value is a number that a float holds, which infinities and NaN are not."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _is_line(text: object) -> bool:

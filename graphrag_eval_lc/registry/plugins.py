@@ -11,7 +11,13 @@ from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, PluginError
 from graphrag_eval_lc.registry.modules import loaded_module, module_of, place_of
-from graphrag_eval_lc.registry.registrations import Restore, declare_registry, registered_now, saved_mappings
+from graphrag_eval_lc.registry.registrations import (
+    Restore,
+    declare_registry,
+    forgotten_on_error,
+    registered_now,
+    saved_mappings,
+)
 
 Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 
@@ -168,7 +174,8 @@ def _module_of(entry_point: EntryPoint) -> ModuleType:
 def _loaded(name: str, via: Via, load: Callable[[], ModuleType], entry_point: EntryPoint | None = None) -> Plugin:
     with _lock:
         before, modules = registered_now(), set(sys.modules)
-        module = load().__name__
+        with forgotten_on_error():
+            module = load().__name__
         plugin = Plugin(
             name=name,
             via=via,

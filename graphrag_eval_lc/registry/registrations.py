@@ -93,6 +93,18 @@ def registered_only_here() -> Iterator[None]:
                 registry.forget()
 
 
+@contextmanager
+def forgotten_on_error() -> Iterator[None]:
+    """Forget what is registered in a block that fails, as half of a module is no module."""
+    restores = [registry.saved() for registry in _registries]
+    try:
+        yield
+    except BaseException:
+        for restore in restores:
+            restore()
+        raise
+
+
 def _with_packages(module: str) -> Iterator[str]:
     """Give a module and the packages that it is in, which would not import it again otherwise."""
     parts = module.split(".")

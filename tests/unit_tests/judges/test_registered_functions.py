@@ -102,6 +102,7 @@ def test_none_is_absent_and_never_0() -> None:
         ("0.5", {}, "the metric own gave '0.5', which is neither a number nor None."),
         ({"own": 1}, {}, "the metric own gave {'own': 1}, which is neither a number nor None."),
         (1.5, {}, "the metric own gave 1.5, and is declared with a range from 0 to 1."),
+        (10**308, {}, "the metric own gave 1e+308; where there is nothing to measure it gives None."),
         (-1, {"range": (0, None)}, "the metric own gave -1, and is declared with a range from 0 to ∞."),
         (KeyError("form_sec"), {}, "KeyError: 'form_sec'"),
         (SystemExit(3), {}, "SystemExit: 3"),

@@ -42,6 +42,15 @@ def test_all_that_is_registered_is_forgotten_and_what_was_there_stays() -> None:
     assert not metric_spec("length").lower_is_better
 
 
+def test_a_plugin_that_fails_to_load_leaves_nothing_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register_metric(key="before")(length)
+    monkeypatch.chdir(tmp_path)
+    Path("half.py").write_text(MODULE + "\nraise RuntimeError\n")
+    with pytest.raises(PluginError, match="failed with RuntimeError"):
+        load_plugins(["half.py"])
+    assert list(registered_now()) == ["metric before"]
+
+
 def test_it_is_forgotten_after_an_error_too() -> None:
     with pytest.raises(PluginError), registered_only_here():
         register_metric(key="length")(register_evaluator(name="length")(length))
