@@ -62,7 +62,7 @@ def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> 
             key=_unique_key(result, taken),
             template_id=shown_name(result.get("template_id")),
             result=result,
-            scores=_scores(result, metrics, has_failed),
+            scores=_scores(result, metrics),
             has_failed=has_failed,
         )
 
@@ -79,17 +79,8 @@ def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
     return key
 
 
-def _scores(result: Mapping[str, Any], metrics: Metrics, has_failed: bool) -> dict[str, float]:
+def _scores(result: Mapping[str, Any], metrics: Metrics) -> dict[str, float]:
+    """Give the scores of a result; of a failed question what it counts as."""
     numbers = dict(metrics.sample_numbers(result))
     numbers |= {metric: fmean(values) for metric, values in metrics.step_scores(result).items()}
-    scores: dict[str, float | None] = {
-        metric: value for metric, value in numbers.items() if not metric_spec(metric).is_spent
-    }
-    if has_failed:
-        scores = {metric: _of_failure(metric, value) for metric, value in scores.items()}
-    return {shown_name(metric): value for metric, value in scores.items() if value is not None}
-
-
-def _of_failure(metric: str, measured: float | None) -> float | None:
-    spec = metric_spec(metric)
-    return spec.value_of_failure if spec.kind == "score" else measured
+    return {shown_name(metric): value for metric, value in numbers.items() if not metric_spec(metric).is_spent}
