@@ -142,7 +142,7 @@ class UnknownTools:
         return [*found, self._unexplained(left)] if left else found
 
     def _unexplained(self, pairs: Sequence[tuple[str, str]]) -> UnknownTool:
-        tools = sorted({tool for tool, _ in pairs}, key=lambda tool: -self._calling[tool])
+        tools = sorted({tool for tool, _ in pairs}, key=lambda tool: (-self._calling[tool], tool))
         missed = sorted({name for _, name in pairs})
         needed = sorted({other for name in missed for other in names_that_fulfil(name)})
         count = max(self._asking[name] for name in missed)

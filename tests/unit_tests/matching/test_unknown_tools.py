@@ -49,6 +49,12 @@ def suggested(*pairs: tuple[Any, dict[str, Any]], **more: Any) -> dict[tuple[str
 # --- when it is told -------------------------------------------------------------------------------------------------
 
 
+def test_tools_that_are_called_as_often_are_told_by_their_names_in_each_process() -> None:
+    names = tuple(f"tool_{letter}" for letter in "hcfabged")
+    pairs = [([[reference("add", "1")]], response(*map(call, names)))] * 3
+    assert tools(*pairs).found()[-1].tools == tuple(sorted(names))
+
+
 def test_tool_is_told_with_how_often_it_is_called_and_the_setting_that_names_it() -> None:
     pairs = [([[QUERY]], response(call("run_sparql", rows("urn:a")), call("run_sparql", rows())))] * 10
     [tool] = tools(*pairs).found()
