@@ -105,6 +105,20 @@ def test_run_and_score_have_what_a_plugin_gives(exit_code: Command, capsys: pyte
     assert [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()] == results
 
 
+def test_a_draft_tells_which_plugins_of_step_kinds_the_run_had(
+    exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with registered_only_here():
+        exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run", "--plugin", "checks.py", "-q")
+    capsys.readouterr()
+    assert exit_code("draft-dataset", "run", "-o", "without.yaml") == 0
+    assert "Note: The run had the step kind lookup of the plugin checks.py, which is not given now: " in (
+        capsys.readouterr().err
+    )
+    assert exit_code("draft-dataset", "run", "-o", "with.yaml", "--plugin", "checks.py") == 0
+    assert "step kind" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("given", [("--plugin", "checks.py"), ("-c", "config.yaml")])
 def test_a_least_mean_of_a_plugins_metric_of_which_less_is_better_is_refused_before_an_agent_is_asked(
     given: tuple[str, str], exit_code: Command, capsys: pytest.CaptureFixture[str]
