@@ -8,7 +8,7 @@ from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, registered_metrics
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
 
@@ -63,7 +63,7 @@ class Pairing:
         """Give the metrics that are compared where none are named: scores, the main one first, then what was spent."""
         known = self._in_both()
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        spent = [metric for metric in _spent_by_agents() if metric in known]
+        spent = [metric for metric in _spent_by_agents(known) if metric in known]
         return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
 
     def can_compare(self, metric: str) -> bool:
@@ -192,10 +192,16 @@ def _all_failed(numbers: RunNumbers) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 
-def _spent_by_agents() -> list[str]:
-    """Give what agents spend; what judges do is not of the agent's doing, and is compared where it is asked for."""
-    declared = (*BUILT_IN, *(registered.spec for registered in registered_metrics().values()))
-    return [spec.key for spec in declared if spec.spent_by == "agent"]
+def _spent_by_agents(known: Iterable[str]) -> list[str]:
+    """Give what agents spend, by metrics of this package, then by users' own among those that are known.
+
+    What judges spend is not of the agent's doing, and is compared where it is asked for.
+    """
+    own = (metric_spec(metric) for metric in known if not is_built_in(metric))
+    return [
+        *(spec.key for spec in BUILT_IN if spec.spent_by == "agent"),
+        *(spec.key for spec in own if spec.is_spent and spec.spent_by != "judges"),
+    ]
 
 
 def _questions(count: int) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from graphrag_eval_lc import compare_runs, run_evaluation
+from graphrag_eval_lc import compare_runs, register_metric, run_evaluation
 from graphrag_eval_lc.comparison import Comparison, MetricComparison, gate_requirements
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.frames.plots import plot_scores, plot_templates
 from graphrag_eval_lc.registry import MetricSpec, metrics
+from graphrag_eval_lc.registry.own_metrics import note_recorded
 from graphrag_eval_lc.report.comparison_page import comparison_html
 
 FEW, MANY = [10.0] * 8, [12.0 + number for number in range(8)]
@@ -197,11 +198,12 @@ def test_unit_of_a_users_own_stands_behind_the_numbers(monkeypatch: pytest.Monke
     assert "B is worse in detour: 10.0 km → 15.5 km (+5.50 km, 95 % interval" in str(comparison)
 
 
-def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    spent = {"kind": "spent", "spent_by": "agent", "lower_is_better": True, "range": (0.0, None)}
-    declare(monkeypatch, "detour", unit="km", **spent)
+@pytest.mark.parametrize("is_registered", [True, False], ids=["registered", "told by the record"])
+def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent(is_registered: bool) -> None:
+    if is_registered:
+        register_metric(key="detour", kind="spent", unit="km")(lambda question, response: None)
+    else:
+        note_recorded([("detour", {"kind": "spent", "unit": "km", "range": [0, None]})])
     comparison, metric = compared(FAR)
     assert (metric.metric, metric.is_spent, metric.verdict) == ("detour", True, "worse")
     assert comparison.metric != "detour"
