@@ -13,6 +13,7 @@ from rich.console import Console
 from graphrag_eval_lc.cli.gates import tell_gates
 from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.cli.report_file import written_report
+from graphrag_eval_lc.comparison import gate_requirements
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
@@ -40,6 +41,18 @@ def measuring_config(config: Path | None, measures: Sequence[str] | None) -> Con
         ConfigError: The config cannot be used, or there is no such measure.
     """
     return config if measures is None else with_measures(load_config(config), measures)
+
+
+def required_means(texts: Sequence[str], config: Path | None) -> dict[str, float]:
+    """Give what ``--fail-under`` requires by metric; plugins that the config names tell which way is better.
+
+    Raises:
+        ConfigError: The config cannot be used.
+        OptionError: A text has another form, or names a metric twice or one of which less is better.
+    """
+    if texts and config is not None:
+        load_config(config)
+    return gate_requirements(texts)
 
 
 def run_and_show(

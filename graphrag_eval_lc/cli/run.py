@@ -248,15 +248,14 @@ def run(
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
-    from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show, show_plan
-    from graphrag_eval_lc.comparison import gate_requirements
+    from graphrag_eval_lc.cli.outcome import measuring_config, required_means, run_and_show, show_plan
     from graphrag_eval_lc.runner.planning import plan_benchmark
     from graphrag_eval_lc.runner.scored_with import load_matchers
 
-    requirements = gate_requirements(fail_under or ())  # before an agent is asked
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
+    requirements = required_means(fail_under or (), config)  # before an agent is asked
     options: dict[str, Any] = {
         "output_dir": output,
         "config": measuring_config(config, names),

@@ -91,8 +91,7 @@ def score(
     `graphrag-eval-lc score runs/monday --matchers my_package.matchers --evaluator my_package.checks:answer_words`
     """
     # Imported here so that --help does not wait for what only a run needs.
-    from graphrag_eval_lc.cli.outcome import measuring_config, show_run
-    from graphrag_eval_lc.comparison import gate_requirements
+    from graphrag_eval_lc.cli.outcome import measuring_config, required_means, show_run
     from graphrag_eval_lc.runner.scored_with import load_matchers
     from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
@@ -103,7 +102,7 @@ def score(
         show_run,
         worst=worst,
         measures=names or (),
-        requirements=gate_requirements(fail_under or ()),
+        requirements=required_means(fail_under or (), config),
         has_report=not no_report,
         is_quiet=True,
         is_scored_again=True,

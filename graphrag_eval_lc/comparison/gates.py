@@ -202,10 +202,14 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
             raise OptionError(f"{text!r} is no requirement", mend=f"Write it as {_EXAMPLE}.")
         if metric in requirements:
             raise OptionError(f"{metric} is required twice", mend="Leave one of them out.")
-        if metric_spec(metric).lower_is_better:
-            raise _less_is_better(metric)
+        _check_direction(metric)
         requirements[metric] = required
     return requirements
+
+
+def _check_direction(metric: str) -> None:
+    if metric_spec(metric).lower_is_better:
+        raise _less_is_better(metric)
 
 
 def _less_is_better(metric: str) -> OptionError:
@@ -242,6 +246,7 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
 
     Raises:
         RunFolderError: The folder cannot be read.
+        OptionError: Less is better of a metric that is required.
 
     Example:
         >>> results = [
@@ -254,9 +259,8 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
         answer_f1 was not measured, and 0.8 is required
     """
     numbers = run_results(run, config).numbers(requirements)
-    for metric in requirements:
-        if numbers.lower_is_better(metric):  # which the run's record may tell alone
-            raise _less_is_better(metric)
+    for metric in requirements:  # again, as the run's record may declare some
+        _check_direction(metric)
     return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
 
 

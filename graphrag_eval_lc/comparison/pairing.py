@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
 from graphrag_eval_lc.comparison.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.comparison.run_source import RunResults
-from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in
 from graphrag_eval_lc.registry.own_metrics import changed_since
 from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
@@ -64,8 +64,8 @@ class Pairing:
         """Give the metrics that are compared where none are named: scores, the main one first, then what was spent."""
         known = self._in_both()
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        spent = [metric for metric in known if _is_spent_by_agents(metric_spec(metric))]
-        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + sorted(spent, key=_place)
+        spent = [metric for metric in _spent_by_agents(known) if metric in known]
+        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
 
     def can_compare(self, metric: str) -> bool:
         """Tell whether both runs have a metric; one in which all questions failed would have had it."""
@@ -200,14 +200,16 @@ def _all_failed(numbers: RunNumbers) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 
-def _is_spent_by_agents(spec: MetricSpec) -> bool:
-    """Tell whether agents spend it; what judges do is no doing of theirs, and is compared where it is asked for."""
-    return spec.is_spent and (spec.spent_by == "agent" or not (spec.spent_by or is_built_in(spec.key)))
+def _spent_by_agents(known: Iterable[str]) -> list[str]:
+    """Give what agents spend, by metrics of this package, then by users' own among those that are known.
 
-
-def _place(metric: str) -> int:
-    """Give the place among what is spent, that of users' own last."""
-    return next((place for place, spec in enumerate(BUILT_IN) if spec.key == metric), len(BUILT_IN))
+    What judges spend is not of the agent's doing, and is compared where it is asked for.
+    """
+    own = (metric_spec(metric) for metric in known if not is_built_in(metric))
+    return [
+        *(spec.key for spec in BUILT_IN if spec.spent_by == "agent"),
+        *(spec.key for spec in own if spec.is_spent and spec.spent_by != "judges"),
+    ]
 
 
 def _questions(count: int) -> str:

@@ -1,5 +1,6 @@
 """What a draft is made of: one response a question, the dataset that was asked, and the config that names the steps."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,10 +13,14 @@ from graphrag_eval_lc.errors import ResponsesError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, response_records
 from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.record_files import RecordFile
+from graphrag_eval_lc.registry.registrations import registered_now
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.texts import listed, plural
 
 # What of a run's config names the steps.
 _OF_NAMES = ("steps", "retrieval")
+# What step kinds are registered as begins with this.
+_STEP_KIND = "step kind "
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,22 @@ def _of_folder(folder: Path, dataset: DatasetSource | None, config: ConfigSource
     if config is None:
         known = (run or {}).get("config") or {}
         config = {key: known[key] for key in _OF_NAMES if known.get(key) is not None}
-    return DraftSource(responses, templates, _config(config), (*_unfinished(run or {}, responses), *notes))
+    settings = _config(config)
+    notes = [*_unfinished(run or {}, responses), *notes, *_missing_step_kinds(run or {})]
+    return DraftSource(responses, templates, settings, tuple(notes))
+
+
+def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
+    """Say which plugins of the run's step kinds are not given, which write outputs with their media types."""
+    registered, plugins = registered_now(), run.get("plugins")
+    for plugin in plugins if isinstance(plugins, list) else ():
+        if isinstance(plugin, Mapping) and isinstance(plugin.get("gives"), list):
+            gone = [str(each) for each in plugin["gives"] if str(each) not in registered]
+            kinds = [each.removeprefix(_STEP_KIND) for each in gone if each.startswith(_STEP_KIND)]
+            if kinds:
+                name = str(plugin.get("name"))
+                what = f"{plural(len(kinds), 'step kind')} {listed(kinds)} of the plugin {name}"
+                yield f"The run had the {what}, which is not given now: --plugin {shlex.quote(name)} gives it."
 
 
 def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]] | None, list[str]]:

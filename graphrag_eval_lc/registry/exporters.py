@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry.plugins import load_installed_plugins
 from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
 
 ExportFunction = Callable[[Any, Path | None], Path]
@@ -140,19 +141,25 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
 
 
 def exporter(name: str) -> Exporter:
-    """Give an exporter.
+    """Give an exporter; for one that is not of this package the plugins of installed packages are loaded first.
 
     Raises:
         OptionError: There is none of this name.
+        PluginError: A plugin of an installed package fails to load.
     """
-    known = _exporters.get(name)
+    known = _exporters.get(name) or exporters().get(name)
     if known is None:
         raise OptionError(f"there is no exporter {name!r}", mend=f"The exporters are {', '.join(_exporters)}.")
     return known
 
 
 def exporters() -> Mapping[str, Exporter]:
-    """Give all exporters by their names."""
+    """Give all exporters by their names, also those of the plugins of installed packages.
+
+    Raises:
+        PluginError: A plugin of an installed package fails to load.
+    """
+    load_installed_plugins()
     return MappingProxyType(_exporters)
 
 

@@ -27,7 +27,7 @@ class MetricSpec:
         heading: What tables of what was spent call it; empty: they leave it out.
         kind: ``score`` says how good an answer is; ``spent`` what it took; ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
-        lower_is_better: Whether less of it is better, as of all that is spent.
+        lower_is_better: Whether less of it is better; always so of what is spent.
         range: The least and the greatest value, None where there is no bound.
         usual_range: Over what its values are shown as long as all are in it; None: its range.
         over: What its mean is over: ``questions``, or ``steps`` where it stands on the steps of an answer.
@@ -81,6 +81,8 @@ class MetricSpec:
     def __post_init__(self) -> None:
         if not self.title:
             object.__setattr__(self, "title", self.key)
+        if self.is_spent:
+            object.__setattr__(self, "lower_is_better", True)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -46,9 +46,17 @@ def check_own_key(key: object, kind: str, function: Any) -> str:
         if owner is not None and (other != kind or spec_of(owner) != spec_of(function)):
             raise PluginError(
                 f"the key {key} of {spec_of(function)} is that of the {other} {spec_of(owner)}",
-                mend="Give one of them another key.",
+                mend=_mend_of_two(owner, function),
             )
     return key
+
+
+def _mend_of_two(owner: Any, function: Any) -> str:
+    names = [spec_of(each).partition(":")[0] for each in (owner, function)]
+    code, others = (getattr(each, "__code__", None) for each in (owner, function))
+    if code is not None and code == others and code.co_filename == others.co_filename and len({*names}) > 1:
+        return f"Both are of one file, which came as {' and as '.join(names)}; name it in one way everywhere."
+    return "Give one of them another key."
 
 
 def _a(kind: str) -> str:

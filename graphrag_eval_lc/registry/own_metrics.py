@@ -90,7 +90,7 @@ def register_metric(
         title: A few words on what it says.
         kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
-        lower_is_better: Whether less of it is better, as of all that is spent.
+        lower_is_better: Whether less of it is better; always so of what is ``spent``.
         range: The least and the greatest value, None where there is no bound; by default 0 to 1 for what has no unit,
             else without bounds. A failed question counts as the worst value of a score: 0, or the greatest where less
             is better, if there is one.
@@ -102,7 +102,7 @@ def register_metric(
 
     Raises:
         PluginError: The key cannot be one, is one of the results' own, or another function's; or the unit or the range
-            cannot be one, or more is to be better of what is spent.
+            cannot be one.
 
     Example:
         >>> from graphrag_eval_lc.registry import registered_only_here
@@ -154,8 +154,6 @@ def _check_declaration(spec: MetricSpec) -> None:
         raise _wrong(spec, "kind", f"Give one of {', '.join(get_args(Kind))}.")
     if not isinstance(spec.lower_is_better, bool):
         raise _wrong(spec, "lower_is_better", "Give True or False.")
-    if spec.is_spent and not spec.lower_is_better:
-        raise _wrong(spec, "lower_is_better", "Of what is spent less is better: give lower_is_better=True.")
     if not _is_line(spec.title):
         raise _wrong(spec, "title", "Give a few words in a line.")
     if spec.over != "questions":

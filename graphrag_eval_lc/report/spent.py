@@ -17,6 +17,7 @@ from graphrag_eval_lc.registry.metrics import (
     JUDGES_COST,
     STALLED_SEC,
     TOTAL_TOKENS,
+    metrics_of_records,
     registered_metrics,
 )
 from graphrag_eval_lc.report.distributions import percentile
@@ -85,9 +86,12 @@ class Spent:
 
 
 def _shown() -> list[MetricSpec]:
-    """Give what is shown of what was spent: wholes before their parts, then what users registered."""
-    own = [each.spec for each in registered_metrics().values() if each.spec.is_spent]
-    return [*sorted((spec for spec in BUILT_IN if spec.heading), key=_place), *own]
+    """Give what is shown of what was spent: wholes before their parts, then what users declared."""
+    own = {**metrics_of_records.get({}), **{key: each.spec for key, each in registered_metrics().items()}}
+    return [
+        *sorted((spec for spec in BUILT_IN if spec.heading), key=_place),
+        *(spec for spec in own.values() if spec.is_spent),
+    ]
 
 
 def _place(spec: MetricSpec) -> tuple[int, bool]:

@@ -1,8 +1,11 @@
 """The plugins that the record of a run names: how to give one again, and which are others now."""
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from graphrag_eval_lc.registry.plugins import SWITCH
 
 _DIGITS = 12  # of a digest, as people see it
 
@@ -33,7 +36,8 @@ def otherwise_of(plugin: Mapping[str, Any]) -> str:
     """Give how a plugin is had again without the option."""
     if plugin.get("via") == "entry point" and plugin.get("distribution"):
         version = f"=={plugin['version']}" if plugin.get("version") else ""
-        return f"pip install {shlex.quote(str(plugin['distribution']) + version)}"
+        package = shlex.quote(str(plugin["distribution"]) + version)
+        return f"unset {SWITCH}, with {package} installed" if os.environ.get(SWITCH) else f"pip install {package}"
     return "in Python, import the module that registers it"
 
 

@@ -17,7 +17,7 @@ from graphrag_eval_lc.event_loop import run_sync
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.prices import Pricing, lacks_costs, unpriced_warning
 from graphrag_eval_lc.records import Question, Response, Template
-from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
+from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key, RunFolder
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.runner.budget import Budget
 from graphrag_eval_lc.runner.events import RunEvent
@@ -179,9 +179,12 @@ def score_run(
                 has_llm=llm is not None,
                 has_embeddings=embeddings is not None,
             )
-        except ConfigError:
+        except ConfigError as problem:
             if config is None and not drop_missing:  # it may name the metric of a plugin that is missing
                 refuse_missing(missing_functions(earlier, folder.path, functions), folder.path, _DROP, command)
+            if config is None and problem.key == "repeats.metric":
+                problem.path = folder.path / RUN_FILE
+                problem.mend = "Give the plugin that registers it, or a configuration that names another."
             raise
         if measures is not None:
             settings = with_measures(settings, measures)

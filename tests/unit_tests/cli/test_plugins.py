@@ -103,3 +103,40 @@ def test_run_and_score_have_what_a_plugin_gives(exit_code: Command, capsys: pyte
     assert "Give them: graphrag-eval-lc score run --plugin checks.py (" in capsys.readouterr().err
     assert exit_code("score", "run", "--plugin", "checks.py") == 0
     assert [json.loads(line) for line in Path("run/results.jsonl").read_text().splitlines()] == results
+
+
+def test_a_draft_tells_which_plugins_of_step_kinds_the_run_had(
+    exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with registered_only_here():
+        exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run", "--plugin", "checks.py", "-q")
+    capsys.readouterr()
+    assert exit_code("draft-dataset", "run", "-o", "without.yaml") == 0
+    assert "Note: The run had the step kind lookup of the plugin checks.py, which is not given now: " in (
+        capsys.readouterr().err
+    )
+    assert exit_code("draft-dataset", "run", "-o", "with.yaml", "--plugin", "checks.py") == 0
+    assert "step kind" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [("--plugin", "checks.py"), ("-c", "config.yaml")])
+def test_a_least_mean_of_a_plugins_metric_of_which_less_is_better_is_refused_before_an_agent_is_asked(
+    given: tuple[str, str], exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("config.yaml").write_text("plugins: [checks.py]")
+    gate = ("--fail-under", "saved_sec=3")
+    assert exit_code("run", "qa.yaml", "-a", "agent.py:graph", "-o", "run", *given, *gate) == 2
+    assert exit_code("score", "qa.yaml", "responses.jsonl", "-o", "run", *given, *gate) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("saved_sec is a metric of which less is better, and --fail-under requires a least mean") == 2
+    assert not Path("run").exists()
+
+
+def test_what_a_run_records_of_a_metric_counts_for_gates_too(
+    exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with registered_only_here():
+        for run in ("a", "b"):
+            assert exit_code("score", "qa.yaml", "responses.jsonl", "-o", run, "--plugin", "checks.py") == 0
+    assert exit_code("compare", "a", "b", "--fail-under", "saved_sec=1") == 2
+    assert "saved_sec is a metric of which less is better" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from graphrag_eval_lc import compare_runs, run_evaluation
+from graphrag_eval_lc import compare_runs, register_metric, run_evaluation
 from graphrag_eval_lc.comparison import Comparison, MetricComparison, gate_requirements
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.frames import Results
@@ -195,6 +195,13 @@ def test_unit_of_a_users_own_stands_behind_the_numbers(monkeypatch: pytest.Monke
     comparison, metric = compared(FAR, metrics=["detour"])
     assert metric.unit == "km"
     assert "B is worse in detour: 10.0 km → 15.5 km (+5.50 km, 95 % interval" in str(comparison)
+
+
+def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent() -> None:
+    register_metric(key="detour", kind="spent", unit="km")(lambda question, response: None)
+    comparison, metric = compared(FAR)
+    assert (metric.metric, metric.is_spent, metric.verdict) == ("detour", True, "worse")
+    assert comparison.metric != "detour"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import compare_runs, compute_aggregates, run_evaluation, score_responses
+from graphrag_eval_lc import compare_runs, compute_aggregates, register_metric, run_evaluation, score_responses
 from graphrag_eval_lc.comparison import DEFAULT_MAX_DROP, RegressionGate, allowed_drop, gate_requirements, gate_results
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 
@@ -45,6 +45,13 @@ def test_each_question_counts_once(scored: Scored) -> None:
     repeats = [{**scored(0.0)[0], "repeat": repeat} for repeat in (1, 2, 3)]
     (gate,) = gate_results([*repeats, *scored(1.0, 1.0)[1:]], {"steps_score": 0.5})
     assert gate.has_passed
+
+
+def test_a_metric_that_turns_out_to_be_one_of_which_less_is_better_is_refused(scored: Scored) -> None:
+    requirements = gate_requirements(["detour=3"])
+    register_metric(key="detour", unit="km", lower_is_better=True)(lambda question, response: 12.0)
+    with pytest.raises(OptionError, match="detour is a metric of which less is better, and --fail-under requires"):
+        gate_results(scored(1.0, detour=12.0), requirements)
 
 
 def test_any_number_of_the_results_can_be_required(scored: Scored) -> None:

@@ -56,6 +56,12 @@ def test_failed_questions_count_as_the_worst_value_that_is_known() -> None:
     assert [metric_spec(key).value_of_failure for key in ("more", "less", "open")] == [0.0, 60, None]
 
 
+def test_of_what_was_spent_less_is_better_without_being_told() -> None:
+    register_metric(key="effort", kind="spent", unit="min")(measure)
+    register_metric(MetricSpec(key="energy", kind="spent", unit="kWh"), measure)
+    assert [metric_spec(key).lower_is_better for key in ("effort", "energy")] == [True, True]
+
+
 @pytest.mark.parametrize("key", ["", "1st", "a,b", "a=b", "two words", 3, "tone_error", "tone_reason", "tone_cost"])
 def test_a_wrong_key_is_refused(key: Any) -> None:
     with pytest.raises(PluginError, match="the key of a metric cannot be"):
@@ -83,7 +89,6 @@ def test_a_key_of_the_results_own_is_refused(key: str) -> None:
         ({"unit": 3}, "the unit of the metric own cannot be 3"),
         ({"unit": "a\rb"}, "the unit of the metric own cannot be"),
         ({"title": "a\x1b[31mb"}, "the title of the metric own cannot be"),
-        ({"kind": "spent"}, "the lower_is_better of the metric own cannot be False. Of what is spent less is better"),
         ({"kind": "good"}, "the kind of the metric own cannot be 'good'. Give one of score, spent, count"),
         ({"lower_is_better": "yes"}, "the lower_is_better of the metric own cannot be 'yes'"),
     ],

@@ -10,6 +10,7 @@ from graphrag_eval_lc import load_dataset, register_metric
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, PluginError
 from graphrag_eval_lc.registry import plugins
+from graphrag_eval_lc.registry.exporters import exporter, exporters
 from graphrag_eval_lc.registry.metrics import registered_metrics
 from graphrag_eval_lc.registry.plugin_records import plugin_record, plugin_records
 from graphrag_eval_lc.registry.plugins import (
@@ -118,6 +119,16 @@ def test_two_plugins_with_one_key_are_refused_by_name() -> None:
         load_plugins(["a.py", "b.py"])
 
 
+def test_a_file_that_comes_under_two_names_is_told_as_one_file() -> None:
+    write("acme_metrics.py")
+    complaint = (
+        r"the key words of acme_metrics:words is that of the metric acme_metrics\.py:words\. Both are of one file, "
+        r"which came as acme_metrics\.py and as acme_metrics; name it in one way everywhere\."
+    )
+    with pytest.raises(PluginError, match=complaint):
+        load_plugins(["acme_metrics.py", "acme_metrics"])
+
+
 # --- of installed packages -------------------------------------------------------------------------------------------
 
 
@@ -135,6 +146,16 @@ def test_plugins_of_installed_packages_are_loaded_with_the_first_configuration()
         "version": "1.2.0",
         "gives": ["metric words"],
     }
+
+
+def test_exporters_of_installed_packages_are_found_before_anything_is_scored() -> None:
+    Path("acme_metrics.py").write_text(
+        "from graphrag_eval_lc import register_exporter\n"
+        'register_exporter(name="ids", file_name="ids.txt")(lambda run, path=None: path)\n'
+    )
+    install("acme = acme_metrics")
+    assert exporter("ids").file_name == "ids.txt"
+    assert list(exporters()) == ["report", "csv", "ids"]
 
 
 def test_they_are_looked_for_once_a_process() -> None:

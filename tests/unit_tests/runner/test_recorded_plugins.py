@@ -1,6 +1,7 @@
 """A run with plugins: recorded, scored again alike, refused without them, and warned of where they are others now."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from graphrag_eval_lc import (
 )
 from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec, registered_only_here
-from graphrag_eval_lc.registry.plugins import load_plugins
+from graphrag_eval_lc.registry.plugins import SWITCH, load_plugins
 from graphrag_eval_lc.registry.registrations import registered_now
 from graphrag_eval_lc.runner.recorded_plugins import option_of, otherwise_of, plugin_warnings
 
@@ -218,6 +219,14 @@ def test_a_plugin_is_asked_for_as_it_came(plugin: Any, option: str | None, other
     assert otherwise_of(plugin).startswith(otherwise)
 
 
+def test_the_plugin_of_a_package_is_had_again_by_the_variable_that_switched_it_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    plugin = {"name": "acme", "via": "entry point", "distribution": "acme-checks", "version": "1.2.0"}
+    assert otherwise_of(plugin) == f"unset {SWITCH}, with acme-checks==1.2.0 installed"
+
+
 @pytest.mark.parametrize("plugins", [None, 3, {}, [3], [{"gives": 3}], [{"name": 3, "gives": ["metric a"]}]])
 def test_a_broken_record_of_plugins_breaks_nothing(plugins: Any) -> None:
     now = {"plugins": [{"name": "a", "version": "1", "gives": ["metric a"]}]}
@@ -232,7 +241,13 @@ def test_repeats_may_pass_by_a_metric_of_a_plugin_and_are_refused_without_it() -
     assert run.aggregates["repeats"]["pass@k"] == {"1": 0.5, "2": 1.0}
     with pytest.raises(RunFolderError, match="score run --plugin acme_checks"):
         score_run("run")
-    with pytest.raises(ConfigError, match="'extra_wait' is not allowed here"):
+    complaint = (
+        r"run\.json, key repeats\.metric: 'extra_wait' is not allowed here\. "
+        r"Give the plugin that registers it, or a configuration that names another\."
+    )
+    with pytest.raises(ConfigError, match=complaint):
         score_run("run", drop_missing=True)
+    other = shutil.copytree("run", "other")
+    assert score_run(other, config={}, drop_missing=True).aggregates["repeats"]["metric"] == "steps_score"
     load_plugins(["acme_checks"], via="--plugin")
     assert score_run("run").aggregates == run.aggregates
