@@ -32,10 +32,11 @@ class GateResult:
     Attributes:
         metric: The score.
         required: The least mean.
-        mean: The mean over the questions, failed samples counted as 0; None where no question was measured.
+        mean: The mean over the questions, failed samples counted as the worst score; None where no question was measured.
         number_of_questions: How many questions have it.
         number_of_errors: How many of their samples failed.
         left_out: How many questions do not have it.
+        value_of_failure: What a failed sample counts as.
     """
 
     metric: str
@@ -44,6 +45,7 @@ class GateResult:
     number_of_questions: int
     number_of_errors: int
     left_out: int
+    value_of_failure: float = 0.0
 
     @property
     def has_passed(self) -> bool:
@@ -53,7 +55,11 @@ class GateResult:
     def __str__(self) -> str:
         if self.mean is None:
             return f"{self.metric} was not measured, and {self.required:g} is required"
-        errors = f", {self.number_of_errors:,} failed and counted as 0" if self.number_of_errors else ""
+        errors = (
+            f", {self.number_of_errors:,} failed and counted as {self.value_of_failure:g}"
+            if self.number_of_errors
+            else ""
+        )
         without = f", {self.left_out:,} without it" if self.left_out else ""
         questions = counted(self.number_of_questions, "question")
         reached = "reaches" if self.has_passed else "falls short of"
@@ -279,6 +285,7 @@ def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResul
         number_of_questions=len(scores),
         number_of_errors=errors,
         left_out=len(numbers.questions) - len(scores),
+        value_of_failure=metric_spec(metric).value_of_failure or 0.0,
     )
 
 

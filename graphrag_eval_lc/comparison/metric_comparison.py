@@ -7,6 +7,7 @@ from typing import Literal
 
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.registry.metric_spec import Unit
+from graphrag_eval_lc.registry.metrics import metric_spec
 from graphrag_eval_lc.statistics import Interval
 from graphrag_eval_lc.texts import counted
 
@@ -119,8 +120,13 @@ def failures_text(metrics: Iterable[MetricComparison]) -> str:
     Args:
         metrics: Those that are compared.
     """
-    less_is_better = any(metric.lower_is_better and not metric.is_spent for metric in metrics)
-    return f"count as 0{', where less is better as the greatest value that there can be' if less_is_better else ''}"
+    scores = [metric for metric in metrics if not metric.is_spent]
+    less_is_better = any(metric.lower_is_better for metric in scores)
+    goes_below_0 = any((metric_spec(metric.metric).value_of_failure or 0.0) < 0 for metric in scores)
+    below = ", where scores go below 0 as the least value that there can be" if goes_below_0 else ""
+    return (
+        f"count as 0{below}{', where less is better as the greatest value that there can be' if less_is_better else ''}"
+    )
 
 
 def interval_text(metric: MetricComparison) -> str:

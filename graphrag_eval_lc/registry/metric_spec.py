@@ -104,11 +104,18 @@ class MetricSpec:
     def value_of_failure(self) -> float | None:
         """What a failed question counts as: of scores the worst value, None where that is not known or not meant.
 
-        Where more is better that is 0, as graphrag-eval has it; where less is better the greatest value.
+        Where more is better that is 0, as graphrag-eval has it, or the least value where that is usually below 0; where
+        less is better the greatest value.
+
+        Example:
+            >>> MetricSpec(key="gain", range=(-5.0, 5.0)).value_of_failure
+            -5.0
         """
         if self.kind != "score":
             return None
-        return self.range[1] if self.lower_is_better else 0.0
+        if self.lower_is_better:
+            return self.range[1]
+        return min(0.0, (self.usual_range or self.range)[0] or 0.0)
 
     def value_in_failure(self, measured: float) -> float | None:
         """Give what a failed question counts as that has a value; None where it is left out.

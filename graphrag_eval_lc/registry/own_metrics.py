@@ -92,8 +92,8 @@ def register_metric(
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
         lower_is_better: Whether less of it is better; always so of what is ``spent``.
         range: The least and the greatest value, None where there is no bound; by default 0 to 1 for what has no unit,
-            else without bounds. A failed question counts as the worst value of a score: 0, or the greatest where less
-            is better, if there is one.
+            else without bounds. A failed question counts as the worst value of a score: 0 or what is below it, or the
+            greatest where less is better, if there is one.
         requires: What it needs, in words for people.
         source: Whose definition it follows.
 

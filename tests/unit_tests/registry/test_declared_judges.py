@@ -28,6 +28,9 @@ def test_registered_metric_goes_before_what_its_name_tells(monkeypatch: pytest.M
     ("spec", "counts_as"),
     [
         (MetricSpec(key="m"), 0.0),
+        (MetricSpec(key="m", range=(1.0, 5.0)), 0.0),
+        (MetricSpec(key="m", range=(-5.0, -1.0)), -5.0),
+        (MetricSpec(key="m", range=(-1.0, 1.0), usual_range=(0.0, 1.0)), 0.0),
         (MetricSpec(key="m", lower_is_better=True), 1.0),
         (MetricSpec(key="m", lower_is_better=True, range=(0.0, None)), None),
         (MetricSpec(key="m", kind="spent", lower_is_better=True), 0.25),
