@@ -32,7 +32,7 @@ class GateResult:
     Attributes:
         metric: The score.
         required: The least mean.
-        mean: The mean over the questions, failed samples counted as the worst score; None where no question was measured.
+        mean: The mean over the questions, failed samples counted as the worst score; None where none was measured.
         number_of_questions: How many questions have it.
         number_of_errors: How many of their samples failed.
         left_out: How many questions do not have it.
