@@ -188,8 +188,11 @@ def test_a_run_goes_on_only_with_its_plugins() -> None:
 
 def test_folders_are_compared_as_their_records_declare_the_metrics() -> None:
     fast, slow = scored("fast", "acme_checks"), scored("slow", "acme_checks", seconds=30.0)
-    compare_runs(fast, slow)
-    assert metric_spec("extra_wait").lower_is_better
+    (compared,) = compare_runs(fast, slow).pairs
+    waiting = compared.metric("extra_wait")
+    assert waiting is not None
+    assert (waiting.lower_is_better, waiting.losses) == (True, 2)
+    assert not metric_spec("extra_wait").lower_is_better  # what a folder declares counts for that folder alone
     assert "acme_checks" not in sys.modules
 
 
