@@ -40,7 +40,6 @@ def plugins(
     # Imported here so that --help does not wait for pydantic.
     from rich.console import Console
 
-    import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
     from graphrag_eval_lc.config import load_config
     from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of
     from graphrag_eval_lc.registry.registrations import registered_now
@@ -65,16 +64,17 @@ def _tables(givers: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Se
         givers: The names of plugins by what they registered.
         show_all: Whether what the package itself has is shown too.
     """
+    from graphrag_eval_lc.matching.kinds import BUILT_IN as BUILT_IN_KINDS
     from graphrag_eval_lc.registry.evaluators import registered_evaluators
     from graphrag_eval_lc.registry.exporters import exporters
     from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
-    from graphrag_eval_lc.registry.step_kinds import built_in_step_kinds, custom_step_kinds, registered_name
+    from graphrag_eval_lc.registry.step_kinds import custom_step_kinds, registered_name
 
     metrics = [_metric_row(metric.spec, givers[f"metric {key}"]) for key, metric in registered_metrics().items()]
     metrics += [_metric_row(spec, _OWN) for spec in BUILT_IN if show_all]
     yield "Metrics", ("metric", "title", "unit", "better", "plugin"), metrics
     kinds = [(key, kind, givers[registered_name(key)]) for key, kind in custom_step_kinds().items()]
-    kinds += [(key, kind, _OWN) for key, kind in built_in_step_kinds().items() if show_all]
+    kinds += [(key, kind, _OWN) for kind in BUILT_IN_KINDS for key in kind.serves if show_all]
     rows = [(_served(key), kind.title, kind.reads, giver) for key, kind, giver in kinds]
     yield "Step kinds", ("reference steps", "title", "compares", "plugin"), rows
     evaluators = [(name, givers[f"evaluator {name}"]) for name in registered_evaluators()]

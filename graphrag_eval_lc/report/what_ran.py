@@ -9,6 +9,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.texts import one_line
+from graphrag_eval_lc.runner.recorded_plugins import plugins_text
 
 _VALUE = 400
 _OF_AGENT = ("Started", "Finished", "Duration")
@@ -48,6 +49,7 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, Any, dict[str, str]]]:
     yield "Judges", _judges(_part(record, "judges")), {}
     yield "Matchers", _functions(record.get("matchers")), {}
     yield "Evaluators", _functions(record.get("evaluators")), {}
+    yield "Plugins", plugins_text(record), {}
     yield "Capture", _text(_changed(_part(record, "capture"), CaptureConfig().model_dump())), {}
     yield "Config", _text(_changed_config(run.config)), {}
     limits = {name: value for name, value in _part(record, "limits").items() if value is not None}

@@ -57,6 +57,16 @@ def plugin_warnings(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return [f"scored with the plugin {new} now, and with {old} before" for old, new in changes]
 
 
+def plugins_text(run: Mapping[str, Any]) -> str:
+    """Give the plugins of a run with their versions, for people.
+
+    Example:
+        >>> plugins_text({"plugins": [{"name": "my_package.metrics", "distribution": "my-package", "version": "1.2"}]})
+        'my_package.metrics (my-package 1.2)'
+    """
+    return ", ".join(map(_told, _records(run)))
+
+
 def _givers(run: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {str(thing): plugin for plugin in _records(run) for thing in _list(plugin.get("gives"))}
 

@@ -59,6 +59,7 @@ def test_the_page_has_its_title_unit_and_what_a_failure_counts_as() -> None:
     rows = re.findall(r'<th scope="row" title="([^"]*)">', html)
     assert rows == ["way for nothing; less is better"]
     assert "an error counts as 20.0 km" in html
+    assert '<small class="nowrap">less is better</small>' in html
     assert '<td class="number">7.00\N{NO-BREAK SPACE}km</td>' in html
     assert re.search(
         r'<th scope="col" class="metric" data-sort="number" title="way for nothing; less is better">', html

@@ -27,6 +27,10 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
         "judges": {"generation": "gpt", "prompts": {"a": "digest"}},
         "matchers": [{"name": "count", "media_type": "text/x", "function": "m.py:f"}, {"name": "b", "function": "m:g"}],
         "evaluators": [{"name": "words", "function": "m:words", "metrics": ["words"]}],
+        "plugins": [
+            {"name": "m", "distribution": "m-package", "version": "1.2"},
+            {"name": "m.py", "sha256": "ab" * 32},
+        ],
         "capture": {"step_names": {}, "retrieval_documents": ["search_docs"], "keep_artifacts": True},
     }
     assert facts(record, {"steps": {"scoring": "all_groups"}}) == {
@@ -37,6 +41,7 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
         "Judges": "generation: gpt",
         "Matchers": "count with text/x: m.py:f, b: m:g",
         "Evaluators": "words: m:words",
+        "Plugins": "m (m-package 1.2), m.py (sha256 abababababab)",
         "Capture": 'retrieval_documents: ["search_docs"]',
         "Config": "steps.scoring: all_groups",
         "Limits": "timeout: 600",
