@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import graphrag_eval_lc.matching  # noqa: F401 - declares the step kinds of the package
 from graphrag_eval_lc.registry import registered_only_here
 
 # On a busy machine an example may take longer than hypothesis allows by default.

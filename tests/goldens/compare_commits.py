@@ -94,7 +94,8 @@ def _made_sides(folder: Path, base: str, new: str | None) -> None:
         tree.mkdir(parents=True)
         _lay_out(tree, commit)
         log = (folder / f"{name}.log").open("w+", encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(tree), "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
+        path = os.pathsep.join([str(tree), str(HERE.parent)])  # the stub of the tests is there
+        environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, str(HERE / "produce.py"), str(tree), str(side)]
         processes.append((name, log, subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)))
     for name, log, process in processes:

@@ -1,4 +1,4 @@
-"""Make all that is compared of one commit: run with the folder of its tree first on PYTHONPATH.
+"""Make all that is compared of one commit: run with the folder of its tree first on PYTHONPATH, then that of the tests.
 
 ``python produce.py TREE FOLDER`` writes into FOLDER. It uses the command line and public names only, so that it works
 with every commit; a part that a commit cannot do leaves the error in place of what it would have given.
@@ -13,19 +13,18 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from shutil import copy, copytree
 from typing import Any
 from zlib import crc32
 
+from artefacts import Artefacts
+from judgements import judgement
+from masking_times import frozen
+from openai_stub import OpenAIStub
+
 HERE = Path(__file__).resolve().parent
-sys.path[1:1] = [str(HERE.parent)]
-
-from artefacts import Artefacts  # noqa: E402
-from judgements import judgement  # noqa: E402
-from masking_times import frozen  # noqa: E402
-from openai_stub import OpenAIStub  # noqa: E402
-
 MAIN = "import sys; sys.argv[0] = 'graphrag-eval-lc'; from graphrag_eval_lc.cli import main; main()"
 CONFORMANCE = "GRAPHRAG_EVAL_LC_CONFORMANCE_DIR"
 _LONGEST_SEC = 300
@@ -47,6 +46,7 @@ class Side:
         for path in (HERE / "inputs").iterdir():
             if path.is_file():
                 copy(path, self.work)
+        copy(HERE / "v0_1_0" / "agent.py", self.work)
 
     def command(
         self, name: str | None, *arguments: str, mask: str | None = None, stub: OpenAIStub | None = None
@@ -199,7 +199,7 @@ def evaluated(side: Side) -> None:
     )
 
     sys.path.insert(0, str(side.work))
-    import scorers  # noqa: F401  registers the matcher
+    import_module("scorers")  # registers the matcher
 
     dataset = load_dataset(side.work / "dataset.yaml")
     lines = (side.work / "judged" / "responses.jsonl").read_text(encoding="utf-8").splitlines()

@@ -9,13 +9,11 @@ from io import BytesIO
 from pathlib import Path
 from shutil import copy, copytree, rmtree
 
+from judgements import judgement
+from openai_stub import OpenAIStub
+from produce import MAIN
+
 HERE = Path(__file__).resolve().parent
-sys.path[1:1] = [str(HERE.parent), str(HERE.parent.parent)]
-
-from judgements import judgement  # noqa: E402
-from openai_stub import OpenAIStub  # noqa: E402
-from produce import MAIN  # noqa: E402
-
 COMMIT = "25a0a7e"
 GIVEN = ("agent.py", "config.yaml", "dataset.yaml")
 RUNS = {
