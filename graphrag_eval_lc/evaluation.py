@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, RetrievalConfig, load_config
 from graphrag_eval_lc.dataset import Key, checked_dataset, questions_of, repeats_of, response_key
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.event_loop.stalls import Stall, StallWatch
 from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.judges.registered_functions import has_registered_functions
-from graphrag_eval_lc.loop_stalls import Stall, StallWatch
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
 from graphrag_eval_lc.matching.unknown_tools import UnknownTool, UnknownTools, reference_names

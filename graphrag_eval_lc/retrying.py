@@ -15,7 +15,7 @@ from typing import Any
 
 from graphrag_eval_lc.capture import outputs
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.http_connections import is_before_sending, is_of_another_loop
+from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
 
 _log = logging.getLogger(__name__)

@@ -6,11 +6,10 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.keeping import kept_text
+from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message
 from graphrag_eval_lc.capture.messages import answer_text
-from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import text_of
-from graphrag_eval_lc.capture.usage import first_generation, generated_message
+from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text
 from graphrag_eval_lc.texts import shortened
 
 _MOST_SHOWN = 200
@@ -36,7 +35,7 @@ def answer_problems(
         warnings: Takes what is to be warned of beside that.
 
     Example:
-        >>> from graphrag_eval_lc.capture.usage import message_result
+        >>> from graphrag_eval_lc.capture.llm_calls import message_result
         >>> message = AIMessage("The lines are")
         >>> answer_problems(message_result(message), "length", CaptureOptions(), [])
         ('was cut off at the limit of tokens (finish_reason length)',)

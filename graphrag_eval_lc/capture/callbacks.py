@@ -13,37 +13,29 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from graphrag_eval_lc.capture.answer_problems import answer_problems
-from graphrag_eval_lc.capture.graph_events import is_handoff, is_interrupt
-from graphrag_eval_lc.capture.keeping import (
-    Ending,
-    Retrieval,
-    asked_k,
-    kept_args,
-    kept_ending,
-    kept_text,
-    output_ending,
-)
+from graphrag_eval_lc.capture.calls_without_tools import is_model_node
 from graphrag_eval_lc.capture.kept_messages import Noted, places, ranges
-from graphrag_eval_lc.capture.messages import question_in
-from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import (
-    args_snapshot,
-    document_value,
-    error_text,
-    output_text,
-    tool_message_of,
-)
-from graphrag_eval_lc.capture.run_record import OpenModelCall
-from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id
-from graphrag_eval_lc.capture.steps import Step
-from graphrag_eval_lc.capture.structured_output import is_model_node
-from graphrag_eval_lc.capture.usage import (
+from graphrag_eval_lc.capture.llm_calls import (
+    OpenModelCall,
     finish_reason,
     first_generation,
     has_content,
     model_name,
     unanswered_tool,
 )
+from graphrag_eval_lc.capture.messages import question_in
+from graphrag_eval_lc.capture.outputs import (
+    Ending,
+    args_snapshot,
+    document_value,
+    error_text,
+    output_ending,
+    output_text,
+    tool_message_of,
+)
+from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_ending, kept_text
+from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id, is_handoff, is_interrupt
+from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.json_values import json_text
 
 _CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result

@@ -1,14 +1,19 @@
-"""The callback handler that users register, and what they ask it for."""
+"""The callback handler that users register or open with capture_run(), its options, and what they ask it for."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, Self, TypedDict, Unpack, cast
 from uuid import uuid4
 
+from langchain_core.tracers.context import register_configure_hook
+
 from graphrag_eval_lc.capture.callbacks import RunCallbacks
-from graphrag_eval_lc.capture.graph_events import with_graph_events
-from graphrag_eval_lc.capture.options import checked_options
+from graphrag_eval_lc.capture.redaction import CaptureOptions
 from graphrag_eval_lc.capture.responses import response_from, runs_of, runs_of_responses
+from graphrag_eval_lc.capture.runs import with_graph_events
+from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import Response
 
 
@@ -167,3 +172,150 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 def _new_handler(handler_class: type) -> Any:
     """Give the handler that a copy's state is put into."""
     return object.__new__(with_graph_events(handler_class))
+
+
+class CaptureKeywords(TypedDict, total=False):
+    """The keywords of ``GraphRAGEvalCallbackHandler``, for those who hand them on to it."""
+
+    step_names: Mapping[str, str] | None
+    retrieval_documents: bool | Collection[str]
+    max_output_chars: int | None
+    redact: Callable[[Any], Any] | None
+    keep_artifacts: bool
+    keep_messages: bool
+
+
+_current: ContextVar[GraphRAGEvalCallbackHandler | None] = ContextVar("graphrag_eval_lc_capture", default=None)
+
+
+register_configure_hook(_current, inheritable=True)  # once: each registration stays for good
+
+
+@contextmanager
+def capture_run(
+    *, question_id: str | int | None = None, **options: Unpack[CaptureKeywords]
+) -> Iterator[GraphRAGEvalCallbackHandler]:
+    """Record every run that starts inside the ``with`` block, in this thread or task.
+
+    With a question id all that happens inside the block is one response: the loop that people write around
+    ``model.invoke`` and ``tool.invoke``, chains, and agents, whatever ids their metadata has. The first input that has
+    a question gives its text, the last model, chain or agent its answer, and the block its time. An exception that
+    leaves the block is the response's error, and so is that of its last run. Without a question id each root run is a
+    response of its own.
+
+    A block inside another one records into both, each with its own options. There too, a block with a question id is
+    one response; inside another block with a question id it is a part of that one.
+
+    A new thread knows of the block where it is started with this one's context, as LangChain's own are
+    (``contextvars.copy_context().run``), or where the handler is passed on: ``config={"callbacks": [handler]}``.
+
+    Args:
+        question_id: The id of the question that the block answers.
+        **options: Those of ``GraphRAGEvalCallbackHandler``.
+
+    Yields:
+        The handler that records; it can be read after the block too.
+
+    Raises:
+        CaptureError: An option has a value that it cannot have.
+
+    Example:
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> upper = RunnableLambda(lambda question: question.upper())
+        >>> with capture_run(question_id="q1") as handler:
+        ...     answer = upper.invoke(upper.invoke("why?") + " because.")
+        >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
+        ('why?', 'WHY? BECAUSE.')
+    """
+    block_question = None if question_id is None else checked_question_id(question_id)
+    handler = GraphRAGEvalCallbackHandler(**options)
+    handler._enclosing = _current.get()
+    token = _current.set(handler)
+    block_id = None if block_question is None else handler.open_block(block_question)
+    error: BaseException | None = None
+    try:
+        yield handler
+    except BaseException as problem:
+        error = problem
+        raise
+    finally:
+        with suppress(ValueError):  # a generator may be closed in another context than it was begun in
+            _current.reset(token)
+        if block_id is not None:
+            handler.on_block_end(run_id=block_id, error=error)
+
+
+def checked_options(
+    step_names: Mapping[str, str] | None,
+    retrieval_documents: bool | Collection[str],
+    max_output_chars: int | None,
+    redact: Callable[[Any], Any] | None,
+    keep_artifacts: bool,
+    keep_messages: bool = False,
+) -> CaptureOptions:
+    """Give the options, which later changes of the values passed in leave as they are.
+
+    Raises:
+        CaptureError: An option has a value that it cannot have.
+    """
+    return CaptureOptions(
+        step_names=_names(step_names),
+        retrieval_documents=_tools(retrieval_documents),
+        max_output_chars=_length(max_output_chars),
+        redact=_function(redact),
+        keep_artifacts=_switch("keep_artifacts", keep_artifacts),
+        keep_messages=_switch("keep_messages", keep_messages),
+    )
+
+
+def checked_question_id(value: object) -> str:
+    """Give the id of a question as a text.
+
+    Raises:
+        CaptureError: It is none.
+    """
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise _wrong("question_id", value, "Give a text or a whole number.")
+
+
+def _names(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if isinstance(value, Mapping) and all(_is_name(tool) and _is_name(step) for tool, step in value.items()):
+        return dict(value)
+    raise _wrong("step_names", value, "Give a dict of tool name to step name, both of them texts.")
+
+
+def _tools(value: object) -> bool | frozenset[str]:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Collection) and not isinstance(value, str | bytes) and all(_is_name(tool) for tool in value):
+        return frozenset(value)
+    raise _wrong("retrieval_documents", value, "Give True, False or a list of tool names.")
+
+
+def _length(value: object) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise _wrong("max_output_chars", value, "Give a whole number from 0, or None for no limit.")
+
+
+def _function(value: object) -> Callable[[Any], Any] | None:
+    if value is None or callable(value):
+        return value
+    raise _wrong("redact", value, "Give a function that takes a value and gives what is kept in its place.")
+
+
+def _switch(option: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _wrong(option, value, "Give True or False.")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _wrong(option: str, value: object, mend: str) -> CaptureError:
+    return CaptureError(f"{value!r:.80} is no value for the option", key=option, mend=mend)

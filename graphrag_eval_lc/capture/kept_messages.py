@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 
-from graphrag_eval_lc.capture.keeping import kept_text, redacted
-from graphrag_eval_lc.capture.options import CaptureOptions
 from graphrag_eval_lc.capture.outputs import to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text, redacted
 
 Ranges = list[list[int]]
 

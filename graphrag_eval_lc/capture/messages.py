@@ -1,4 +1,4 @@
-"""The messages in what graph nodes take and give, and which of them is the answer."""
+"""Messages in any form, and the question, the answer and the tool calls in them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -17,17 +17,41 @@ from graphrag_eval_lc.capture.outputs import is_command, message_text, text_of, 
 from graphrag_eval_lc.json_values import json_text
 
 _MAX_DEPTH = 4
+
+
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
+
+
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
+
+
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
+
+
 _CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
+
+
 _QUESTION_KEYS = ("messages", "question", "input", "query")
+
+
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
+
+
 _NUMBERS = frozenset({int, float, bool})
+
+
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
+
+
 _COSTS = ("usage_metadata", "response_metadata")
+
+
 _STRUCTURED_KEY = "structured_response"
+
+
 _HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
+
+
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
@@ -327,3 +351,27 @@ def field_of(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
+
+
+def plain_answer(output: Any) -> str | None:
+    """Give bytes, a number or a truth value as the text of an answer; None for anything else.
+
+    Example:
+        >>> plain_answer(42), plain_answer(b"yes"), plain_answer({"a": 1})
+        ('42', 'yes', None)
+    """
+    is_plain = isinstance(output, bytes | bytearray | memoryview | int | float)
+    return value_text(output) if is_plain else None
+
+
+def answer_of(output: Any) -> str | None:
+    """Give the answer in any output: a text, a state, a scalar; else the whole as JSON, and None for None.
+
+    Example:
+        >>> answer_of({"answer": "yes"}), answer_of(["a", 1])
+        ('yes', '["a", 1]')
+    """
+    if output is None:
+        return None
+    answer = answer_in(output)
+    return value_text(output) if answer is None else answer

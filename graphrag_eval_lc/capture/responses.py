@@ -1,25 +1,35 @@
-"""From the records of the runs for one question to the response."""
+"""From the traces of the runs for one question to the response."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import cast
 
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
-from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.root_config import shown_config
-from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord, unfinished_text
-from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_timestamp
+from graphrag_eval_lc.capture.llm_calls import OpenModelCall
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
+from graphrag_eval_lc.capture.steps import Step
+from graphrag_eval_lc.capture.trace import RunRecord, unfinished_text
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.records import KeptMessage, ModelCall, Response
+from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import listed
 
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
+
+
 _ASK_WITHOUT_ID = (
     'Put the id into the run: config={"metadata": {"question_id": ...}}, or into capture_run(question_id=...); '
     "without ids, use response()."
 )
+
+
 _MOST_LISTED = 5
+
+
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
+
+
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
@@ -337,3 +347,55 @@ def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, 
             break
         place += 1
     return place
+
+
+def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
+    """Give a step as the response holds it.
+
+    Args:
+        step: A step that is not pending.
+        unfinished: The error of a step that has not ended.
+        name: The step's name there.
+    """
+    is_success = step.status == "success"
+    record: ActualStep = {
+        "name": name,
+        "args": to_plain(step.args),
+        "id": step.id,
+        "status": "success" if is_success else "error",
+    }
+    if is_success:
+        record["output"] = step.text
+    else:
+        record["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
+    record["execution_timestamp"] = utc_timestamp(step.started_at)
+    if step.elapsed_sec is not None:
+        record[ELAPSED_SEC] = step.elapsed_sec
+    if step.parent is not None:
+        record["parent_id"] = step.parent.id
+    if step.attempts > 1:
+        record["attempts"] = step.attempts
+    if step.artifact is not NO_ARTIFACT and step.artifact is not None:
+        record["artifact"] = to_plain(step.artifact)
+    return record
+
+
+def utc_timestamp(seconds: float) -> str:
+    """Give seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Give steps in the order in which the models asked for them, each followed by the steps inside it."""
+    children: dict[Step | None, list[Step]] = {}
+    for step in steps:
+        children.setdefault(step.parent, []).append(step)
+    for siblings in children.values():
+        siblings.sort(key=lambda step: step.order)
+    return list(_walk(children, None))
+
+
+def _walk(children: dict[Step | None, list[Step]], parent: Step | None) -> Iterator[Step]:
+    for step in children.get(parent, ()):
+        yield step
+        yield from _walk(children, step)

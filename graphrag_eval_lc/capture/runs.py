@@ -1,24 +1,29 @@
-"""Which run belongs to which root run or block: a map of run ids, and the records of these in start order."""
+"""Which run belongs to which root run or block, and how langgraph pauses, hands over and orders runs."""
 
 from bisect import bisect
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
 
-from graphrag_eval_lc.capture.graph_events import task_order
-from graphrag_eval_lc.capture.keeping import Retrieval
-from graphrag_eval_lc.capture.options import CaptureOptions
+from graphrag_eval_lc.capture.llm_calls import OpenModelCall
 from graphrag_eval_lc.capture.outputs import is_command, text_of
-from graphrag_eval_lc.capture.root_config import kept_metadata, kept_tags
-from graphrag_eval_lc.capture.run_record import OpenModelCall, RunRecord
+from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, kept_metadata, kept_tags
 from graphrag_eval_lc.capture.steps import Order, Step
+from graphrag_eval_lc.capture.trace import RunRecord
 
 _NODE_TAG = "graph:step:"
+
+
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
+
+
 _UNNAMED_GRAPH = "LangGraph"
+
+
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 
 
@@ -375,3 +380,52 @@ def calling_run_id() -> UUID | None:
     """Give the id of the run whose code is being carried out, as LangChain's context tells."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
+
+
+@cache
+def with_graph_events(handler_class: type) -> type:
+    """Give a subclass that langgraph sends ``on_interrupt`` to, or the class itself where langgraph has no such.
+
+    Only subclasses of langgraph's ``GraphCallbackHandler`` get these events, and they are the only sign of a static
+    ``interrupt_before``. Its import takes a third of a second, so it waits for the first handler.
+    """
+    try:
+        from langgraph.callbacks import GraphCallbackHandler
+    except ImportError:
+        return handler_class
+    if issubclass(handler_class, GraphCallbackHandler):
+        return handler_class
+    names = {
+        "__module__": handler_class.__module__,
+        "__qualname__": handler_class.__qualname__,
+        "_written_as": handler_class,
+    }
+    return type(handler_class.__name__, (handler_class, GraphCallbackHandler), names)
+
+
+@lru_cache(maxsize=1024)
+def task_order(path: object) -> str:
+    """Give langgraph's path of a task as a text by which the parallel tasks of a step stand as in the state.
+
+    Example:
+        >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
+        True
+    """
+    if isinstance(path, list | tuple):
+        return ",".join(map(task_order, path))
+    return f"{path:010d}" if isinstance(path, int) else str(path)
+
+
+def is_interrupt(error: object) -> bool:
+    """Tell whether an exception pauses the run until somebody resumes it."""
+    return _is_langgraph_error(error, "GraphInterrupt")
+
+
+def is_handoff(error: object) -> bool:
+    """Tell whether an exception hands over to another agent of the parent graph."""
+    return _is_langgraph_error(error, "ParentCommand")
+
+
+def _is_langgraph_error(error: object, name: str) -> bool:
+    """Compare by name: langgraph is not imported for runs that do without it."""
+    return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(error).__mro__)

@@ -1,18 +1,16 @@
-"""A tool call as a model asks for it, and the step that carries it out, up to what the response holds of it."""
+"""The tool calls that models ask for, and the steps that carry them out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from itertools import count
 from time import perf_counter, time
 from typing import Any, Literal
 from uuid import UUID
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.keeping import NO_ARTIFACT, KeptEnding, Retrieval
-from graphrag_eval_lc.capture.outputs import to_plain
-from graphrag_eval_lc.records import ActualStep
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT
+from graphrag_eval_lc.capture.redaction import KeptEnding, Retrieval
 
 # A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
 Order = tuple[int | str, ...]
@@ -119,53 +117,233 @@ class Step:
             self.elapsed_sec = (perf_counter() if kept.ended is None else kept.ended) - self.started
 
 
-def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
-    """Give a step as the response holds it.
+_MAX_PASSED = 32  # messages of a prompt that are passed over in the search for those that answer calls
 
-    Args:
-        step: A step that is not pending.
-        unfinished: The error of a step that has not ended.
-        name: The step's name there.
+
+CallsOfMessage = dict[str | None, AskedCall]
+
+
+class AskedCalls:
+    """All tool calls that the models of one run asked for.
+
+    Attributes:
+        branch: Where the event that is being recorded belongs among parallel branches.
     """
-    is_success = step.status == "success"
-    record: ActualStep = {
-        "name": name,
-        "args": to_plain(step.args),
-        "id": step.id,
-        "status": "success" if is_success else "error",
-    }
-    if is_success:
-        record["output"] = step.text
-    else:
-        record["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
-    record["execution_timestamp"] = utc_timestamp(step.started_at)
-    if step.elapsed_sec is not None:
-        record[ELAPSED_SEC] = step.elapsed_sec
-    if step.parent is not None:
-        record["parent_id"] = step.parent.id
-    if step.attempts > 1:
-        record["attempts"] = step.attempts
-    if step.artifact is not NO_ARTIFACT and step.artifact is not None:
-        record["artifact"] = to_plain(step.artifact)
-    return record
 
+    __slots__ = ("_by_id", "_ranks", "_waiting", "branch")
 
-def utc_timestamp(seconds: float) -> str:
-    """Give seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    def __init__(self) -> None:
+        self._by_id: dict[str | None, list[AskedCall]] = {}
+        self._waiting: dict[AskedCall, None] = {}
+        self._ranks = count()
+        self.branch: Order = ()
 
+    def __reduce__(self) -> tuple[type["AskedCalls"], tuple[()]]:
+        """Leave the calls behind where a handler is copied or pickled: none of their answers can reach the copy."""
+        return AskedCalls, ()
 
-def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Give steps in the order in which the models asked for them, each followed by the steps inside it."""
-    children: dict[Step | None, list[Step]] = {}
-    for step in steps:
-        children.setdefault(step.parent, []).append(step)
-    for siblings in children.values():
-        siblings.sort(key=lambda step: step.order)
-    return list(_walk(children, None))
+    def next_rank(self) -> int:
+        """Give the next number in the order of the run."""
+        return next(self._ranks)
 
+    def next_order(self, place: int = 0) -> Order:
+        """Give the next place in the order of the run, inside the present branch."""
+        return (*self.branch, next(self._ranks), place)
 
-def _walk(children: dict[Step | None, list[Step]], parent: Step | None) -> Iterator[Step]:
-    for step in children.get(parent, ()):
-        yield step
-        yield from _walk(children, step)
+    def clear(self) -> None:
+        """Forget all calls."""
+        self._by_id.clear()
+        self._waiting.clear()
+
+    @property
+    def waiting(self) -> Iterable[AskedCall]:
+        """The calls that need a step and have none yet, in the order in which they were asked for."""
+        return self._waiting.keys()
+
+    def settle(self, call: AskedCall) -> None:
+        """Note that a call needs no step any more."""
+        call.is_settled = True
+        self._waiting.pop(call, None)
+
+    def is_known(self, call_id: str | None, scope: UUID, parent: Step | None) -> bool:
+        """Tell whether a call of this id was asked for that may run here: in this graph run, inside this step."""
+        return bool(self._here(call_id, scope, parent))
+
+    def _here(self, call_id: str | None, scope: UUID, parent: Step | None) -> list[AskedCall]:
+        """Give the calls of an id that may run here.
+
+        In a run that is resumed, no message may tell which call of that id is meant: it is none that a tool beside or
+        around this one was given.
+        """
+        return [
+            call
+            for call in self._by_id.get(call_id, ())
+            if call.message_id is not None
+            or call.scope == scope
+            or (call.parent is parent and call.order[:-2] == self.branch[: len(call.order) - 2])
+        ]
+
+    # --- calls are asked for ---
+
+    def ask(
+        self,
+        message_id: str | None,
+        tool_calls: Iterable[ToolCall],
+        scope: UUID,
+        parent: Step | None,
+        *,
+        is_told: bool = False,
+        is_expected: bool = False,
+    ) -> CallsOfMessage:
+        """Note the calls of a message, and give them; calls that wait already in another message are not noted twice.
+
+        Args:
+            message_id: The id of the message.
+            tool_calls: Its calls, in its order.
+            scope: The graph run in which it stands.
+            parent: The step inside which that graph runs.
+            is_told: Whether a model's callback told of it: another one is another message.
+            is_expected: Whether the run is to answer them.
+        """
+        rank, now = self.next_rank(), time()
+        branch = self.branch
+        calls: CallsOfMessage = {}
+        for place, call in enumerate(tool_calls):
+            asked = self._waiting_like(call, scope, is_told=is_told)
+            if asked is None:
+                order = (*branch, rank, place)
+                asked = AskedCall(message_id, call["id"], call["name"], call["args"], scope, parent, order, now)
+                asked.is_told, asked.is_expected = is_told, is_expected
+                self._by_id.setdefault(call["id"], []).append(asked)
+                self._waiting[asked] = None
+            calls[call["id"]] = asked
+        return calls
+
+    def _waiting_like(self, call: ToolCall, scope: UUID, *, is_told: bool) -> AskedCall | None:
+        alike = (asked for asked in self._by_id.get(call["id"], ()) if asked.is_like(call) and asked.scope == scope)
+        return next((asked for asked in alike if not asked.is_settled and not (is_told and asked.is_told)), None)
+
+    def ask_unheard(
+        self, message: AIMessage, scope: UUID, parent: Step | None, *, is_generated: bool
+    ) -> CallsOfMessage:
+        """Note the calls of a message that no callback told of.
+
+        Not those of a copy of a message that a callback told of, nor those that a tool has carried out already: a
+        node may call it with a message of its own making, which is seen only when the node ends. ``is_generated`` tells
+        whether a model wrote the message.
+        """
+        copied: CallsOfMessage = {}
+        for call in message.tool_calls:
+            if (asked := self._copied(call, is_made=not is_generated)) is not None:
+                copied[call["id"]] = asked
+        unheard = [call for call in message.tool_calls if call["id"] not in copied]
+        return {**copied, **self.ask(message.id, unheard, scope, parent, is_expected=True)} if unheard else copied
+
+    def _copied(self, call: ToolCall, *, is_made: bool) -> AskedCall | None:
+        """Give the earliest call of a callback that was not met in a list.
+
+        Where all were met, and code wrote the message, it is the last that was carried out: a handover carries copies.
+        """
+        heard = [
+            asked
+            for asked in self._by_id.get(call["id"], ())
+            if (asked.is_told or (asked.message_id is None and asked.step is not None)) and asked.is_like(call)
+        ]
+        for asked in heard:
+            if not asked.is_met:
+                asked.is_met = True
+                return asked
+        carried_out = [asked for asked in heard if is_made and asked.is_told and asked.step is not None]
+        return carried_out[-1] if carried_out else None
+
+    def meet(self, message: AIMessage) -> CallsOfMessage:
+        """Give the calls of a known message, and settle those that the agent has taken out of it."""
+        calls: CallsOfMessage = {}
+        for call in message.tool_calls:
+            for asked in self._by_id.get(call["id"], ()):
+                if message.id is not None and asked.message_id == message.id:
+                    calls[call["id"]], asked.is_met = asked, True
+        self.withdraw(message.id, kept=calls)
+        return calls
+
+    def withdraw(self, message_id: str | None, kept: Iterable[str | None] = ()) -> None:
+        """Settle the waiting calls of a message that was removed, but for some."""
+        if message_id is not None:
+            for asked in [asked for asked in self._waiting if asked.message_id == message_id]:
+                if asked.call_id not in kept:
+                    self.settle(asked)
+
+    # --- calls are carried out, or answered ---
+
+    def call_to_run(self, call_id: str, args: Any, scope: UUID, parent: Step | None) -> AskedCall | None:
+        """Give the call that a starting tool carries out; where all of that id are taken, the newest (a retry).
+
+        Of several that wait, the one with the same arguments is taken, and else the newest.
+        """
+        asked = self._in_scope(self._here(call_id, scope, parent), scope)
+        waiting = [call for call in asked if not call.is_settled]
+        same_args = [call for call in waiting if call.args == args] if len(waiting) > 1 else []
+        return next(reversed(same_args or waiting or asked), None)
+
+    def call_like(self, name: str, args: Any, scope: UUID) -> AskedCall | None:
+        """Give the first waiting call with this name and these arguments, for tools that run without a call id.
+
+        Where all are taken, it is the newest whose step failed: the tool is tried again.
+        """
+        alike = [
+            call
+            for calls in self._by_id.values()
+            for call in self._in_scope(calls, scope)
+            if call.name == name and call.args == args
+        ]
+        waiting = [call for call in alike if not call.is_settled]
+        failed = [call for call in alike if call.step is not None and call.step.status == "error"]
+        return next(iter(waiting or failed[-1:]), None)
+
+    def call_answered(self, call_id: str, scope: UUID) -> AskedCall | None:
+        """Give the call that a tool message answers which stands alone: the newest of its id."""
+        return next(reversed(self._in_scope(self._by_id.get(call_id, []), scope)), None)
+
+    def answers_in(self, prompt: Sequence[BaseMessage]) -> list[tuple[AskedCall, ToolMessage]]:
+        """Give the tool messages in a model's prompt that answer waiting calls, in order.
+
+        A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
+        prompt is read from its end, and no further than to a message whose calls are all settled.
+        """
+        found: list[tuple[AskedCall, ToolMessage]] = []
+        answers: dict[str, ToolMessage] = {}
+        waiting = list(self._waiting)
+        passed = 0
+        for message in reversed(prompt):
+            if isinstance(message, ToolMessage):
+                answers.setdefault(message.tool_call_id, message)  # of several with one id the last counts
+            elif isinstance(message, AIMessage) and message.tool_calls:
+                calls = self._taken_from(waiting, message)
+                for call in calls:
+                    call.is_shown = True
+                found += [(call, answers[call.call_id]) for call in calls if call.call_id in answers]
+                answers = {}
+                if not calls or not waiting:
+                    break
+            elif (passed := passed + 1) > _MAX_PASSED:
+                break
+        found.reverse()
+        return found
+
+    @staticmethod
+    def _taken_from(waiting: list[AskedCall], message: AIMessage) -> list[AskedCall]:
+        """Take the calls of a message out of a list of waiting ones: by the message's id, else those that are alike."""
+        calls = [call for call in waiting if message.id is not None and call.message_id == message.id]
+        if not calls:
+            alike = (
+                next((asked for asked in reversed(waiting) if asked.is_like(call)), None) for call in message.tool_calls
+            )
+            calls = [call for call in alike if call is not None]
+        for call in calls:
+            waiting.remove(call)
+        calls.reverse()
+        return calls
+
+    @staticmethod
+    def _in_scope(calls: list[AskedCall], scope: UUID) -> list[AskedCall]:
+        return [call for call in calls if call.scope == scope] or calls

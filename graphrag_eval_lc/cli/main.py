@@ -20,7 +20,7 @@ from graphrag_eval_lc.cli.run import run
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.cli.validate import validate
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.event_loop import has_stuck_tasks
+from graphrag_eval_lc.event_loop.loop import has_stuck_tasks
 
 EXIT_ERROR = 2
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from graphrag_eval_lc.errors import JudgeError, OptionError
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.file_problems import cannot_write
 from graphrag_eval_lc.judged_tables.answer_judge import AnswerJudge
 from graphrag_eval_lc.judged_tables.earlier import Answer, EarlierCells, forget_earlier
@@ -17,7 +18,6 @@ from graphrag_eval_lc.judged_tables.judged_cells import ANSWER_COLUMNS, JUDGED_C
 from graphrag_eval_lc.judged_tables.tsv import Table, tsv_lines
 from graphrag_eval_lc.judges.judged_keys import correctness_record
 from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, total_cost
-from graphrag_eval_lc.loop_stalls import StallWatch
 from graphrag_eval_lc.run_folder.atomic import replace_file
 
 _NOTHING = cells_of({})

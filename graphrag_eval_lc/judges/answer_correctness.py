@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.claims import Claim
 from graphrag_eval_lc.judges.given_models import given_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.given_models import given_judge_model
 from graphrag_eval_lc.judges.model import Asked, JudgeModel
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt

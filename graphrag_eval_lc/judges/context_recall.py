@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.claims import Claim
 from graphrag_eval_lc.judges.context_precision import given_contexts
 from graphrag_eval_lc.judges.given_models import given_judge_model

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.context_precision import contexts_score
 from graphrag_eval_lc.judges.given_models import given_judge_model
 from graphrag_eval_lc.judges.prompts import given_text

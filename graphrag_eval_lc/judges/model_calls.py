@@ -7,10 +7,10 @@ from itertools import count
 from typing import TypeVar
 
 from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.judge_problems import BrokenAnswerError
-from graphrag_eval_lc.loop_stalls import timeout_beside_stalls
 from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, retry_after_of
 
 Outcome = TypeVar("Outcome")

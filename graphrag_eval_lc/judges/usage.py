@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from graphrag_eval_lc.capture.usage import model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
 from graphrag_eval_lc.judges.model import Usage
 from graphrag_eval_lc.judges.scores import total_cost
 from graphrag_eval_lc.prices import Pricing

@@ -13,13 +13,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.answers import answer_of, plain_answer
-from graphrag_eval_lc.capture.messages import is_interrupted
-from graphrag_eval_lc.capture.options import CaptureKeywords
-from graphrag_eval_lc.capture.responses import PAUSED
-from graphrag_eval_lc.capture.steps import utc_timestamp
+from graphrag_eval_lc.capture.handler import CaptureKeywords
+from graphrag_eval_lc.capture.messages import answer_of, is_interrupted, plain_answer
+from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
-from graphrag_eval_lc.loop_stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
+from graphrag_eval_lc.event_loop.stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC

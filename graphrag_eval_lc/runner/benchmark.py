@@ -8,8 +8,8 @@ from typing import Any, Unpack
 from graphrag_eval_lc.dataset import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation import judges_of
-from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
-from graphrag_eval_lc.http_connections import aclose_idle_connections, close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder

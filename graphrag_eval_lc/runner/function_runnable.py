@@ -14,7 +14,7 @@ from langchain_core.runnables.config import (
 )
 
 from graphrag_eval_lc.errors import AgentError
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.runner.graph_factories import is_context_manager
 
 

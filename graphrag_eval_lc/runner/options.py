@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict, cast, get_args
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.config import CaptureConfig, ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
 from graphrag_eval_lc.records import Question, Response

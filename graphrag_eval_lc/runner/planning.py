@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from typing import Any, Unpack
 
 from graphrag_eval_lc.dataset import DatasetSource, templates_of
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.run_folder import RunFolder
 from graphrag_eval_lc.runner.agents import Agent, aload_agent
 from graphrag_eval_lc.runner.options import BenchmarkKeywords, BenchmarkOptions, checked_options

@@ -23,7 +23,7 @@ from graphrag_eval_lc.registry.modules import spec_of
 from graphrag_eval_lc.runner.scored_with import scored_with
 
 if TYPE_CHECKING:  # scoring recorded responses loads no agent framework, which the options know
-    from graphrag_eval_lc.capture.options import CaptureKeywords
+    from graphrag_eval_lc.capture.handler import CaptureKeywords
     from graphrag_eval_lc.runner.options import BenchmarkOptions
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

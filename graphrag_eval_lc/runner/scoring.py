@@ -13,7 +13,7 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config,
 from graphrag_eval_lc.dataset import DatasetSource, load_response_records, repeats_of, response_key, templates_of
 from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, judges_of, response_records
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.prices import Pricing, lacks_costs, unpriced_warning
 from graphrag_eval_lc.records import Question, Response, Template

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from graphrag_eval_lc.loop_stalls import UNBLOCK_HINT, Span, Stall, StallWatch
+from graphrag_eval_lc.event_loop.stalls import UNBLOCK_HINT, Span, Stall, StallWatch
 from graphrag_eval_lc.runner.events import Observer, RunEvent
 from graphrag_eval_lc.runner.samples import Sample
 from graphrag_eval_lc.texts import listed

@@ -32,7 +32,7 @@ from pydantic import SecretStr
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
 from graphrag_eval_lc.capture.kept_messages import KeptMessages, places, ranges
-from graphrag_eval_lc.capture.options import CaptureOptions
+from graphrag_eval_lc.capture.redaction import CaptureOptions
 
 HI: Any = {"messages": [("user", "hi")]}
 SECRET = "s3cr3t"

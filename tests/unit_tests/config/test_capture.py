@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.options import CaptureKeywords
+from graphrag_eval_lc.capture.handler import CaptureKeywords
 from graphrag_eval_lc.config import CaptureConfig, load_config
 from graphrag_eval_lc.errors import ConfigError
 

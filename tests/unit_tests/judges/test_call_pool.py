@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.call_pool import CallPool
 
 

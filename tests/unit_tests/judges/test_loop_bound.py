@@ -1,6 +1,6 @@
 import asyncio
 
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.loop_bound import LoopBound
 
 

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import GenerationConfig, PriceConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.call_pool import CallPool
 from graphrag_eval_lc.judges.judge_problems import UnusableAnswerError
 from graphrag_eval_lc.judges.model import Asked, Usage

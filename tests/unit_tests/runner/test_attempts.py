@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.runner.agents import aload_agent
 from graphrag_eval_lc.runner.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
 from graphrag_eval_lc.runner.failed_attempts import failed_attempt

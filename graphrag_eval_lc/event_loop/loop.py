@@ -15,16 +15,24 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
 from typing import Any, Generic, TypeVar
 
-from graphrag_eval_lc.daemon_threads import DaemonThreadPool
-from graphrag_eval_lc.http_connections import aclose_idle_connections, close_idle_connections_of_others
+from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
+from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_idle_connections_of_others
 
 Outcome = TypeVar("Outcome")
 
+
 _CLOSING_SEC = 1.0
+
+
 _SIGNALS_SEC = 0.02  # a signal that another thread got is seen between two waits
+
+
 _BLOCKED_SEC = 2.0
 
+
 _current: contextvars.ContextVar["_Call[Any] | None"] = contextvars.ContextVar("synchronous_call", default=None)
+
+
 _stuck: list["asyncio.Task[Any]"] = []
 
 
@@ -282,7 +290,11 @@ def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "a
 # --- the loops of the process ---------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
+
+
 _loops: list[_LastingLoop] = []
+
+
 _of_parent: list[_LastingLoop] = []
 
 
@@ -325,4 +337,6 @@ def _close_loops() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_loops)
+
+
 atexit.register(_close_loops)

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, Field
 
-from graphrag_eval_lc.capture.structured_output import is_class_name, schema_names
+from graphrag_eval_lc.capture.calls_without_tools import is_class_name, schema_names
 
 UNPARSED = "structured output of a model that did not parse: "
 UNANSWERED = "asked for by a model and never answered, so that what they gave is not known: "

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
-from graphrag_eval_lc.capture.root_config import kept_metadata, kept_tags, shown_config
+from graphrag_eval_lc.capture.redaction import kept_metadata, kept_tags, shown_config
 from graphrag_eval_lc.json_values import json_text
 
 UPPER = RunnableLambda(lambda text: text.upper())

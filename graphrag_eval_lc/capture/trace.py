@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from time import perf_counter, time
 from typing import Any
@@ -13,10 +13,25 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.answer_problems import answer_problems
-from graphrag_eval_lc.capture.calls import AskedCalls, CallsOfMessage
-from graphrag_eval_lc.capture.counted_messages import CountedMessages
-from graphrag_eval_lc.capture.keeping import Ending, KeptEnding, kept_args, kept_ending, message_ending
-from graphrag_eval_lc.capture.kept_messages import KeptMessages, Noted, Ranges, places
+from graphrag_eval_lc.capture.calls_without_tools import (
+    is_class_name,
+    is_from_agent,
+    provider_calls,
+    says_unparsed,
+    schema_names,
+    structured_response,
+)
+from graphrag_eval_lc.capture.kept_messages import KeptMessages, Noted, places
+from graphrag_eval_lc.capture.llm_calls import (
+    OpenModelCall,
+    finish_reason,
+    generated_message,
+    is_cache_hit,
+    is_generated,
+    message_result,
+    model_usage,
+    result_model_name,
+)
 from graphrag_eval_lc.capture.messages import (
     answer_fields,
     answer_in,
@@ -28,79 +43,16 @@ from graphrag_eval_lc.capture.messages import (
     unanswered_calls,
     whole_answer,
 )
-from graphrag_eval_lc.capture.options import CaptureOptions
-from graphrag_eval_lc.capture.outputs import is_command, to_plain
-from graphrag_eval_lc.capture.provider_tools import provider_calls
-from graphrag_eval_lc.capture.seen_messages import NewMessage, Reading, SeenMessages
-from graphrag_eval_lc.capture.steps import AskedCall, Order, Step
-from graphrag_eval_lc.capture.structured_output import (
-    is_class_name,
-    is_from_agent,
-    says_unparsed,
-    schema_names,
-    structured_response,
-)
-from graphrag_eval_lc.capture.usage import (
-    finish_reason,
-    generated_message,
-    is_cache_hit,
-    is_generated,
-    message_result,
-    model_usage,
-    result_model_name,
-)
+from graphrag_eval_lc.capture.outputs import Ending, is_command, message_ending, to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptEnding, kept_args, kept_ending
+from graphrag_eval_lc.capture.seen_messages import CountedMessages, NewMessage, Reading, SeenMessages
+from graphrag_eval_lc.capture.steps import AskedCall, AskedCalls, CallsOfMessage, Order, Step
+from graphrag_eval_lc.capture.trace_messages import _without_superseded
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.texts import listed
 
 _NO_NAMES: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True, eq=False)
-class OpenModelCall:
-    """A model call, from its start on.
-
-    Attributes:
-        model: The model's name as it was asked for.
-        started: The ``perf_counter`` at its start; None where no callback told of it, only its message.
-        unanswered_tool: The tool whose calls nobody answers, as the model is made to call it for its arguments: a
-            schema. An empty text stands for any tool.
-        is_cache_hit: Whether LangChain's cache answered.
-        is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
-            own code.
-        finish_reason: Why its answer ended.
-        problems: What is wrong with it.
-        message_id: The id of its message.
-        record: What the response says of it; None while it runs.
-        started_at: The time at its start, in seconds since 1970.
-        first_token: The ``perf_counter`` when the first token came, where it was streamed.
-        parent: The step inside which it runs.
-        node: The node of a graph in which it runs, as langgraph names it.
-        namespace: Where that graph stands, as langgraph's ``checkpoint_ns`` says it.
-        agent: The name of the agent.
-        input_messages: Where the messages that it was given stand among those that are kept.
-        output_message: Where its own stands.
-        tools: Where the definitions of tools stand that it was given.
-    """
-
-    model: str | None
-    started: float | None
-    unanswered_tool: str | None = None
-    is_cache_hit: bool = False
-    is_from_elsewhere: bool = False
-    finish_reason: str | None = None
-    problems: Sequence[str] = ()
-    message_id: str | None = None
-    record: ModelCall | None = None
-    started_at: float | None = None
-    first_token: float | None = None
-    parent: Step | None = None
-    node: str | None = None
-    namespace: str | None = None
-    agent: str | None = None
-    input_messages: Ranges | None = None
-    output_message: int | None = None
-    tools: Ranges | None = None
 
 
 class RunRecord:
@@ -681,24 +633,6 @@ class RunRecord:
         It is named as a class is, and no other model and no state was shown it.
         """
         return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
-
-
-def _without_superseded(messages: Sequence[NewMessage]) -> Sequence[NewMessage]:
-    """Leave out the tool messages after which another one answers the same call of the same model's message."""
-    if len(messages) < 2:
-        return messages
-    kept: list[NewMessage] = []
-    answered: set[str] = set()
-    for each in reversed(messages):
-        if isinstance(each.message, AIMessage):
-            answered.clear()
-        elif each.message.tool_call_id in answered:
-            continue
-        else:
-            answered.add(each.message.tool_call_id)
-        kept.append(each)
-    kept.reverse()
-    return kept
 
 
 def unfinished_text(error: str | None) -> str:

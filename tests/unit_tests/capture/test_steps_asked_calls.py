@@ -5,8 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.calls import AskedCalls
-from graphrag_eval_lc.capture.steps import AskedCall, Step
+from graphrag_eval_lc.capture.steps import AskedCall, AskedCalls, Step
 
 GRAPH, OTHER_GRAPH = uuid4(), uuid4()
 

@@ -10,7 +10,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
-from graphrag_eval_lc.capture.counted_messages import CountedMessages
+from graphrag_eval_lc.capture.seen_messages import CountedMessages
 
 NODE, OTHER_NODE = UUID(int=1), UUID(int=2)
 USAGE = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.loop_stalls import Span, Stall, StallWatch, timeout_beside_stalls
+from graphrag_eval_lc.event_loop.stalls import Span, Stall, StallWatch, timeout_beside_stalls
 
 
 class Told:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from graphrag_eval_lc.daemon_threads import DaemonThreadPool
+from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_idle_thread_is_used_again(pool: DaemonThreadPool) -> None:
 
 
 def test_idle_threads_end_after_a_while(pool: DaemonThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_eval_lc.daemon_threads._IDLE_SEC", 0.01)
+    monkeypatch.setattr("graphrag_eval_lc.event_loop.daemon_threads._IDLE_SEC", 0.01)
     thread = pool.submit(threading.current_thread).result(30)
     thread.join(30)
     assert not thread.is_alive()
@@ -90,7 +90,7 @@ def test_event_loop_takes_it_as_its_executor(pool: DaemonThreadPool) -> None:
 def test_hanging_thread_does_not_hold_up_the_end_of_the_process() -> None:
     code = (
         "import threading\n"
-        "from graphrag_eval_lc.daemon_threads import DaemonThreadPool\n"
+        "from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool\n"
         "started = threading.Event()\n"
         "DaemonThreadPool('test').submit(lambda: (started.set(), threading.Event().wait()))\n"
         "started.wait()\n"

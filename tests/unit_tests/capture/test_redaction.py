@@ -6,17 +6,15 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 
-from graphrag_eval_lc.capture.keeping import (
-    NO_ARTIFACT,
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Ending, message_ending
+from graphrag_eval_lc.capture.redaction import (
     REDACTION_FAILED,
-    Ending,
+    CaptureOptions,
     Retrieval,
     asked_k,
     kept_args,
     kept_ending,
-    message_ending,
 )
-from graphrag_eval_lc.capture.options import CaptureOptions
 
 ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
 

@@ -1,32 +1,107 @@
-"""What one model call cost, read from the result that the model hands to ``on_llm_end``."""
+"""A model call, and what its result tells: tokens, the model's name and why the answer ended."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from graphrag_eval_lc.capture.counted_messages import has_run_id
+from graphrag_eval_lc.capture.kept_messages import Ranges
+from graphrag_eval_lc.capture.seen_messages import has_run_id
+from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.records import ModelCall
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 
+
+@dataclass(slots=True, eq=False)
+class OpenModelCall:
+    """A model call, from its start on.
+
+    Attributes:
+        model: The model's name as it was asked for.
+        started: The ``perf_counter`` at its start; None where no callback told of it, only its message.
+        unanswered_tool: The tool whose calls nobody answers, as the model is made to call it for its arguments: a
+            schema. An empty text stands for any tool.
+        is_cache_hit: Whether LangChain's cache answered.
+        is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
+            own code.
+        finish_reason: Why its answer ended.
+        problems: What is wrong with it.
+        message_id: The id of its message.
+        record: What the response says of it; None while it runs.
+        started_at: The time at its start, in seconds since 1970.
+        first_token: The ``perf_counter`` when the first token came, where it was streamed.
+        parent: The step inside which it runs.
+        node: The node of a graph in which it runs, as langgraph names it.
+        namespace: Where that graph stands, as langgraph's ``checkpoint_ns`` says it.
+        agent: The name of the agent.
+        input_messages: Where the messages that it was given stand among those that are kept.
+        output_message: Where its own stands.
+        tools: Where the definitions of tools stand that it was given.
+    """
+
+    model: str | None
+    started: float | None
+    unanswered_tool: str | None = None
+    is_cache_hit: bool = False
+    is_from_elsewhere: bool = False
+    finish_reason: str | None = None
+    problems: Sequence[str] = ()
+    message_id: str | None = None
+    record: ModelCall | None = None
+    started_at: float | None = None
+    first_token: float | None = None
+    parent: Step | None = None
+    node: str | None = None
+    namespace: str | None = None
+    agent: str | None = None
+    input_messages: Ranges | None = None
+    output_message: int | None = None
+    tools: Ranges | None = None
+
+
 # What providers call them; some as this package does.
 _INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
+
+
 _OUTPUT_KEYS = (OUTPUT_TOKENS, "completion_tokens", "candidates_token_count")
+
+
 _TOTAL_KEYS = (TOTAL_TOKENS, "total_token_count")
+
+
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
+
+
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
+
+
 _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
+
+
 _REPEATED = re.compile(r"(.+?)\1+")  # chunks of a stream that each say it are joined: STOPSTOP
+
+
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
+
+
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
+
+
 _INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
+
+
 _OUTPUT_DETAILS = ("output_token_details", "completion_tokens_details", "output_tokens_details")
+
+
 _ANTHROPIC_KEYS = {  # of its own usage, as it sends it
     "cache_read_input_tokens": "read",
     "cache_creation_input_tokens": "written",
 }
+
+
 _CACHE_KEYS = {
     "cache_read": "read",
     "cached_tokens": "read",
@@ -39,6 +114,8 @@ _CACHE_KEYS = {
     "ephemeral_5m_input_tokens": "written for minutes",
     "ephemeral_1h_input_tokens": "written for an hour",
 }
+
+
 _REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
 
 

@@ -5,7 +5,8 @@ from uuid import uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.capture.steps import Step, actual_step, in_order, utc_timestamp
+from graphrag_eval_lc.capture.responses import actual_step, in_order, utc_timestamp
+from graphrag_eval_lc.capture.steps import Step
 
 
 def step(name: str, order: tuple[int, int], parent: Step | None = None) -> Step:

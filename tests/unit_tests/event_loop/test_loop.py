@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphrag_eval_lc.daemon_threads import DaemonThreadPool
-from graphrag_eval_lc.event_loop import run_sync, use_daemon_threads
+from graphrag_eval_lc.event_loop.daemon_threads import DaemonThreadPool
+from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 
 variable = contextvars.ContextVar("variable", default="outside")
 
@@ -125,7 +125,7 @@ def test_one_call_is_not_ended_by_what_another_raises() -> None:
 def test_forked_child_has_a_loop_of_its_own_and_takes_none_from_its_parent() -> None:
     code = """
 import asyncio, os
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 async def answer():
     await asyncio.sleep(0.01)
     return "end"
@@ -147,7 +147,7 @@ print(os.waitstatus_to_exitcode(status), run_sync(answer))
 
 
 def test_process_ends_without_a_word() -> None:
-    code = "from graphrag_eval_lc.event_loop import run_sync\nimport asyncio\nrun_sync(lambda: asyncio.sleep(0))"
+    code = "from graphrag_eval_lc.event_loop.loop import run_sync\nimport asyncio\nrun_sync(lambda: asyncio.sleep(0))"
     command = [sys.executable, "-X", "dev", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "unclosed" not in done.stderr
@@ -173,7 +173,7 @@ def test_what_a_call_gave_is_not_kept() -> None:
 def test_a_loop_that_a_stuck_task_ends_serves_all_calls_until_the_last_is_over() -> None:
     code = """
 import asyncio, os, threading
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 release, loops, tasks = threading.Event(), [], []
 async def here():
     loops.append(asyncio.get_running_loop())
@@ -226,7 +226,7 @@ def test_interrupt_ends_the_waiting_and_what_was_waited_for() -> None:
 def test_first_interrupt_ends_the_waiting_inside_asyncio_run_too() -> None:
     code = """
 import asyncio, os, signal, threading, time
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 async def main():
     run_sync(lambda: asyncio.sleep(60))
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -242,7 +242,7 @@ except KeyboardInterrupt:
 def test_interrupt_ends_the_waiting_for_code_that_blocks_the_loop() -> None:
     code = """
 import os, signal, threading, time
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 async def block():
     time.sleep(60)
 async def answer():
@@ -294,7 +294,7 @@ def test_tasks_that_are_left_are_cancelled() -> None:
 def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
     code = (
         "import asyncio\n"
-        "from graphrag_eval_lc.event_loop import has_stuck_tasks, run_sync\n"
+        "from graphrag_eval_lc.event_loop.loop import has_stuck_tasks, run_sync\n"
         "tasks = []\n"
         "async def stubborn():\n"
         "    while True:\n"
@@ -318,7 +318,7 @@ def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end() -> None:
 def test_task_that_goes_on_after_it_was_cancelled_is_stopped_with_its_loop() -> None:
     code = """
 import asyncio, os
-from graphrag_eval_lc.event_loop import run_sync
+from graphrag_eval_lc.event_loop.loop import run_sync
 asked, tasks = [], []
 async def stubborn():
     while True:

@@ -1,19 +1,27 @@
-"""The tool calls by which a model gives structured output: a schema takes their arguments, so no tool runs."""
+"""Tool calls that no tool of the agent carries out: those of schemas for structured output, and the provider's own."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, message_text
+from graphrag_eval_lc.capture.outputs import is_command, message_text, output_text, to_plain
 
 _MAX_BREADTH = 32
+
+
 _RETURNED = "Returning structured response: "
+
+
 _UNPARSED = re.compile(r"Error: Failed to parse structured output for tool '([^']+)'")
+
+
 _SEVERAL = re.compile(r"Error: Model incorrectly returned multiple structured responses \(([^)]+)\)")
+
+
 _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
@@ -105,3 +113,51 @@ def _field_names(response: Any) -> set[str]:
         fields = type(response).model_fields
         return {*fields, *(field.alias for field in fields.values() if field.alias is not None)}
     return set(response.__dataclass_fields__) if is_dataclass(response) else set()
+
+
+# Blocks of other types are nothing that a provider ran; most messages have no others, and are not translated.
+_ORDINARY_BLOCKS = frozenset(
+    {"text", "text-plain", "reasoning", "thinking", "redacted_thinking", "tool_use", "tool_call", "function_call"}
+    | {"input_json_delta", "image", "image_url", "audio", "video", "file", "refusal"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCall:
+    """One call of a provider's tool, with its result as a string."""
+
+    call_id: str
+    name: str
+    args: dict[str, Any]
+    status: Literal["success", "error"]
+    text: str
+
+
+def provider_calls(message: AIMessage) -> list[ProviderCall]:
+    """Give the calls of provider-side tools in a message that have a result in it."""
+    content = message.content
+    if isinstance(content, str) or all(_is_ordinary(block) for block in content):
+        return []
+    blocks: list[Any] = list(message.content_blocks)
+    results = {block.get("tool_call_id"): block for block in blocks if block.get("type") == "server_tool_result"}
+    return [
+        _provider_call(block, results[block["id"]])
+        for block in blocks
+        if block.get("type") == "server_tool_call" and block.get("id") in results
+    ]
+
+
+def _is_ordinary(block: Any) -> bool:
+    return isinstance(block, str) or block.get("type") in _ORDINARY_BLOCKS
+
+
+def _provider_call(call: dict[str, Any], result: dict[str, Any]) -> ProviderCall:
+    failed = result.get("status") == "error"
+    text = output_text(result["output"]) if "output" in result else ""
+    return ProviderCall(
+        call_id=call["id"],
+        name=call.get("name") or "server_tool",
+        args=to_plain(call.get("args") or {}),
+        status="error" if failed else "success",
+        text=(text or "error without a message") if failed else text,
+    )

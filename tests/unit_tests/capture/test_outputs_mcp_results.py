@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 
-from graphrag_eval_lc.capture.keeping import message_ending
-from graphrag_eval_lc.capture.mcp_results import mcp_text
+from graphrag_eval_lc.capture.outputs import mcp_text, message_ending
 
 IMAGE = {"type": "image", "id": "lc_i", "base64": "eA==", "mime_type": "image/png"}
 

@@ -4,13 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from graphrag_eval_lc.capture.usage import (
-    finish_reason,
-    is_cache_hit,
-    is_generated,
-    model_usage,
-    result_model_name,
-)
+from graphrag_eval_lc.capture.llm_calls import finish_reason, is_cache_hit, is_generated, model_usage, result_model_name
 
 
 def result(llm_output: dict[str, Any] | None = None, **message: Any) -> LLMResult:

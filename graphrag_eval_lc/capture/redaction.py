@@ -1,0 +1,278 @@
+"""What a handler keeps of arguments, outcomes, errors, tags and metadata: redacted, and no longer than allowed."""
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.documents import Document
+
+from graphrag_eval_lc.capture.outputs import (
+    NO_ARTIFACT,
+    Ending,
+    document_value,
+    output_text,
+    text_of,
+    to_plain,
+)
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.masking import masked_values
+from graphrag_eval_lc.texts import shortened
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """The options of one handler, checked; the handler's docstring says what they mean."""
+
+    step_names: Mapping[str, str] = field(default_factory=dict)
+    retrieval_documents: bool | frozenset[str] = False
+    max_output_chars: int | None = None
+    redact: Callable[[Any], Any] | None = None
+    keep_artifacts: bool = True
+    keep_messages: bool = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
+        """Give the options themselves: they never change."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say what to do where a handler is pickled with a function that cannot be.
+
+        Raises:
+            CaptureError: ``redact`` cannot be pickled.
+        """
+        try:
+            pickle.dumps(self.redact)
+        except Exception as error:
+            mend = "Give a function that stands at the top of a module."
+            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", mend=mend) from error
+        return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
+
+    def step_name(self, tool_name: str) -> str:
+        """Give the name that the steps of a tool have."""
+        return self.step_names.get(tool_name, tool_name)
+
+    def wants_documents(self, tool_name: str) -> bool:
+        """Tell whether the output of a tool gives way to the documents that it retrieved."""
+        if isinstance(self.retrieval_documents, bool):
+            return self.retrieval_documents
+        return tool_name in self.retrieval_documents
+
+
+REDACTION_FAILED = "[redaction failed]"
+
+
+class KeptEnding(NamedTuple):
+    """What is kept of an ending.
+
+    Attributes:
+        status: ``pending`` where the tool waits for somebody.
+        text: The output, or the error.
+        artifact: A plain JSON value, or ``NO_ARTIFACT``.
+        full_length: The characters that the text had, where it was cut.
+        text_hash: The hash of the text before any option was applied: by it the message is found that holds it.
+        k: The number of documents that a retriever was asked for, where that is known.
+        warnings: What is to be warned of.
+        ended: The ``perf_counter`` at the end, before any option was applied; None for now.
+    """
+
+    status: Literal["pending", "success", "error"]
+    text: str
+    artifact: Any = NO_ARTIFACT
+    full_length: int | None = None
+    text_hash: int | None = None
+    k: int | None = None
+    warnings: Sequence[str] = ()
+    ended: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Retrieval:
+    """A retriever's run inside a tool: the number of documents asked for, and what it gave once it has ended."""
+
+    k: int | None
+    documents: list[dict[str, Any]] | None = None
+
+
+def redacted(value: Any, options: CaptureOptions, what: str, warnings: list[str]) -> Any:
+    """Give what the option ``redact`` makes of a plain JSON value, as one; a fixed text where it raises.
+
+    The warning names the type of the exception only: its message may hold what was to be redacted.
+    """
+    if options.redact is None:
+        return value
+    try:
+        return to_plain(options.redact(to_plain(value)))
+    except Exception as error:
+        warnings.append(f"redact raised {type(error).__name__} on the {what}, which is left out")
+        return REDACTION_FAILED
+
+
+def kept_text(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
+    """Give an error or another text as it is kept."""
+    return text if options.redact is None else output_text(redacted(text, options, what, warnings))
+
+
+def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, warnings: list[str]) -> dict[str, Any]:
+    """Give the arguments as they are kept.
+
+    Args:
+        args: A plain JSON dict; it is not changed.
+        options: The handler's options.
+        tool_name: The name of the tool, for warnings.
+        warnings: Takes what is to be warned of.
+    """
+    if options.redact is None:
+        return args
+    kept = redacted(args, options, f"args of {options.step_name(tool_name)}", warnings)
+    return kept if isinstance(kept, dict) else {"args": kept}
+
+
+def kept_ending(
+    ending: Ending, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
+) -> KeptEnding:
+    """Give what is kept of an ending.
+
+    Args:
+        ending: How the call ended.
+        options: The handler's options.
+        tool_name: The name of the tool.
+        retrievals: The runs of retrievers inside the tool, where their documents are wanted.
+    """
+    ended = perf_counter()
+    status, text, artifact = ending
+    if status == "pending":
+        return KeptEnding(status, text, ended=ended)
+    text_hash, k, full_length = hash(text), None, None
+    name, warnings = options.step_name(tool_name), list[str]()
+    if status == "success" and options.retrieval_documents and options.wants_documents(tool_name):
+        documents, k = _retrieved(list(retrievals), artifact)
+        text = text if documents is None else json_text(documents)
+    text = kept_text(text, options, f"{'output' if status == 'success' else 'error'} of {name}", warnings)
+    if options.max_output_chars is not None and len(text) > options.max_output_chars:
+        text, full_length = text[: options.max_output_chars], len(text)
+    if artifact is not NO_ARTIFACT:
+        artifact = _kept_artifact(artifact, options, name, warnings)
+    return KeptEnding(status, text, artifact, full_length, text_hash, k, warnings, ended)
+
+
+def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: list[str]) -> Any:
+    if not options.keep_artifacts:
+        return NO_ARTIFACT
+    return redacted(to_plain(artifact), options, f"artifact of {name}", warnings)
+
+
+def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:
+    """Give the documents that a tool retrieved and the number asked for; several retrievers have no common one.
+
+    A tool that asks a vector store itself has no retriever, but often its documents as the artifact.
+    """
+    ended = [retrieval for retrieval in retrievals if retrieval.documents is not None]
+    if ended:
+        documents = [document for retrieval in ended for document in retrieval.documents or ()]
+        return documents, ended[0].k if len(ended) == 1 else None
+    if isinstance(artifact, list) and artifact and all(isinstance(item, Document) for item in artifact):
+        return [document_value(document) for document in artifact], None
+    return None, None
+
+
+def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
+    """Give the number of documents asked for, as a retriever's metadata has it under ``k``; else None."""
+    k = (metadata or {}).get("k")
+    return k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
+
+
+_MOST_TAGS = 100
+
+
+_LONGEST_TAG = 200
+
+
+_LONGEST_TEXT = 1_000
+
+
+_LONGEST_SMALL = 200  # a few of these need not be measured
+
+
+_LONGEST_METADATA = 10_000  # characters of it as JSON
+
+
+_OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes below
+
+
+_OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
+
+
+_OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
+
+
+_SCALARS = frozenset({str, int, bool, type(None)})
+
+
+def kept_tags(tags: list[str] | None) -> list[str]:
+    """Give the tags of a root run that a person gave it."""
+    if not tags:
+        return []
+    own = [text_of(tag) for tag in tags[:_MOST_TAGS]]
+    return [shortened(tag, _LONGEST_TAG, keeps_lines=True) for tag in own if not tag.startswith(_OWN_TAGS)]
+
+
+def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Give the metadata of a root run, without the question's id and what LangChain and langgraph put there.
+
+    It is a copy of plain JSON values, which later changes leave as it is. Of long texts the beginning is kept, and
+    values that would make it longer than 10,000 characters are left out, which ``…`` says.
+
+    Example:
+        >>> kept_metadata({"question_id": "q1", "team": "grid", "ls_integration": "langgraph"})
+        {'team': 'grid'}
+    """
+    if not metadata:
+        return {}
+    kept: dict[str, Any] = {}
+    is_small = len(metadata) <= 16
+    for key, value in metadata.items():
+        name = key if type(key) is str else text_of(key)
+        if name in _OWN_KEYS or name.startswith(_OWN_PREFIXES):
+            continue
+        if type(value) in _SCALARS and (type(value) is not str or len(value) <= _LONGEST_SMALL):
+            kept[name] = value
+        else:
+            kept[name], is_small = _without_long_texts(to_plain(value)), False
+    return kept if is_small else _bounded(kept)
+
+
+def _bounded(metadata: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    left = _LONGEST_METADATA
+    for key, value in metadata.items():
+        length = len(json_text({key: value}))
+        if length <= left:
+            kept[key] = value
+            left -= length
+    if len(kept) < len(metadata):
+        kept["…"] = f"{len(metadata) - len(kept)} left out, as they are longer than {_LONGEST_METADATA:,} characters"
+    return kept
+
+
+def _without_long_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return shortened(value, _LONGEST_TEXT, keeps_lines=True)
+    if isinstance(value, list):
+        return [_without_long_texts(item) for item in value]
+    return {key: _without_long_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Give copies of tags and metadata in which secrets are masked.
+
+    Example:
+        >>> shown_config(["nightly"], {"api_key": "abc"})
+        (['nightly'], {'api_key': '***'})
+    """
+    if not tags and not metadata:
+        return [], {}
+    masked = masked_values([tags, metadata])
+    return masked[0], masked[1]
