@@ -15,7 +15,7 @@ from graphrag_eval_lc.event_loop.stalls import Stall, StallWatch
 from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.judges.registered_functions import has_registered_functions
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
-from graphrag_eval_lc.matching.retrieval_measures import retrieval_measures
+from graphrag_eval_lc.matching.retrieval import retrieval_measures
 from graphrag_eval_lc.matching.unknown_tools import UnknownTool, UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template

@@ -9,9 +9,9 @@ from typing import Any, cast
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, TEMPLATES, read_response_records
 from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
-from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.relevant_ids import parse_relevant_ids
-from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
+from graphrag_eval_lc.matching.candidates import RetrievalSteps
+from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.reading import Source, TextFile
 from graphrag_eval_lc.record_files import Finding, Location, RecordFile, format_findings, read_records

@@ -16,7 +16,7 @@ from graphrag_eval_lc.comparison.metric_comparison import (
 )
 from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.statistics import (
+from graphrag_eval_lc.stats import (
     bootstrap_interval,
     cohens_dz,
     differing_sums,

@@ -8,7 +8,7 @@ from typing import Literal
 from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.registry.metric_spec import Unit
 from graphrag_eval_lc.registry.metrics import metric_spec
-from graphrag_eval_lc.statistics import Interval
+from graphrag_eval_lc.stats import Interval
 from graphrag_eval_lc.texts import counted
 
 SIGNIFICANT = 0.05

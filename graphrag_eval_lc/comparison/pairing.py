@@ -10,7 +10,7 @@ from graphrag_eval_lc.comparison.run_source import RunResults
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in
 from graphrag_eval_lc.registry.own_metrics import changed_since
-from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
 
 # Sections of the config; a judge may have one of its own name.

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from graphrag_eval_lc.demo.time_series import FIRST, NOW, STEP, TimeSeries, TimeSeriesError
-from graphrag_eval_lc.matching.times import absolute_time, normalized_granularity, relative_offset
+from graphrag_eval_lc.matching.time_series import absolute_time, normalized_granularity, relative_offset
 
 Aggregate = Literal["average", "max", "min"]
 

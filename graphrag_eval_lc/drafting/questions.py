@@ -5,7 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
     StepKind,

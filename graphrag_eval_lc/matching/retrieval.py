@@ -1,9 +1,21 @@
-"""Comparing retrieval steps: the ids of the retrieved documents by recall@k."""
+"""Retrieval steps: the ids that they should find and those that they find, their score, and their measures."""
 
-from graphrag_eval_lc.matching.comparison import Comparison, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.relevant_ids import alternatives, found_ids, id_text, relevant_ids
-from graphrag_eval_lc.metrics import recall_at_k
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple, cast
+
+from graphrag_eval_lc.config import RetrievalConfig, TextSimilarityConfig
+from graphrag_eval_lc.matching.json_and_text import parse_json_output
+from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.sparql.comparison import check_sparql_step
+from graphrag_eval_lc.metrics import ranking_scores, recall_at_k, text_context_scores
+from graphrag_eval_lc.record_files import Finding
 from graphrag_eval_lc.records import Id, RelevantIds
+from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 
 
 def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
@@ -57,3 +69,295 @@ def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: i
         return text
     as_given = {id_text(identifier): str(identifier) for group in alternatives(given) for identifier in group}
     return f"{text}; missing, e.g. {' or '.join(as_given.get(str(each), str(each)) for each in missing[0])}"
+
+
+def check_documents_step(step: StepView) -> Iterator[Finding]:
+    if step.id_column is not None:  # it counts as retrieval as its output has ids
+        yield from check_sparql_step(step)
+    elif not step.parsed(parse_document_ids):
+        yield Finding("no relevant documents", "List at least one, as [{id: …}].", ("output",))
+
+
+def draft_documents_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+    del later
+    return {key: step[key] for key in ("name", "args", "output")} if parse_document_ids(step["output"]) else None
+
+
+_IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
+
+
+def parse_document_ids(output: Any) -> list[Id]:
+    """Give the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank.
+
+    Raises:
+        UnreadableOutput: The output is no list of objects that have an id.
+    """
+    documents = parse_json_output(output)
+    if not isinstance(documents, list):
+        raise UnreadableOutput(f"the output is no list of documents but {type(documents).__name__}")
+    for rank, document in enumerate(documents, start=1):
+        if not isinstance(document, dict) or not isinstance(document.get("id"), str | int | float):
+            raise UnreadableOutput(f"document {rank} has no id")
+    return [document["id"] for document in documents]
+
+
+def parse_relevant_ids(value: Any) -> RelevantIds:
+    """Give ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one will do.
+
+    Raises:
+        UnreadableOutput: It is none of these, or names nothing that is relevant.
+
+    Example:
+        >>> parse_relevant_ids([["doc-1", "doc-1b"], ["doc-2"]])
+        [['doc-1', 'doc-1b'], ['doc-2']]
+    """
+    if isinstance(value, Mapping):
+        return _gains(value)
+    if not _is_collection(value):
+        raise UnreadableOutput(f"relevant_ids is {value!r:.40}, no list and no mapping")
+    groups = [entry for entry in value if _is_collection(entry)]
+    if groups and len(groups) < len(value):
+        raise UnreadableOutput("relevant_ids mixes ids and groups")
+    if not all(groups):
+        raise UnreadableOutput("relevant_ids has a group without ids")
+    if not value:
+        raise UnreadableOutput("relevant_ids is empty")
+    for identifier in (each for group in groups for each in group) if groups else value:
+        _require_id(identifier)
+    return [list(group) for group in groups] if groups else list(value)
+
+
+def relevant_ids(reference: StepView) -> RelevantIds:
+    """Give what a reference step should find: its ``relevant_ids``, else the ids of its output.
+
+    Raises:
+        UnreadableOutput: They cannot be read.
+    """
+    given = reference.get("relevant_ids")
+    if given is not None:
+        return parse_relevant_ids(given)
+    column = reference.id_column
+    if column is None:
+        return cast("RelevantIds", reference.parsed(parse_document_ids))
+    results = reference.parsed(parse_sparql_results)
+    if column not in results.columns:
+        raise UnreadableOutput(f"the output has no column {column}")
+    # The label of a blank node names nothing outside its own results.
+    return list[Id](identifier for identifier in _column_ids(results, column) if not identifier.startswith("_:"))
+
+
+def alternatives(relevant: RelevantIds) -> list[list[Id]]:
+    """Give the groups of ids of which one will do; an id that is relevant of itself is a group of its own.
+
+    Example:
+        >>> alternatives({"doc-1": 2, "doc-2": 0}), alternatives(["doc-1", "doc-1"])
+        ([['doc-1']], [['doc-1']])
+    """
+    if isinstance(relevant, dict):
+        return [[identifier] for identifier, gain in relevant.items() if gain > 0]
+    groups = [entry for entry in relevant if isinstance(entry, list)]
+    return groups or [[identifier] for identifier in dict.fromkeys(cast("list[Id]", relevant))]
+
+
+def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
+    """Give the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
+
+    SPARQL results give the ids of their named column; where they call it otherwise, of the column that holds most
+    of the relevant ids. They are texts, and so become the relevant ones.
+
+    Raises:
+        UnreadableOutput: The output of the actual step has no ids.
+    """
+    column = actual.id_column
+    if column is None:
+        return in_one_form(relevant, actual.parsed(parse_document_ids))
+    results = actual.parsed(parse_sparql_results)
+    if results.boolean is not None:
+        raise UnreadableOutput("the answer of an ASK query has no ids")
+    relevant = _as_texts(relevant)
+    if column not in results.columns:
+        known = {identifier for group in alternatives(relevant) for identifier in group}
+        held = {name: len(known.intersection(map(id_text, _column_ids(results, name)))) for name in results.columns}
+        if not held:
+            raise UnreadableOutput(f"the results have no column {column}, nor any other")
+        column = max(held, key=lambda name: held[name])
+    return relevant, [id_text(each) for each in _column_ids(results, column)]
+
+
+def in_one_form(relevant: RelevantIds, retrieved: list[Id]) -> tuple[RelevantIds, list[Id]]:
+    """Give both as they are where all ids are texts or all are numbers, and else all ids as texts.
+
+    The keys of a JSON object are texts, so that gains can have no others; and tools may write a number as a text.
+
+    Example:
+        >>> in_one_form({"1": 3.0}, [2, 1])
+        ({'1': 3.0}, ['2', '1'])
+    """
+    kinds = {isinstance(each, str) for each in chain(_each_id(relevant), retrieved)}
+    return (_as_texts(relevant), [id_text(each) for each in retrieved]) if len(kinds) > 1 else (relevant, retrieved)
+
+
+def id_text(identifier: Id) -> str:
+    """Give an id as a text: a whole number without decimals, and an IRI without its angle brackets.
+
+    Example:
+        >>> id_text(1.0), id_text("<urn:1>"), id_text("01")
+        ('1', 'urn:1', '01')
+    """
+    if isinstance(identifier, float) and identifier.is_integer():
+        return str(int(identifier))
+    text = str(identifier)
+    iri = _IRI_IN_BRACKETS.fullmatch(text) if text.startswith("<") else None
+    return iri[1] if iri else text
+
+
+def _gains(value: Mapping[Any, Any]) -> RelevantIds:
+    for identifier, gain in value.items():
+        _require_id(identifier)
+        if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 <= gain < math.inf:
+            raise UnreadableOutput(f"relevant_ids gives {identifier!r:.40} the gain {gain!r:.40}, no number from 0")
+    if not any(value.values()):
+        raise UnreadableOutput("relevant_ids has no gain above 0" if value else "relevant_ids is empty")
+    return dict(value)
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+
+
+def _require_id(identifier: Any) -> None:
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int | float):
+        raise UnreadableOutput(f"relevant_ids has {identifier!r:.40}, which is no id")
+
+
+def _each_id(relevant: RelevantIds) -> Iterable[Id]:
+    is_grouped = isinstance(relevant, list) and relevant and isinstance(relevant[0], list)
+    return chain.from_iterable(cast("list[list[Id]]", relevant)) if is_grouped else cast("Iterable[Id]", relevant)
+
+
+def _as_texts(relevant: RelevantIds) -> RelevantIds:
+    if isinstance(relevant, dict):
+        # Of an id that stands there as a number and as a text, the higher gain counts.
+        by_gain = sorted(relevant.items(), key=lambda entry: entry[1])
+        return {id_text(identifier): gain for identifier, gain in by_gain}
+    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
+    return cast("RelevantIds", texts)
+
+
+def _column_ids(results: SparqlResults, name: str) -> list[str]:
+    """Give the texts of a column in row order, without the cells that are unbound."""
+    column = results.columns[name]
+    return [text for row in range(results.row_count) if (text := column.readable(row)) is not None]
+
+
+class RetrievalPair(NamedTuple):
+    """A reference step of retrieval and the actual step that fulfils it.
+
+    Attributes:
+        reference: The reference step.
+        actual: The actual step; None where none fulfils it.
+        position: Its index among the actual steps.
+    """
+
+    reference: StepView
+    actual: StepView | None = None
+    position: int | None = None
+
+
+@dataclass(slots=True)
+class RetrievalMeasures:
+    """The measures of a question.
+
+    Attributes:
+        of_steps: By index of the actual step: the keys that it gets.
+        missing: Number of reference steps with relevant ids that nothing fulfils; None where none has relevant ids.
+        text_missing: Number of those with texts; None where none has texts.
+    """
+
+    of_steps: dict[int, dict[str, float | str]] = field(default_factory=dict)
+    missing: int | None = None
+    text_missing: int | None = None
+
+
+def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) -> RetrievalMeasures:
+    """Measure the retrieval of a question.
+
+    A reference step without relevant ids, or whose ids cannot be read, is neither measured nor missing.
+
+    Args:
+        pairs: The reference steps of retrieval that count.
+        config: What is measured.
+    """
+    measured = RetrievalMeasures()
+    for reference, actual, position in pairs:
+        relevant = _relevant_ids(reference)
+        texts = [text for text in _texts(reference) if text] if config.text.enabled else []
+        is_missing = position is None
+        if relevant is not None:
+            measured.missing = (measured.missing or 0) + is_missing
+        if texts:
+            measured.text_missing = (measured.text_missing or 0) + is_missing
+        if actual is None or position is None:
+            continue
+        record = {} if relevant is None else _of_ids(reference, relevant, actual, config)
+        if texts and (found := _texts(actual)):
+            record |= _of_texts(found, texts, config.text)
+        if record:
+            measured.of_steps[position] = record
+    return measured
+
+
+def _relevant_ids(reference: StepView) -> RelevantIds | None:
+    try:
+        relevant = relevant_ids(reference)
+    except UnreadableOutput:
+        return None
+    return relevant if alternatives(relevant) else None
+
+
+def _of_ids(
+    reference: StepView, relevant: RelevantIds, actual: StepView, config: RetrievalConfig
+) -> dict[str, float | str]:
+    try:
+        scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
+    except Exception as problem:  # whatever it is, the other figures of the question are good
+        return {f"{RETRIEVAL_IDS}error": _told(problem)}
+    return {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
+
+
+def _of_texts(retrieved: list[str], references: list[str], config: TextSimilarityConfig) -> dict[str, float | str]:
+    try:
+        scores = text_context_scores(retrieved, references, threshold=config.threshold, distance=config.distance)
+    except Exception as problem:
+        return {f"{RETRIEVAL_TEXT}error": _told(problem)}
+    return {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
+
+
+def _texts(step: StepView) -> list[str]:
+    """Give the texts of the documents of a step, by rank; none where none has a text.
+
+    A document without text is an empty one among them: it keeps its rank and is like no other.
+    """
+    try:
+        return step.parsed(_document_texts)
+    except UnreadableOutput:
+        return []
+
+
+def _document_texts(output: Any) -> list[str]:
+    documents = parse_json_output(output)
+    if not isinstance(documents, list):
+        return []
+    texts = [_document_text(document) for document in documents]
+    return texts if any(texts) else []
+
+
+def _document_text(document: Any) -> str:
+    found = [document.get(key) for key in ("text", "page_content")] if isinstance(document, dict) else []
+    return next((text for text in found if isinstance(text, str) and text.strip()), "")
+
+
+def _told(problem: Exception) -> str:
+    if isinstance(problem, ValueError) and str(problem):
+        return str(problem)
+    return f"{type(problem).__name__}: {problem}"

@@ -12,10 +12,9 @@ import yaml
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.matching.candidates import Candidates
-from graphrag_eval_lc.matching.comparison import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.relevant_ids import parse_document_ids
-from graphrag_eval_lc.matching.retrieval_steps import RetrievalSteps
+from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps
+from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for

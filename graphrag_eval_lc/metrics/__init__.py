@@ -1,7 +1,6 @@
 """Metrics on ids, numbers and texts: pure functions that read nothing and ask no model."""
 
 from graphrag_eval_lc.metrics.agreement import cohens_kappa, kappa_interval, kappa_standard_error, wilson_interval
-from graphrag_eval_lc.metrics.clusters import clustered_standard_error
 from graphrag_eval_lc.metrics.contexts import (
     Distance,
     id_context_precision,
@@ -12,6 +11,7 @@ from graphrag_eval_lc.metrics.contexts import (
 )
 from graphrag_eval_lc.metrics.measures import DEFAULT_MEASURES, Measure, parse_measure, ranking_scores
 from graphrag_eval_lc.metrics.pass_at_k import pass_at_k, pass_hat_k
+from graphrag_eval_lc.metrics.ranked_hits import Relevant
 from graphrag_eval_lc.metrics.ranking import (
     average_precision,
     f1,
@@ -23,7 +23,7 @@ from graphrag_eval_lc.metrics.ranking import (
     recall_at_k,
     reciprocal_rank,
 )
-from graphrag_eval_lc.metrics.relevance import Relevant
+from graphrag_eval_lc.stats.intervals import clustered_standard_error
 
 __all__ = [
     "DEFAULT_MEASURES",

@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from graphrag_eval_lc.metrics.ranked_hits import RankedHits
-from graphrag_eval_lc.metrics.relevance import Relevant, checked_cutoff, ranked_hits
+from graphrag_eval_lc.metrics.ranked_hits import RankedHits, Relevant, checked_cutoff, ranked_hits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,7 @@ apart, or where a gain is not finite, and a TypeError where its input is no iter
 
 from collections.abc import Hashable, Iterable
 
-from graphrag_eval_lc.metrics.ranked_hits import Normalize
-from graphrag_eval_lc.metrics.relevance import Relevant, checked_cutoff, ranked_hits
+from graphrag_eval_lc.metrics.ranked_hits import Normalize, Relevant, checked_cutoff, ranked_hits
 
 
 def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:

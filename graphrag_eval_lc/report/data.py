@@ -20,7 +20,7 @@ from graphrag_eval_lc.report.spent import Spent
 from graphrag_eval_lc.report.templates_table import template_rows
 from graphrag_eval_lc.report.texts import one_line
 from graphrag_eval_lc.report.what_ran import title_of, what_ran
-from graphrag_eval_lc.statistics import FEWEST_CLUSTERS
+from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import plural
 
 Record = dict[str, Any]

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import UnreadableOutput
-from graphrag_eval_lc.matching.iri import holds_whole
+from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE
 from graphrag_eval_lc.report.samples import ANSWER_THRESHOLD, ReportedSample

@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, metric_spec
 from graphrag_eval_lc.report.distributions import bins_of, range_of
 from graphrag_eval_lc.report.texts import shown_name
-from graphrag_eval_lc.statistics import FEWEST_CLUSTERS, bootstrap_interval
+from graphrag_eval_lc.stats import FEWEST_CLUSTERS, bootstrap_interval
 
 _JUDGES = [judge.key for judge in JUDGES]
 

@@ -7,7 +7,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.frames.fulfilling_steps import Fits, Step, fulfilling_steps, named_step
 from graphrag_eval_lc.matching import StepView, compare_sparql_results
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
-from graphrag_eval_lc.matching.sparql.steps import comparison_options
+from graphrag_eval_lc.matching.sparql.comparison import comparison_options
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 from graphrag_eval_lc.report.step_names import is_query, is_scored, step_name
 from graphrag_eval_lc.report.texts import args_text, shown_name, value_text, visible, without_middle

@@ -10,7 +10,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import RunFolderError
 from graphrag_eval_lc.judges.registered_functions import all_functions
-from graphrag_eval_lc.matching.registry import custom_matchers
+from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.registry.metrics import JUDGES
 from graphrag_eval_lc.registry.step_kinds import registered_name
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results

@@ -7,7 +7,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.registered_functions import MetricFunction, all_functions
-from graphrag_eval_lc.matching.registry import custom_matchers
+from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.matching.steps import custom_matchers_for
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.modules import spec_of

@@ -11,8 +11,7 @@ import yaml
 
 from graphrag_eval_lc import compute_aggregates
 from graphrag_eval_lc.matching import StepView, match_steps
-from graphrag_eval_lc.matching.time_series import match_data_points_steps, match_time_series_steps
-from graphrag_eval_lc.matching.times import do_times_equal
+from graphrag_eval_lc.matching.time_series import do_times_equal, match_data_points_steps, match_time_series_steps
 
 SCORINGS: dict[Any, str] = {
     "last_group": "last_group_only_6_6_1_step_comparison",

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from graphrag_eval_lc.demo import DATASET_PATH
-from graphrag_eval_lc.matching.kinds import BUILT_IN
+from graphrag_eval_lc.matching.built_in_kinds import BUILT_IN
 from graphrag_eval_lc.records import ReferenceStepModel
 from graphrag_eval_lc.schemas import SCHEMA_PATHS, format_schema_text
 

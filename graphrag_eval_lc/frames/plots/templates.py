@@ -8,7 +8,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.frames.plots.canvas import BETTER, MOST_ROWS, NEUTRAL, label_of, more_rows, rows_axes
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.statistics import bootstrap_interval
+from graphrag_eval_lc.stats import bootstrap_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,12 +1,17 @@
-"""How near two results come, by their terms as they are written: a cheap way to rank the steps that score 0."""
+"""How near two results come that do not match: common rows, the nearest columns, nearly equal numbers."""
 
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
-from graphrag_eval_lc.matching.sparql.near_numbers import share_of_near_numbers
-from graphrag_eval_lc.matching.sparql.results import SparqlResults
+from graphrag_eval_lc.matching.sparql.encoding import Table
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.rows import rows_of
+from graphrag_eval_lc.matching.sparql.xsd_numbers import NumberKind, relative_difference
 
-_SAMPLE: Final = 1_000
+_SAMPLED_ROWS: Final = 1_000
 """So many rows are looked at."""
 
 
@@ -19,12 +24,12 @@ def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequ
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
-    contents = {name: frozenset(column.texts[:_SAMPLE]) for name, column in actual.columns.items()}
+    contents = {name: frozenset(column.texts[:_SAMPLED_ROWS]) for name, column in actual.columns.items()}
     players: list[str] = []
     overlap = 0.0
     for name in required:
-        wanted = frozenset(reference.columns[name].texts[:_SAMPLE])
-        shares = {other: _share(wanted, found) for other, found in contents.items() if other not in players}
+        wanted = frozenset(reference.columns[name].texts[:_SAMPLED_ROWS])
+        shares = {other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in players}
         if not any(shares.values()):  # at most half of what the same numbers would have in common
             column = reference.columns[name]
             shares = {other: share_of_near_numbers(column, actual.columns[other]) / 2 for other in shares}
@@ -33,12 +38,189 @@ def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequ
             break
         players.append(best)
         overlap += shares[best]
-    mine = set(zip(*(reference.columns[name].texts[:_SAMPLE] for name in required[: len(players)]), strict=True))
-    theirs = set(zip(*(actual.columns[player].texts[:_SAMPLE] for player in players), strict=True))
-    return 0.9 * _share(mine, theirs) + 0.09 * overlap / len(required)
+    mine = set(zip(*(reference.columns[name].texts[:_SAMPLED_ROWS] for name in required[: len(players)]), strict=True))
+    theirs = set(zip(*(actual.columns[player].texts[:_SAMPLED_ROWS] for player in players), strict=True))
+    return 0.9 * _dice_coefficient(mine, theirs) + 0.09 * overlap / len(required)
 
 
-def _share(mine: Set[object], theirs: Set[object]) -> float:
+def _dice_coefficient(mine: Set[object], theirs: Set[object]) -> float:
     """Give what two sets share as F1, the Dice coefficient."""
     total = len(mine) + len(theirs)
     return 2 * len(mine & theirs) / total if total else 0.0
+
+
+_SAMPLED_CELLS: Final = 1_000
+"""So many distinct cells of a column are looked up in another one."""
+
+
+_PROBED_CELLS: Final = 2_000_000
+"""In larger tables columns with the same contents are told apart by their names alone."""
+
+
+def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
+    """Give the share of contents that each required and each actual column have in common, from a sample."""
+    samples = [_sample(content) for content in reference.contents]
+    actual_samples = [_sample(content) for content in actual.contents]
+    return [
+        [
+            (_share_of_sample(sample, other) + _share_of_sample(other_sample, content)) / 2
+            for other, other_sample in zip(actual.contents, actual_samples, strict=True)
+        ]
+        for content, sample in zip(reference.contents, samples, strict=True)
+    ]
+
+
+def _sample(content: frozenset[int]) -> frozenset[int]:
+    return content if len(content) <= _SAMPLED_CELLS else frozenset(islice(content, _SAMPLED_CELLS))
+
+
+def _share_of_sample(sample: frozenset[int], content: frozenset[int]) -> float:
+    return len(sample & content) / len(sample)
+
+
+def nearest_players(reference: Table, actual: Table, overlaps: list[list[float]]) -> dict[int, int]:
+    """Choose an actual column for each required one, the surest first.
+
+    Columns with the same contents are told apart by the rows that they make with the columns chosen before, as far
+    as that is cheap, then by their names. Where nothing else is left a column of nearly the same numbers is taken,
+    then a namesake without a common value.
+    """
+    players: dict[int, int] = {}
+    cells = len(overlaps) * len(actual.names) * (reference.row_count + actual.row_count)
+    for at in sorted(
+        range(len(overlaps)), key=lambda at: (-max(overlaps[at], default=0), -len(reference.contents[at]))
+    ):
+        free = [player for player in range(len(actual.names)) if player not in players.values()]
+        best = max((overlaps[at][player] for player in free), default=0.0)
+        if best > 0:
+            ties = [player for player in free if overlaps[at][player] == best]
+            common = Counter(
+                {player: _common_rows(reference, actual, {**players, at: player}) for player in ties}
+                if len(ties) > 1 and cells <= _PROBED_CELLS
+                else {}
+            )
+            name = reference.names[at]
+            players[at] = max(ties, key=lambda player: (common[player], actual.names[player] == name))
+    _add_columns_of_near_numbers(reference, actual, players)
+    for at, name in enumerate(reference.names):
+        if at not in players and name in actual.names and actual.names.index(name) not in players.values():
+            players[at] = actual.names.index(name)
+    return players
+
+
+def _add_columns_of_near_numbers(reference: Table, actual: Table, players: dict[int, int]) -> None:
+    for at, name in enumerate(reference.names):
+        if at in players:
+            continue
+        shares = {
+            player: share_of_near_numbers(reference.term_columns[at], actual.term_columns[player])
+            for player in range(len(actual.names))
+            if player not in players.values()
+        }
+        best = max(shares, key=lambda player: (shares[player], actual.names[player] == name), default=None)
+        if best is not None and shares[best]:
+            players[at] = best
+
+
+def _common_rows(reference: Table, actual: Table, players: dict[int, int]) -> int:
+    mine = Counter(rows_of([reference.columns[at] for at in players]))
+    return (mine & Counter(rows_of([actual.columns[player] for player in players.values()]))).total()
+
+
+NEAR: Final = 1e-3
+"""Numbers are nearly the same when they differ by at most this share of the larger one."""
+
+
+_SAMPLED_NUMBERS: Final = 1_000
+"""So many numbers of a column are looked at."""
+
+
+_COMPARED_ROWS: Final = 20_000
+"""So many pairs of rows are looked at."""
+
+
+_LARGEST: Final = 1e300
+
+
+class NearNumber(NamedTuple):
+    """A number of the reference and what stands in its place.
+
+    Attributes:
+        expected: How the reference writes it.
+        found: How the actual results write it.
+        difference: The difference as a share of the larger one.
+    """
+
+    expected: str
+    found: str
+    difference: float
+
+
+def near_number(
+    columns: Sequence[TermColumn],
+    players: Sequence[TermColumn],
+    rows: Sequence[int],
+    others: Sequence[int],
+    codes: Sequence[Sequence[int]],
+    other_codes: Sequence[Sequence[int]],
+) -> NearNumber | None:
+    """Give the number in which the first two rows differ most that are equal but for nearly the same numbers.
+
+    Args:
+        columns: The required columns.
+        players: The actual columns that play them.
+        rows: Places of rows of the reference; the first few are looked at.
+        others: Places of actual rows, likewise.
+        codes: The codes of the required columns; equal cells have the same.
+        other_codes: Those of the actual columns.
+    """
+    # Rows that are nearly equal have the same cells where there are no numbers.
+    fixed = [at for at, column in enumerate(columns) if all(column.number(row) is None for row in rows)]
+    alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for other in others:
+        alike[tuple(other_codes[at][other] for at in fixed)].append(other)
+    left = _COMPARED_ROWS
+    for row in rows:
+        found: list[NearNumber] = []
+        for other in alike.get(tuple(codes[at][row] for at in fixed), ())[:left]:
+            differing = [at for at in range(len(columns)) if codes[at][row] != other_codes[at][other]]
+            near = [_near(columns[at], row, players[at], other) for at in differing]
+            if near and None not in near:
+                found.append(max((each for each in near if each is not None), key=lambda each: each.difference))
+            left -= 1
+        if found:
+            return min(found, key=lambda each: each.difference)
+    return None
+
+
+def _near(column: TermColumn, row: int, player: TermColumn, other: int) -> NearNumber | None:
+    mine, theirs = column.number(row), player.number(other)
+    if mine is None or theirs is None or mine[1] == theirs[1] == NumberKind.INTEGER:
+        return None
+    difference = relative_difference(mine[0], theirs[0])
+    if difference is None or difference > NEAR:
+        return None
+    return NearNumber(column.texts[row].strip(), player.texts[other].strip(), difference)
+
+
+def share_of_near_numbers(column: TermColumn, other: TermColumn) -> float:
+    """Give the share of a column's numbers, from a sample, that are nearly the same as some of another; 0 to 1.
+
+    Integers, such as ids and counts, are near none.
+    """
+    numbers, others = _numbers(column), sorted(_numbers(other))
+    if not numbers or not others:
+        return 0.0
+    return sum(_lies_near(number, others) for number in numbers) / len(numbers)
+
+
+def _lies_near(number: float, others: list[float]) -> bool:
+    at = bisect_left(others, number)
+    nearest = others[max(at - 1, 0) : at + 1]
+    return any(abs(number - other) <= NEAR * max(abs(number), abs(other)) for other in nearest)
+
+
+def _numbers(column: TermColumn) -> list[float]:
+    found = map(column.number, range(min(len(column.texts), _SAMPLED_NUMBERS)))
+    numbers = [each[0] for each in found if each is not None and each[1] != NumberKind.INTEGER]
+    return [float(number) for number in numbers if not isinstance(number, str) and -_LARGEST < number < _LARGEST]

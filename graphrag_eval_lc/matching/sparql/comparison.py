@@ -1,28 +1,29 @@
-"""Comparing the results of two SPARQL queries."""
+"""The step kind sparql: comparing the results of two queries, or two sparql_query steps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
-from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
-from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
+from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
-from graphrag_eval_lc.matching.sparql.column_classes import ColumnMapping
-from graphrag_eval_lc.matching.sparql.columns import find_mapping
-from graphrag_eval_lc.matching.sparql.diagnosis import (
-    Diagnosis,
-    ShownRow,
-    diagnosis_of_match,
-    diagnosis_of_mismatch,
+from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
+from graphrag_eval_lc.matching.sparql.encoding import coded_tables, coding_for
+from graphrag_eval_lc.matching.sparql.results import (
+    PlainCells,
+    SparqlResults,
+    parse_sparql_results,
+    plain_columns,
 )
-from graphrag_eval_lc.matching.sparql.numbers import Tolerances
-from graphrag_eval_lc.matching.sparql.ordered import find_ordered_mapping
-from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
-from graphrag_eval_lc.matching.sparql.plain_rows import quick_verdict
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
-from graphrag_eval_lc.matching.sparql.rows import RowsAs, Rules, rows_of
-from graphrag_eval_lc.matching.sparql.tables import coded_tables
+from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
+from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, NumberKind, Tolerances
+from graphrag_eval_lc.record_files import Finding
+from graphrag_eval_lc.records import relative_tolerance
 
 
 class SparqlComparison:
@@ -268,3 +269,153 @@ def _comparison_of_rows(
         return mismatch()
     players = [actual.variables.index(others.names[at]) for at in mapping]
     return match(players, is_exact=not coding.has_near_numbers)
+
+
+_SLACK: Final = 1.000001
+"""More than what is lost where the tolerance is computed in floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainVerdict:
+    """Whether two results match, and by which columns.
+
+    Attributes:
+        players: For each required column the place of the actual one that plays it; None where they do not match.
+    """
+
+    players: list[int] | None
+
+
+def quick_verdict(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules
+) -> PlainVerdict | None:
+    """Compare results as texts and floats, as far as that settles it; terms are not compared strictly.
+
+    What is equal as texts is so by value; so it is only looked into where texts are numbers if nothing else fits.
+    """
+    plain = plain_columns(reference, actual, required, by_value=False)
+    verdict = None if plain is None else plain_verdict(*plain, rules)
+    if verdict is not None and verdict.players is not None:
+        return verdict
+    if any(column.has_untyped_numbers for results in (reference, actual) for column in results.columns.values()):
+        plain = plain_columns(reference, actual, required, by_value=True)
+        verdict = None if plain is None else plain_verdict(*plain, rules)
+    return verdict
+
+
+def plain_verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], rules: Rules) -> PlainVerdict | None:
+    """Compare rows, where the contents of the columns leave no choice which actual column plays which required one.
+
+    Args:
+        required: The cells of the required columns of the reference.
+        actual: The cells of all actual columns.
+        rules: How they are compared.
+
+    Returns:
+        The verdict; None where several actual columns have the contents of a required one, or where rows that differ
+        may be equal within a tolerance.
+    """
+    contents = [_content(column, rules) for column in actual]
+    players: list[int] = []
+    for column in required:
+        wanted = _content(column, rules)
+        alike = [at for at, content in enumerate(contents) if content == wanted]
+        if not alike:
+            return None if _may_be_near([column], actual, rules.tolerances) else PlainVerdict(None)
+        if len(alike) > 1 or alike[0] in players:
+            return None
+        players.append(alike[0])
+    if rules.rows_as == "list":
+        return PlainVerdict(players)  # equal columns in order are equal rows in order
+    mine = zip(*(column.cells for column in required), strict=True)
+    others = zip(*(actual[at].cells for at in players), strict=True)
+    if _gathered(mine, rules) == _gathered(others, rules):
+        return PlainVerdict(players)
+    return None if _may_be_near(required, actual, rules.tolerances) else PlainVerdict(None)
+
+
+def _content(column: PlainCells, rules: Rules) -> object:
+    return column.cells if rules.rows_as == "list" else _gathered(column.cells, rules)
+
+
+def _gathered(items: Iterable[Hashable], rules: Rules) -> object:
+    return set(items) if rules.rows_as == "set" else Counter(items)
+
+
+def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], tolerances: Tolerances) -> bool:
+    """Tell whether numbers of different values may be equal within a tolerance, by a look at all of them in order."""
+    kinds = frozenset[NumberKind]().union(*(column.kinds for column in actual))
+    tolerant = [column for column in required if tolerances.loosest(column.kinds, kinds)]
+    if not tolerant:
+        return False
+    relative = _SLACK * float(max(tolerances.loosest(column.kinds, kinds) for column in tolerant))
+    absolute = _SLACK * float(ABSOLUTE_TOLERANCE)
+    numbers = sorted({float(number) for column in (*tolerant, *actual) if column.numbers for number in column.cells})
+    return any(high - low <= max(absolute, relative * max(-low, high)) for low, high in pairwise(numbers))
+
+
+def match_sparql_steps(reference: StepView, actual: StepView) -> Comparison:
+    """Compare the outputs of two ``sparql_query`` steps.
+
+    Args:
+        reference: A reference step; its keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict``
+            and ``tolerance`` say how to compare.
+        actual: The step of the agent.
+    """
+    try:
+        options = comparison_options(reference)
+    except ValueError as problem:
+        return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
+    compared = compare_sparql_results(_parsed(reference), _parsed(actual), reference.get("required_columns"), **options)
+    return Comparison(compared.score, lambda: compared.reason, lambda: compared.closeness, compared.unreadable)
+
+
+def comparison_options(reference: StepView) -> dict[str, Any]:
+    """Give the keys of a reference step that say how to compare, as arguments of ``compare_sparql_results``.
+
+    Raises:
+        ValueError: A key has a value that it cannot have.
+
+    Example:
+        >>> comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
+        {'ordered': True, 'ignore_duplicates': True, 'strict': False, 'tolerance': 1e-06}
+    """
+    options = {"ordered": False, "ignore_duplicates": True, "strict": False}
+    options |= {key: reference[key] for key in options if reference.get(key) is not None}
+    wrong = [f"`{key}`" for key, value in options.items() if not isinstance(value, bool)]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is neither true nor false")
+    tolerance = reference.get("tolerance")
+    if tolerance is not None and not isinstance(tolerance, Mapping):  # the config's is by datatype
+        try:
+            tolerance = relative_tolerance(tolerance)
+        except ValueError as problem:
+            raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
+    return {**options, "tolerance": tolerance}
+
+
+def _parsed(step: StepView) -> Any:
+    """Give the results of a step, or its output where that is unreadable, for the comparison to say so."""
+    try:
+        return step.parsed(parse_sparql_results)
+    except UnreadableOutput:
+        return step.get("output")
+
+
+def check_sparql_step(step: StepView) -> Iterator[Finding]:
+    results = step.parsed(parse_sparql_results)
+    required = step.get("required_columns")
+    for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
+        if results.boolean is None and column not in results.variables:
+            near = f"It has: {', '.join(results.variables) or 'none'}."
+            yield Finding(f"the output has no column {column}", near, ("required_columns", index))
+
+
+def draft_sparql_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+    """Give a query's reference step; None where its results say nothing."""
+    del later
+    results = parse_sparql_results(step["output"])
+    if results.boolean is None and not results.row_count:
+        return None
+    kept = {key: step[key] for key in ("name", "args", "output")}
+    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.variables)}

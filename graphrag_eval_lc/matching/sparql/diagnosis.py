@@ -5,17 +5,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.budget import Budget, SearchCutOff
-from graphrag_eval_lc.matching.sparql.cells import BLANK_CODE, UNBOUND_CODE, DetailedCodes
-from graphrag_eval_lc.matching.sparql.coding import Coding
-from graphrag_eval_lc.matching.sparql.near_numbers import NearNumber, near_number
-from graphrag_eval_lc.matching.sparql.nearest_columns import nearest_players, overlaps_of
-from graphrag_eval_lc.matching.sparql.numbers import Tolerances
-from graphrag_eval_lc.matching.sparql.plain_coding import coding_for
+from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_players, overlaps_of
+from graphrag_eval_lc.matching.sparql.encoding import Coding, Table, coded_tables, coding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
-from graphrag_eval_lc.matching.sparql.row_groups import rows_left_over
-from graphrag_eval_lc.matching.sparql.rows import Row, RowsAs, Rules, rows_of
-from graphrag_eval_lc.matching.sparql.tables import Table, coded_tables
+from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
+from graphrag_eval_lc.matching.sparql.rows import (
+    BLANK_CODE,
+    UNBOUND_CODE,
+    Budget,
+    DetailedCodes,
+    Row,
+    RowsAs,
+    Rules,
+    SearchCutOff,
+    rows_of,
+)
+from graphrag_eval_lc.matching.sparql.xsd_numbers import Tolerances
 from graphrag_eval_lc.texts import plural
 
 SHOWN_ROWS: Final = 20

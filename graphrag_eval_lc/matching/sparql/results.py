@@ -1,13 +1,17 @@
-"""Reading SPARQL 1.1 JSON results into columns of terms."""
+"""Reading SPARQL 1.1 JSON results into columns of terms, or of plain texts and floats where these will do."""
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.matching.comparison import UnreadableOutput
-from graphrag_eval_lc.matching.sparql.numbers import (
+from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.sparql.xsd_numbers import (
+    XSD,
+    XSD_BOOLEAN,
     Number,
     NumberKind,
     has_untyped_number,
@@ -15,26 +19,56 @@ from graphrag_eval_lc.matching.sparql.numbers import (
     number_from,
     number_kind,
 )
-from graphrag_eval_lc.matching.sparql.plain_cells import (
-    PlainCells,
-    is_untyped,
-    plain_cells,
-    plain_cells_by_value,
-    untyped_texts,
-)
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
 
+
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
+
 
 UNBOUND_SHAPE: Final[Shape] = ("", None, None)
 """Stands for a cell without a term; its text is empty."""
 
+
 _type_of = itemgetter("type")
+
+
 _value_of = itemgetter("value")
+
+
 _NO_TERM: Final = {"type": "", "value": ""}
+
+
+_WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
+
+
+_NUMBER_CHARACTERS: Final = frozenset("-.0123456789\n")
+
+
+_EXACT_LENGTH: Final = 15
+"""Decimal numbers with at most 15 digits are equal only where the floats are that they are read as."""
+
+
+_FINE_FRACTION: Final = re.compile(r"\.[0-9]{8}")
+"""With so many decimals a number may be within 1e-8 of another one."""
+
+
+class PlainCells(NamedTuple):
+    """The cells of a column.
+
+    Attributes:
+        cells: A text for each cell, or a float in a column of numbers.
+        numbers: How the numbers are written; empty in a column of texts.
+        kinds: What the numbers are.
+        whole: The texts that are integers, as they have no datatype; empty in a column of numbers.
+    """
+
+    cells: list[str] | list[float]
+    numbers: frozenset[str] = frozenset()
+    kinds: frozenset[NumberKind] = frozenset()
+    whole: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -242,3 +276,105 @@ def _require_unicode(texts: Any) -> None:
         joined.encode()
     except UnicodeEncodeError:
         raise UnreadableOutput("SPARQL results with half a character (a lone surrogate)") from None
+
+
+PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
+"""The cells of the required columns of the reference, and of all actual columns."""
+
+
+def plain_columns(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], *, by_value: bool
+) -> PlainColumns | None:
+    """Give the required and the actual columns as texts and floats; None where they cannot be compared so.
+
+    Args:
+        reference: The results with the required columns.
+        actual: The other results.
+        required: The names of the required columns.
+        by_value: Whether cells differ only where their values do; else texts may be numbers of the same value.
+    """
+    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
+    plain = [cells for column in columns if (cells := column.plain_by_value if by_value else column.plain) is not None]
+    if len(plain) < len(columns) or not are_comparable(plain):
+        return None
+    return plain[: len(required)], plain[len(required) :]
+
+
+def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
+    """Give the cells of a column as texts or floats, equal only where the cells are; None where that takes more.
+
+    That is so for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0, and
+    columns in which numbers or booleans stand among other terms.
+
+    Args:
+        shapes: Type, datatype and language tag of each cell, or of all cells.
+        texts: The text of each cell.
+    """
+    kinds = set(shapes) if isinstance(shapes, list) else {shapes}
+    if any(kind in ("", "bnode") for kind, _, _ in kinds):
+        return None
+    datatypes = {None if kind == "uri" else datatype for kind, datatype, _ in kinds}
+    numeric = {datatype for datatype in datatypes if is_numeric_datatype(datatype)}
+    if numeric:
+        if numeric != datatypes:
+            return None
+        found = frozenset(number_kind("", datatype) for datatype in numeric)
+        return _plain_numbers(texts, found, with_fraction=numeric <= _WITH_FRACTION)
+    if XSD_BOOLEAN in datatypes and (len(datatypes) > 1 or not set(texts) <= {"true", "false"}):
+        return None
+    return PlainCells(texts)
+
+
+def plain_cells_by_value(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
+    """Give the same, with texts that have no datatype and are written as numbers compared by their value."""
+    plain = plain_cells(shapes, texts)
+    return plain if plain is None or plain.numbers else _with_untyped_numbers(texts, untyped_texts(shapes, texts))
+
+
+def is_untyped(shape: Shape) -> bool:
+    """Tell whether a term is a literal with neither a datatype nor a language, so that its text may be a number."""
+    kind, datatype, language = shape
+    return datatype is None and not language and kind not in ("", "uri", "bnode")
+
+
+def untyped_texts(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:
+    """Give the texts that may be numbers although they have no datatype."""
+    if not isinstance(shapes, list):
+        return texts if is_untyped(shapes) else []
+    untyped = set(filter(is_untyped, set(shapes)))
+    return [text for shape, text in zip(shapes, texts, strict=True) if shape in untyped] if untyped else []
+
+
+def _with_untyped_numbers(texts: list[str], untyped: list[str]) -> PlainCells | None:
+    """Integers stand for themselves among texts, as there is one way to write them; others must be on their own."""
+    numbers = {text for text in untyped if number_from(text, None) is not None}
+    kinds = frozenset(number_kind(text, None) for text in numbers)
+    if kinds <= {NumberKind.INTEGER}:
+        return None if "-0" in numbers else PlainCells(texts, whole=frozenset(numbers))
+    return _plain_numbers(texts, kinds, with_fraction=True) if numbers.issuperset(texts) else None
+
+
+def _plain_numbers(texts: list[str], kinds: frozenset[NumberKind], *, with_fraction: bool) -> PlainCells | None:
+    joined = "\n".join(texts)
+    if not (set(joined) <= _NUMBER_CHARACTERS and max(map(len, texts)) <= _EXACT_LENGTH):
+        return None
+    if "." in joined and (not with_fraction or _FINE_FRACTION.search(joined)):
+        return None
+    try:
+        return PlainCells(list(map(float, texts)), frozenset(texts), kinds)
+    except ValueError:
+        return None
+
+
+def are_comparable(columns: Iterable[PlainCells]) -> bool:
+    """Tell whether columns can be compared with each other.
+
+    A number equals a text that is written like it, and an integer without a datatype equals a number of its value,
+    which texts and floats do not show.
+    """
+    known = list(columns)
+    numbers = frozenset[str]().union(*(column.numbers for column in known))
+    if numbers and not all(column.numbers or numbers.isdisjoint(column.cells) for column in known):
+        return False
+    whole = frozenset[str]().union(*(column.whole for column in known))
+    return not (numbers and whole) or set(map(float, whole)).isdisjoint(map(float, numbers))

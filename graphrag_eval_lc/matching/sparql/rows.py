@@ -1,14 +1,32 @@
-"""Rows of codes, and how the rows of two results are compared."""
+"""Rows of codes: how they count, when they are equal in detail, and how many of them a search may look at.
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+Equality within a tolerance is not transitive (0 and 1e-8 are equal, 1e-8 and 2e-8 too), nor is that of numbers and
+texts ("5" as an integer equals 5.0 and the text "5", which differ). A code therefore stands for a whole chain of
+equal cells. Nearly always all cells of a chain are equal; where they may not be, or where it matters that they have
+different values, the code is called inexact, and its cells have detailed codes of their own.
+"""
 
-from graphrag_eval_lc.matching.sparql.numbers import Tolerances
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from decimal import Decimal
+from itertools import chain
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
+
+from graphrag_eval_lc.matching.sparql.xsd_numbers import (
+    Number,
+    NumberKind,
+    Tolerances,
+    numbers_are_equal,
+    tolerated_range,
+)
 
 RowsAs: TypeAlias = Literal["set", "bag", "list"]
 """How the rows of a result count: without duplicates, with them, or with their order too."""
 
+
 Column: TypeAlias = Sequence[int]
+
+
 Row: TypeAlias = tuple[int, ...]
 
 
@@ -29,3 +47,214 @@ class Rules(NamedTuple):
 def rows_of(columns: Sequence[Column]) -> Iterable[Row]:
     """Give the rows of one or more columns."""
     return zip(*columns, strict=True)
+
+
+class ColumnNumbers(NamedTuple):
+    """The numbers of a column whose codes do not settle which are equal.
+
+    Attributes:
+        numbers: The numbers in order, each as often as it occurs.
+        kinds: What they are.
+        tolerances: The tolerances of these kinds.
+    """
+
+    numbers: list[Any]
+    kinds: frozenset[NumberKind]
+    tolerances: Tolerances
+
+    def may_equal(self, other: Self, rows_as: RowsAs) -> bool:
+        """Tell whether two columns may hold the same rows: if not, some number is too far from all others.
+
+        In order, numbers within one tolerance can be paired off if any order will do.
+        """
+        relative = self.tolerances.loosest(self.kinds, other.kinds)
+        if rows_as == "bag":
+            return all(numbers_are_equal(*pair, relative) for pair in zip(self.numbers, other.numbers, strict=True))
+        return _lie_near(self.numbers, other.numbers, relative) and _lie_near(other.numbers, self.numbers, relative)
+
+
+def _lie_near(numbers: Sequence[Any], others: Sequence[Any], relative: Decimal) -> bool:
+    """Tell whether each number equals one of the others; both are in order."""
+    at = 0
+    for number in dict.fromkeys(numbers):
+        while at < len(others) and others[at] < number:
+            at += 1
+        near = others[max(at - 1, 0) : at + 1]
+        if not any(numbers_are_equal(number, other, relative) for other in near):
+            return False
+    return True
+
+
+UNBOUND_CODE: Final = 0
+
+
+BLANK_CODE: Final = 1
+"""The code of all blank nodes; as a detailed code each one has a negative number of its own."""
+
+
+class Cell(NamedTuple):
+    """A term with an inexact code, as far as its equality with others goes.
+
+    Attributes:
+        value: The number or boolean; None for a text.
+        kind: What ``value`` is if it is a number; else None.
+        text: The lexical form.
+    """
+
+    value: Number | None
+    kind: NumberKind | None
+    text: str
+
+
+def cells_are_equal(one: Cell, other: Cell, tolerances: Tolerances) -> bool:
+    """Tell whether two cells are equal: numbers and booleans by value, unlike kinds by their text.
+
+    Example:
+        >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "5"), Cell(5, NumberKind.INTEGER, "+5"), Tolerances())
+        True
+        >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "+5"), Cell(None, None, "5"), Tolerances())
+        False
+    """
+    if one.value is None or other.value is None:
+        return one.text == other.text
+    if one.kind is None or other.kind is None:
+        return one.value == other.value if one.kind is other.kind else one.text == other.text
+    return numbers_are_equal(one.value, other.value, tolerances.between(one.kind, other.kind))
+
+
+class DetailedCodes:
+    """Codes for cells of which others with the same code may differ, and the equality of rows of them.
+
+    Args:
+        next_code: Gives a code that is not in use.
+        tolerances: Those of numbers.
+    """
+
+    def __init__(self, next_code: Callable[[], int], tolerances: Tolerances) -> None:
+        self._next_code = next_code
+        self._tolerances = tolerances
+        self._detail_of: dict[Cell, int] = {}
+        self._cell_of: dict[int, Cell] = {}
+        self._code_of: dict[int, int] = {}
+        self._exact_code_of: dict[int, int] = {}
+        self._equal: dict[tuple[int, int], bool] = {}
+        self._kinds: set[NumberKind] = set()
+
+    def detail(self, cell: Cell, code: int, exact_code: int) -> int:
+        """Give the detailed code of a cell with an inexact code.
+
+        Args:
+            cell: The cell.
+            code: Its code.
+            exact_code: The code of the cells with just its value.
+        """
+        detail = self._detail_of.get(cell)
+        if detail is None:
+            detail = self._detail_of[cell] = self._next_code()
+            self._cell_of[detail] = cell
+            self._code_of[detail] = code
+            self._exact_code_of[detail] = exact_code
+            if cell.kind is not None:
+                self._kinds.add(cell.kind)
+        return detail
+
+    def coarse_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
+        """Give the row of codes for a row of detailed codes; blank nodes stay as they are."""
+        coarse = self._code_of.get
+        return tuple(coarse(detail, detail) for detail in row)
+
+    def exact_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
+        """Give what a row of detailed codes has in common with its duplicates: numbers by their value."""
+        exact = self._exact_code_of.get
+        return tuple(exact(detail, detail) for detail in row)
+
+    def is_inexact_row(self, row: tuple[int, ...]) -> bool:
+        """Tell whether a row of detailed codes holds a cell with an inexact code."""
+        return not self._cell_of.keys().isdisjoint(row)
+
+    def finite_number(self, detail: int) -> int | Decimal | None:
+        """Give the number that a detailed code stands for; None if it stands for anything else."""
+        cell = self._cell_of.get(detail)
+        if cell is None or cell.kind is None or isinstance(cell.value, str):
+            return None
+        return cell.value
+
+    def numbers_of(self, column: Iterable[int]) -> ColumnNumbers | None:
+        """Give the finite numbers among detailed codes; None where there are none, or other cells beside them."""
+        times = Counter(detail for detail in column if detail in self._cell_of)
+        cells = [(self._cell_of[detail], count) for detail, count in times.items()]
+        if not cells or any(cell.kind is None or isinstance(cell.value, str) for cell, _ in cells):
+            return None
+        numbers: list[Any] = [cell.value for cell, count in cells for _ in range(count)]
+        kinds = frozenset(cell.kind for cell, _ in cells if cell.kind is not None)
+        return ColumnNumbers(sorted(numbers), kinds, self._tolerances)
+
+    def has_one_tolerance(self, details: Collection[int], others: Collection[int]) -> bool:
+        """Tell whether detailed codes stand for finite numbers that all have the same tolerance with all the others."""
+        if any(self.finite_number(detail) is None for detail in chain(details, others)):
+            return False
+        kinds, other_kinds = ({self._cell_of[detail].kind for detail in each} for each in (details, others))
+        pairs = ((one, other) for one in kinds for other in other_kinds if one is not None and other is not None)
+        return len({self._tolerances.between(*pair) for pair in pairs}) == 1
+
+    def range_of_equals(self, detail: int) -> tuple[Decimal, Decimal]:
+        """Give bounds between which all numbers lie that equal the finite number of a detailed code."""
+        cell = self._cell_of[detail]
+        relative = self._tolerances.loosest({cell.kind}, self._kinds)  # type: ignore[arg-type]  # a number has a kind
+        return tolerated_range(cell.value, relative)  # type: ignore[arg-type]  # and a value
+
+    def rows_are_equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+        """Tell whether two rows of detailed codes with the same coarse row are equal, cell by cell."""
+        return all(x == y or self.are_equal(x, y) for x, y in zip(one, other, strict=True))
+
+    def are_equal(self, one: int, other: int) -> bool:
+        """Tell whether two detailed codes stand for equal cells."""
+        if one not in self._cell_of or other not in self._cell_of:
+            return one == other
+        equal = self._equal.get((one, other))
+        if equal is None:
+            equal = cells_are_equal(self._cell_of[one], self._cell_of[other], self._tolerances)
+            self._equal[one, other] = equal
+        return equal
+
+
+MAX_STEPS: Final = 20_000_000
+"""Rows that a search may look at, over all column mappings and blank node renamings: some seconds of work."""
+
+
+MAX_PASSES: Final = 50
+"""So many times a search may look at all rows of a table, however long it is."""
+
+
+class SearchCutOff(Exception):  # noqa: N818 - an outcome of a search, not a fault
+    """A search reached its bound before it could tell."""
+
+
+class Budget:
+    """Counts the steps of one search.
+
+    Args:
+        rows: Rows of the longer table; a long table gets a larger bound.
+
+    Example:
+        >>> budget = Budget(rows=100)
+        >>> budget.spend(100)
+        >>> budget.limit
+        20000000
+    """
+
+    __slots__ = ("limit", "spent")
+
+    def __init__(self, rows: int) -> None:
+        self.limit = max(MAX_STEPS, MAX_PASSES * rows)
+        self.spent = 0
+
+    def spend(self, steps: int) -> None:
+        """Count steps.
+
+        Raises:
+            SearchCutOff: Where they are more than the bound.
+        """
+        self.spent += steps
+        if self.spent > self.limit:
+            raise SearchCutOff

@@ -10,7 +10,7 @@ from graphrag_eval_lc import Comparison, compare_runs, score_responses
 from graphrag_eval_lc.comparison import MetricComparison
 from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
 from graphrag_eval_lc.metrics import clustered_standard_error
-from graphrag_eval_lc.statistics import questions_needed
+from graphrag_eval_lc.stats import questions_needed
 
 Scored = Callable[..., list[dict[str, Any]]]
 WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.matching import Comparison, StepView
-from graphrag_eval_lc.matching.registry import comparison_of
+from graphrag_eval_lc.matching.matchers import comparison_of
 from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
 
 

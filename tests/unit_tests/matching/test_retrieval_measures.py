@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.matching import StepView
-from graphrag_eval_lc.matching.retrieval_measures import RetrievalMeasures, RetrievalPair, retrieval_measures
+from graphrag_eval_lc.matching.retrieval import RetrievalMeasures, RetrievalPair, retrieval_measures
 from graphrag_eval_lc.metrics import DEFAULT_MEASURES
 
 

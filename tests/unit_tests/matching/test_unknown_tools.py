@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.matching import registry
+from graphrag_eval_lc.matching import matchers as registry
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, name_similarity, reference_names
 
 RESULTS = "application/sparql-results+json"

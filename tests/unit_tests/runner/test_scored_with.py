@@ -11,7 +11,7 @@ import pytest
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import AgentError, OptionError
 from graphrag_eval_lc.matching import register_matcher
-from graphrag_eval_lc.matching.registry import custom_matchers
+from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.runner.scored_with import evaluators_of, load_matchers, scored_with
 
 pytestmark = pytest.mark.usefixtures("forget_matchers")

@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.frames.plots import plot_templates
-from graphrag_eval_lc.statistics import bootstrap_interval
+from graphrag_eval_lc.stats import bootstrap_interval
 
 
 def test_means_have_their_intervals_and_the_highest_is_on_top() -> None:

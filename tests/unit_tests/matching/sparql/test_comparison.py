@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.matching.comparison import StepView
+from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.sparql import (
     SparqlComparison,
     compare_sparql_results,
@@ -545,8 +545,8 @@ def test_a_search_that_reaches_its_bound_scores_0_and_says_so(monkeypatch: pytes
     mine, others = ([tuple(rng.choice("01") for _ in range(width)) for _ in range(9)] for width in (4, 8))
     reference, actual = table("a b c d", *mine), table("r s t u v w x y", *others)
     assert "cut off" not in compare_sparql_results(reference, actual).reason
-    monkeypatch.setattr("graphrag_eval_lc.matching.sparql.budget.MAX_STEPS", 200)
-    monkeypatch.setattr("graphrag_eval_lc.matching.sparql.budget.MAX_PASSES", 1)
+    monkeypatch.setattr("graphrag_eval_lc.matching.sparql.rows.MAX_STEPS", 200)
+    monkeypatch.setattr("graphrag_eval_lc.matching.sparql.rows.MAX_PASSES", 1)
     found = compare_sparql_results(reference, actual)
     assert found.score == 0.0
     assert "cut off at its bound of 200 steps" in found.reason

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.matching.comparison import UnreadableOutput
+from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 
 LITERAL = {"type": "literal", "value": "Oslo"}

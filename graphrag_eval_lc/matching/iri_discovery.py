@@ -1,0 +1,98 @@
+"""The step kind iri_discovery: whether a step that searched or queried came upon the IRI."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.sparql.results import SparqlResults
+from graphrag_eval_lc.record_files import Finding
+
+IRI_DISCOVERY = "iri_discovery"
+
+
+# The tool whose results name what it found as IRIs.
+AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
+
+
+# What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
+_IRI_CHARACTER = r"[^\s<>\"'{}|\\^`,;()\[\]]"
+
+
+def match_iri_discovery_steps(reference: StepView, actual: StepView) -> Comparison:
+    """Score 1 where the reference step's IRI stands in the actual step's output.
+
+    In the results of an ``autocomplete_search`` it must be a URI binding; in the output of any other step it may
+    stand anywhere, but only as a whole term: ``urn:a`` does not stand in ``urn:ab``.
+    """
+    iri = reference.get("output")
+    if not isinstance(iri, str) or not iri:
+        return explained(0.0, "the reference step names no IRI as its output")
+    output = actual.get("output")
+    if not isinstance(output, str):
+        return explained(0.0, "there is no output")
+    if iri not in output and "\\" not in output:
+        return _missing(iri, actual)
+    try:
+        results = actual.parsed(parse_sparql_results)
+    except UnreadableOutput as problem:
+        return _in_text(iri, output, actual, str(problem))
+    found = _holds_term(results, iri, only_uris=actual.get("name") == AUTOCOMPLETE_SEARCH)
+    return explained(1.0, f"{iri} is in the output") if found else _missing(iri, actual)
+
+
+def _in_text(iri: str, output: str, actual: StepView, problem: str) -> Comparison:
+    """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
+    if actual.get("name") == AUTOCOMPLETE_SEARCH:
+        return explained(0.0, problem, unreadable=problem)
+    return explained(1.0, f"{iri} is in the output") if holds_whole(output, iri) else _missing(iri, actual)
+
+
+def holds_whole(text: str, iri: str) -> bool:
+    """Tell whether an IRI stands in a text as a whole term, not as a part of another one.
+
+    Example:
+        >>> holds_whole("<urn:a> a <urn:b> .", "urn:a"), holds_whole("<urn:ab>", "urn:a")
+        (True, False)
+    """
+    whole = rf"(?<!{_IRI_CHARACTER}){re.escape(iri)}(?!(?:\.(?!\s|$)|(?!\.){_IRI_CHARACTER}))"
+    return iri in text and re.search(whole, text) is not None
+
+
+def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
+    for column in results.columns.values():
+        for row, text in enumerate(column.texts):
+            if text == iri and (not only_uris or column.kind(row) == "uri"):
+                return True
+    return False
+
+
+def _missing(iri: str, actual: StepView) -> Comparison:
+    return explained(0.0, f"{iri} is not in the output of {actual.get('name')}")
+
+
+def check_iri_step(step: StepView) -> Iterator[Finding]:
+    if not isinstance(step.get("output"), str) or not step["output"]:
+        yield Finding(f"an {IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
+
+
+def draft_iri_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+    """Give the reference step for the first hit of a search that stands in the arguments of a later step."""
+    results = parse_sparql_results(step.get("output"))
+    asked = "\n".join(_argument_text(other) for other in later)
+    texts = (
+        text for each in results.columns.values() for row, text in enumerate(each.texts) if each.kind(row) == "uri"
+    )
+    iri = next((text for text in texts if holds_whole(asked, text)), None)
+    if iri is None:
+        return None
+    args = {"query": (step.get("args") or {}).get("query")}
+    return {"name": IRI_DISCOVERY, "args": args, "output": iri, "output_media_type": "text/uri"}
+
+
+def _argument_text(step: Step) -> str:
+    args = step.get("args")
+    values = args.values() if isinstance(args, Mapping) else [args]
+    return "\n".join(value if isinstance(value, str) else json_text(value) for value in values)

@@ -1,0 +1,105 @@
+"""Comparing outputs as JSON values, or as texts where no media type says more."""
+
+import math
+from itertools import zip_longest
+from typing import Any
+
+from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.texts import shortened
+
+_SHOWN = 60
+
+
+_NOTHING = "nothing"
+
+
+def parse_json_output(output: Any) -> Any:
+    """Give the value of a JSON text; a value that is no text stands for itself, as datasets in YAML have it.
+
+    Raises:
+        UnreadableOutput: There is no output, or it is not JSON.
+    """
+    if output is None:
+        raise UnreadableOutput("there is no output")
+    if not isinstance(output, str):
+        return output
+    try:
+        return parse_json(output)
+    except (ValueError, RecursionError) as problem:
+        raise UnreadableOutput(f"the output is not JSON: {_shown(output)}") from problem
+
+
+def match_json_steps(reference: StepView, actual: StepView) -> Comparison:
+    """Score 1 where both outputs are the same JSON value; the order of keys and the white space do not matter."""
+    try:
+        expected = reference.parsed(parse_json_output)
+    except UnreadableOutput as problem:
+        return explained(0.0, f"the reference cannot be compared: {problem}")
+    try:
+        found = actual.parsed(parse_json_output)
+    except UnreadableOutput as problem:
+        return explained(0.0, str(problem), unreadable=str(problem))
+    if are_json_equal(expected, found):
+        return explained(1.0, "the same JSON value")
+    place, found, expected = first_difference(found, expected)
+    where = f" at {place}" if place else ""
+    return explained(0.0, f"another JSON value{where}: {_shown(found)} instead of {_shown(expected)}")
+
+
+def match_texts(reference: StepView, actual: StepView) -> Comparison:
+    """Score 1 where both outputs are the same text, to the letter."""
+    expected, found = reference.get("output"), actual.get("output")
+    if expected is None:
+        return explained(0.0, "the reference step has no output to compare with")
+    if found is None:
+        return explained(0.0, "there is no output")
+    if expected == found:
+        return explained(1.0, "the same text")
+    start = _common_length(expected, found) if isinstance(expected, str) and isinstance(found, str) else 0
+    if start > _SHOWN:
+        where = f"another text from character {start + 1:,} on"
+        return explained(0.0, f"{where}: {_shown(found[start:])!r} instead of {_shown(expected[start:])!r}")
+    return explained(0.0, f"another text: {_shown(found)} instead of {_shown(expected)}")
+
+
+def are_json_equal(left: Any, right: Any) -> bool:
+    """Tell whether two JSON values are equal: numbers by value, true as 1 (as in graphrag-eval), NaN equal to NaN."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(are_json_equal(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(are_json_equal, left, right))
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
+        return math.isnan(right)
+    return bool(left == right)
+
+
+def first_difference(found: Any, expected: Any, place: str = "") -> tuple[str, Any, Any]:
+    """Give where two different JSON values first differ, and what stands there; a missing part is shown as such.
+
+    Example:
+        >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
+        ('rows[1]', 2, 3)
+    """
+    if isinstance(found, dict) and isinstance(expected, dict):
+        for key in (*expected, *(key for key in found if key not in expected)):
+            inner = f"{place}.{key}" if place else str(key)
+            if key not in found or key not in expected:
+                return inner, found.get(key, _NOTHING), expected.get(key, _NOTHING)
+            if not are_json_equal(found[key], expected[key]):
+                return first_difference(found[key], expected[key], inner)
+    if isinstance(found, list) and isinstance(expected, list):
+        for index, (left, right) in enumerate(zip_longest(found, expected, fillvalue=_NOTHING)):
+            if left is _NOTHING or right is _NOTHING or not are_json_equal(left, right):
+                return first_difference(left, right, f"{place}[{index}]")
+    return place, found, expected
+
+
+def _common_length(left: str, right: str) -> int:
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json_text(value)
+    return shortened(text[: 4 * _SHOWN], _SHOWN)

@@ -1,0 +1,247 @@
+"""Matchers: what they read and give back, how users register their own, and how one is run."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.registry.step_kinds import (
+    MatcherKey,
+    Reads,
+    ShownAs,
+    StepKind,
+    built_in_step_kinds,
+    custom_step_kinds,
+    register_step_kind,
+)
+
+Step = Mapping[str, Any]
+
+
+Parsed = TypeVar("Parsed")
+
+
+class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
+    """An output is not what its media type promises; the text says what it is instead."""
+
+
+class StepView(Mapping[str, Any]):
+    """A step as matchers read it: a read-only mapping that parses its output at most once.
+
+    Args:
+        step: The step.
+        defaults: Values of keys that the step lacks or has as null.
+        id_column: What the attribute says.
+        tool: What the attribute says.
+
+    Attributes:
+        id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
+        tool: The name of its tool where the config gives the step another; else None.
+
+    Example:
+        >>> import json
+        >>> StepView({"name": "search", "output": "[1, 2]"}).parsed(json.loads)
+        [1, 2]
+    """
+
+    __slots__ = ("_parsed", "_step", "id_column", "tool")
+
+    def __init__(
+        self,
+        step: Mapping[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+        *,
+        id_column: str | None = None,
+        tool: str | None = None,
+    ) -> None:
+        self.id_column = id_column
+        self.tool = tool
+        self._step = step if defaults is None else _completed(step, defaults)
+        self._parsed: dict[Callable[[Any], Any], Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._step[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._step)
+
+    def __len__(self) -> int:
+        return len(self._step)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Give the value of a key, or the default; Mapping's own way is several times as slow."""
+        return self._step.get(key, default)
+
+    def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
+        """Give ``parse(step["output"])``, computed once for each ``parse``.
+
+        Args:
+            parse: A function of the output; None is given where the step has no output.
+
+        Raises:
+            UnreadableOutput: As ``parse`` raised it, again at each call.
+        """
+        if parse not in self._parsed:
+            try:
+                self._parsed[parse] = parse(self._step.get("output"))
+            except UnreadableOutput as error:
+                self._parsed[parse] = error
+        outcome = self._parsed[parse]
+        if isinstance(outcome, UnreadableOutput):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
+
+
+def _completed(step: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {**defaults, **{key: value for key, value in step.items() if value is not None or key not in defaults}}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How well an actual step fulfils a reference step.
+
+    Attributes:
+        score: 0 (not at all) to 1 (in full).
+        reason: Gives why, in a sentence or two for people; called only for steps that the diagnosis shows.
+        closeness: Gives a number from 0 to 1 that finds the nearest step among those that score 0.
+        unreadable: What is wrong with the actual step's output where no comparison could be made of it.
+    """
+
+    score: float
+    reason: Callable[[], str]
+    closeness: Callable[[], float]
+    unreadable: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
+            raise ValueError(f"a score is a number from 0 to 1, not {self.score!r}")
+
+
+def explained(
+    score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None
+) -> Comparison:
+    """Give a Comparison whose reason is known already; its closeness is its score where none is given."""
+    return Comparison(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)
+
+
+Matcher = Callable[[StepView, StepView], Comparison | float]
+
+
+MatcherT = TypeVar("MatcherT", bound=Matcher)
+
+
+def register_matcher(
+    *,
+    name: str | None = None,
+    media_type: str | None = None,
+    fulfilled_by: Iterable[str] = (),
+    reads: Reads | None = None,
+) -> Callable[[MatcherT], MatcherT]:
+    """Register a function that compares a reference step with an actual step, by default one of the same name.
+
+    The function gets both steps as read-only mappings and gives a score from 0 to 1, or a Comparison that has a
+    reason too. It may raise UnreadableOutput; that, like any other exception, scores 0 and becomes the reason.
+    Of several matchers that fit, the one for name and media type goes before the one for the name, and that
+    before the one for the media type. A second registration of the same kind replaces the first.
+
+    What ``validate`` checks of such reference steps and ``draft-dataset`` writes stays as without the matcher;
+    ``register_step_kind`` declares more.
+
+    Args:
+        name: The step name, such as ``sparql_query``; None for every name.
+        media_type: The reference step's ``output_media_type``; None for every one.
+        fulfilled_by: The names of the steps that may fulfil a reference step of this name, in place of its own: a
+            search or a query fulfils ``iri_discovery``.
+        reads: What it compares: the ``output`` of the steps or, as for ``retrieve_time_series``, only their ``args``;
+            then a reference step needs no output. None: what was compared of these steps without it, else the output.
+
+    Returns:
+        A decorator.
+
+    Raises:
+        MatcherError: Neither a name nor a media type is given, or ``fulfilled_by`` without a name; or ``reads`` is
+            something else.
+
+    Example:
+        >>> @register_matcher(name="count_rows")
+        ... def match_counts(reference, actual):
+        ...     return float(int(reference["output"]) == int(actual["output"]))
+    """
+    if name is None and media_type is None:
+        raise MatcherError("a matcher needs a name or a media type", mend="Call register_matcher(name=…).")
+    others = tuple(fulfilled_by)
+    if others and name is None:
+        raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
+    if reads not in (None, "output", "args"):
+        raise MatcherError(f"a matcher cannot read {reads!r:.40}", mend='Give reads="output" or reads="args".')
+
+    def register(matcher: MatcherT) -> MatcherT:
+        register_step_kind(_kind(matcher, (name, media_type), others, reads))
+        return matcher
+
+    return register
+
+
+def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
+    """Give the kind of a matcher; what else is known of its steps stays as it is without it."""
+    own = StepKind(
+        key=" with ".join(part for part in key if part is not None),
+        serves=(key,),
+        matcher=matcher,
+        fulfilled_by=others,
+        reads=reads or "output",
+        shown_as=_shown_as(key),
+    )
+    built_in = built_in_step_kinds()
+    known = built_in.get(key) or (built_in.get((key[0], None)) if key[0] is not None else None)
+    if known is None or reads not in (None, known.reads):
+        return own
+    return replace(known, key=own.key, serves=(key,), matcher=matcher, fulfilled_by=others, shown_as=own.shown_as)
+
+
+def _shown_as(key: MatcherKey) -> ShownAs:
+    """Give how steps are shown without the matcher; of those that have a name it alone decides."""
+    name, _ = key
+    kinds = built_in_step_kinds()
+    same = [kind for served, kind in kinds.items() if (served == key if name is None else name in kind.names)]
+    return same[0].shown_as if same else "text"
+
+
+def custom_matchers() -> dict[MatcherKey, Matcher]:
+    """Give the matchers that users registered, those included that took the place of a built-in one.
+
+    Example:
+        >>> ("sparql_query", None) in custom_matchers()
+        False
+    """
+    built_in = {key: kind.matcher for key, kind in built_in_step_kinds().items()}
+    return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
+
+
+def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:
+    """Compare two steps; whatever goes wrong in the matcher scores 0 and says why.
+
+    Raises:
+        MatcherError: The matcher gives back something that is no score. A mistake in the matcher, not in the data.
+    """
+    try:
+        outcome = matcher(reference, actual)
+    except UnreadableOutput as problem:
+        return explained(0.0, str(problem))
+    except Exception as problem:
+        text = str(problem) or "no message"
+        return explained(0.0, f"the comparison failed with {type(problem).__name__}: {text:.200}")
+    if isinstance(outcome, Comparison):
+        return outcome
+    if isinstance(outcome, int | float) and 0 <= outcome <= 1:
+        score = float(outcome)
+        return explained(score, f"the score of {_matcher_name(matcher)} is {score:g}")
+    raise MatcherError(
+        f"the matcher {_matcher_name(matcher)} gave {outcome!r:.80} for a step named {reference.get('name')}",
+        mend="A matcher gives a number from 0 to 1, or a Comparison.",
+    )
+
+
+def _matcher_name(matcher: Matcher) -> str:
+    return getattr(matcher, "__name__", type(matcher).__name__)

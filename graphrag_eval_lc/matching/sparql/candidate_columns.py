@@ -1,0 +1,403 @@
+"""The actual columns that can stand for the required ones, and the search for those that do.
+
+Columns are sorted into classes by their contents first; only columns of one class can stand for each other. Where
+that leaves a choice, the names are tried, then a depth-first search compares more and more columns at a time. Rows
+as a set have an extra step before it: columns that are left out make duplicates, so the columns to keep are chosen
+by the number of distinct rows among them, after which the two sides can be compared as bags.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
+
+from graphrag_eval_lc.matching.sparql.encoding import Table
+from graphrag_eval_lc.matching.sparql.rows import Budget, Column, DetailedCodes, Row, RowsAs, rows_of
+
+ColumnMapping: TypeAlias = tuple[int, ...]
+"""For each required column the position of the actual column that plays it."""
+
+
+class ColumnClass(NamedTuple):
+    """Columns with the same contents.
+
+    Attributes:
+        required: Positions of the required columns.
+        players: Positions of the actual columns, namesakes of the required ones first.
+    """
+
+    required: list[int]
+    players: list[int]
+
+
+Confirm: TypeAlias = Callable[[ColumnMapping], bool]
+"""Tells whether rows of equal codes are equal in every detail."""
+
+
+_CHUNK: Final = 2_048
+"""So many rows are looked at, at the least, before a choice of columns is given up."""
+
+
+def find_mapping(
+    reference: Table, actual: Table, rows_as: RowsAs, confirm: Confirm, budget: Budget
+) -> ColumnMapping | None:
+    """Find actual columns that have the same rows as the required ones.
+
+    Args:
+        reference: The table of the required columns, of at least one column and row.
+        actual: The table of the actual columns.
+        rows_as: ``set`` or ``bag``.
+        confirm: Settles what the codes do not.
+        budget: Counts the rows that are looked at.
+
+    Returns:
+        A mapping that fits, the one by name if that does; None if there is none.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    if rows_as == "bag" and reference.row_count != actual.row_count:
+        return None
+    classes = column_classes(reference, actual, rows_as)
+    if classes is None:
+        return None
+    as_collection: Callable[[Iterable[Row]], Collection[Row]] = set if rows_as == "set" else Counter
+    guess = mapping_by_name(classes, reference, actual)
+    rows = as_collection(rows_of(reference.columns))
+    if rows == as_collection(rows_of([actual.columns[at] for at in guess])) and confirm(guess):
+        return guess
+    if all(len(required) == len(players) == 1 for required, players in classes):
+        return None
+    twins = twins_of(classes, actual.detailed_columns if reference.needs_details else actual.columns)
+    if rows_as == "set":
+        return _mapping_of_sets(list(rows), actual, classes, twins, confirm, budget)
+    search = BagSearch(reference.columns, twins, budget)
+    return search.mapping(dict(enumerate(actual.columns)), classes, confirm)
+
+
+def _mapping_of_sets(
+    rows: list[Row],
+    actual: Table,
+    classes: list[ColumnClass],
+    twins: dict[int, int],
+    confirm: Confirm,
+    budget: Budget,
+) -> ColumnMapping | None:
+    """Choose the columns first; the distinct rows of a right choice are a bag without duplicates."""
+    search = BagSearch(list(rows_of(rows)), twins, budget)
+    for choice in _choices(classes, twins, budget):
+        chosen = [at for _, players in choice for at in players]
+        distinct = _distinct_rows([actual.columns[at] for at in chosen], len(rows), budget)
+        if len(distinct) == len(rows):
+            columns = dict(zip(chosen, rows_of(list(distinct)), strict=True))
+            found = search.mapping(columns, choice, confirm)
+            if found is not None:
+                return found
+    return None
+
+
+def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row]:
+    """Give the distinct rows; those from the start only where they are more than ``limit`` already."""
+    row_count = len(columns[0])
+    rows = iter(rows_of(columns))
+    distinct: set[Row] = set()
+    size = max(_CHUNK, limit)
+    for start in range(0, row_count, size):
+        budget.spend(min(size, row_count - start) * (1 + len(columns) // 8))
+        distinct.update(islice(rows, size))
+        if len(distinct) > limit:
+            break
+    return distinct
+
+
+def _choices(classes: list[ColumnClass], twins: dict[int, int], budget: Budget) -> Iterator[list[ColumnClass]]:
+    """Give the ways to keep as many players of each class as it has required columns."""
+
+    def choices_of(at: int) -> Iterator[ColumnClass]:
+        required, players = classes[at]
+        return (ColumnClass(required, kept) for kept in _combinations(players, len(required), twins, budget))
+
+    chosen: list[ColumnClass] = []
+    waiting = [choices_of(0)]
+    while waiting:
+        choice = next(waiting[-1], None)
+        if choice is None:
+            waiting.pop()
+            del chosen[-1:]
+        elif len(waiting) == len(classes):
+            yield [*chosen, choice]
+        else:
+            chosen.append(choice)
+            waiting.append(choices_of(len(chosen)))
+
+
+def _combinations(players: list[int], size: int, twins: dict[int, int], budget: Budget) -> Iterator[list[int]]:
+    """Give the combinations of players, without those that differ by twins only."""
+    kept: list[int] = []
+    at = 0
+    while True:
+        if len(kept) < size and len(players) - at >= size - len(kept):
+            budget.spend(1)
+            twin = twins.get(players[at])
+            if twin is None or any(players[other] == twin for other in kept):
+                kept.append(at)
+            at += 1
+            continue
+        if len(kept) == size:
+            yield [players[other] for other in kept]
+        if not kept:
+            return
+        at = kept.pop() + 1
+
+
+class _Level(NamedTuple):
+    """The rows of the first columns of a bag: a number for each distinct row, and how often each one occurs."""
+
+    number_of: dict[tuple[int, int], int]
+    counts: Counter[int | None]
+
+
+class BagSearch:
+    """Finds a mapping between bags of rows, depth first; the first columns must fit before the next is tried."""
+
+    def __init__(self, reference: Sequence[Column], twins: dict[int, int], budget: Budget) -> None:
+        self.reference = reference
+        self.twins = twins
+        self.budget = budget
+        self.counts = [Counter(column) for column in reference]
+        self.row_contents = self._contents_of_rows(reference)
+        self._levels: dict[tuple[int, ...], list[_Level]] = {}
+
+    def mapping(
+        self, columns: Mapping[int, Column], classes: list[ColumnClass], confirm: Confirm
+    ) -> ColumnMapping | None:
+        """Give a mapping under which the bags are equal and that is confirmed, or None."""
+        players = self._players(columns, classes)
+        kept = dict.fromkeys(at for candidates in players.values() for at in candidates)
+        order = sorted(players, key=lambda at: (len(players[at]), -len(self.counts[at])))
+        if not players[order[0]]:
+            return None
+        contents = self._contents_of_rows([columns[at] for at in kept])
+        if contents is not None and contents != self.row_contents:
+            return None
+        levels = self._levels_in(tuple(order))
+        played: list[int] = []
+        groups: list[Sequence[int]] = [[0] * len(self.reference[0])]
+        waiting = [iter(players[order[0]])]
+        while waiting:
+            player = next(waiting[-1], None)
+            if player is None:
+                waiting.pop()
+                groups.pop()
+                del played[-1:]
+                continue
+            if player in played or (player in self.twins and self.twins[player] not in played):
+                continue
+            grouped = self._grouped(levels[len(played)], groups[-1], columns[player])
+            if grouped is None:
+                continue
+            if len(played) + 1 < len(order):
+                played.append(player)
+                groups.append(grouped)
+                waiting.append(iter(players[order[len(played)]]))
+                continue
+            player_of = dict(zip(order, [*played, player], strict=True))
+            found = tuple(player_of[at] for at in range(len(order)))
+            if confirm(found):
+                return found
+        return None
+
+    def _players(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
+        """Give for each required column the players that have each value as often as it."""
+        counts = {at: Counter(columns[at]) for _, players in classes for at in players}
+        self.budget.spend(len(self.reference[0]) * len(counts) // 4)
+        return {
+            column: [at for at in players if counts[at] == self.counts[column]]
+            for required, players in classes
+            for column in required
+        }
+
+    def _contents_of_rows(self, columns: Sequence[Column]) -> Counter[Row] | None:
+        """Give the cells of each row whatever their columns; None where it is open which columns count."""
+        if len(columns) != len(self.reference):
+            return None
+        self.budget.spend(len(columns) * len(columns[0]))
+        return Counter(map(tuple, map(sorted, rows_of(columns))))
+
+    def _levels_in(self, order: tuple[int, ...]) -> list[_Level]:
+        if order not in self._levels:
+            levels = []
+            groups: Sequence[int] = [0] * len(self.reference[0])
+            for at in order:
+                number_of: dict[tuple[int, int], int] = {}
+                groups = [
+                    number_of.setdefault(pair, len(number_of)) for pair in zip(groups, self.reference[at], strict=True)
+                ]
+                levels.append(_Level(number_of, Counter(groups)))
+            self._levels[order] = levels
+        return self._levels[order]
+
+    def _grouped(self, level: _Level, groups: Sequence[int], column: Column) -> list[int] | None:
+        self.budget.spend(len(column))
+        grouped = list(map(level.number_of.get, zip(groups, column, strict=True)))
+        return grouped if Counter(grouped) == level.counts else None  # type: ignore[return-value]  # no None in it
+
+
+def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, budget: Budget) -> ColumnMapping | None:
+    """Find actual columns that equal the required ones row by row.
+
+    Args:
+        reference: The table of the required columns, of at least one column and row.
+        actual: The table of the actual columns.
+        codes: What the codes of both mean.
+        budget: Counts the rows that are looked at.
+
+    Returns:
+        A mapping that fits, or None if there is none.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    if reference.row_count != actual.row_count:
+        return None
+    classes = column_classes(reference, actual, "list")
+    if classes is None:
+        return None
+    if not reference.needs_details:
+        return mapping_by_name(classes, reference, actual)
+    twins = twins_of(classes, actual.detailed_columns)
+    players = {column: players for required, players in classes for column in required}
+    by_name = mapping_by_name(classes, reference, actual)
+    return _OrderedSearch(reference, actual, codes, budget).mapping(
+        [sorted(players[column], key=lambda at: at != by_name[column]) for column in range(len(players))], twins
+    )
+
+
+class _Renaming:
+    """A one-to-one renaming of blank nodes that grows column by column."""
+
+    def __init__(self, to: dict[int, int], back: dict[int, int]) -> None:
+        self.to = to
+        self.back = back
+
+    def with_columns(self, required: Column, player: Column, codes: DetailedCodes) -> "_Renaming | None":
+        """Give a renaming that makes these columns equal too, or None."""
+        to, back = dict(self.to), dict(self.back)
+        for one, other in dict.fromkeys(zip(required, player, strict=True)):
+            if one >= 0:
+                if one != other and not codes.are_equal(one, other):
+                    return None
+            elif to.setdefault(one, other) != other or back.setdefault(other, one) != one:
+                return None
+        return _Renaming(to, back)
+
+
+class _OrderedSearch:
+    def __init__(self, reference: Table, actual: Table, codes: DetailedCodes, budget: Budget) -> None:
+        self.reference = reference
+        self.actual = actual
+        self.codes = codes
+        self.budget = budget
+
+    def mapping(self, players: list[list[int]], twins: dict[int, int]) -> ColumnMapping | None:
+        order = sorted(range(len(players)), key=lambda column: len(players[column]))
+        played: list[int] = []
+        renamings = [_Renaming({}, {})]
+        waiting: list[Iterator[int]] = [iter(players[order[0]])]
+        while waiting:
+            player = next(waiting[-1], None)
+            if player is None:
+                waiting.pop()
+                renamings.pop()
+                del played[-1:]
+                continue
+            if player in played or (player in twins and twins[player] not in played):
+                continue
+            required = self.reference.detailed_columns[order[len(played)]]
+            self.budget.spend(len(required))
+            renaming = renamings[-1].with_columns(required, self.actual.detailed_columns[player], self.codes)
+            if renaming is None:
+                continue
+            played.append(player)
+            if len(played) == len(order):
+                player_of = dict(zip(order, played, strict=True))
+                return tuple(player_of[column] for column in range(len(order)))
+            renamings.append(renaming)
+            waiting.append(iter(players[order[len(played)]]))
+        return None
+
+
+def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass] | None:
+    """Sort the columns of two tables by their contents.
+
+    Columns of which the codes are equal, but whose numbers do not lie within the tolerance of each other, are told
+    apart: where numbers lie close together, a code stands for many of them.
+
+    Returns:
+        The classes that have a required column; None where one of them has too few actual columns.
+    """
+    players: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for at, signature in enumerate(actual.signatures(rows_as)):
+        players[signature].append(at)
+    required: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for at, signature in enumerate(reference.signatures(rows_as)):
+        required[signature].append(at)
+    classes = []
+    for signature, columns in required.items():
+        if len(columns) > len(players.get(signature, ())):
+            return None
+        for part in _told_apart(ColumnClass(columns, players[signature]), reference, actual, rows_as):
+            if len(part.required) > len(part.players):
+                return None
+            names = {reference.names[column] for column in part.required}
+            namesakes_first = sorted(part.players, key=lambda at: actual.names[at] not in names)
+            classes.append(ColumnClass(part.required, namesakes_first))
+    return classes
+
+
+def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass]:
+    """Split a class into those of which the numbers are near each other."""
+    if rows_as == "list" or len(columns.players) == 1 or not reference.needs_details:
+        return [columns]
+    parts: list[ColumnClass] = []
+    for required in columns.required:
+        mine = reference.inexact_numbers(required)
+        players = {
+            player
+            for player in columns.players
+            if not mine or not (others := actual.inexact_numbers(player)) or mine.may_equal(others, rows_as)
+        }
+        joined = [part for part in parts if not players.isdisjoint(part.players)]
+        parts = [part for part in parts if part not in joined]
+        together = ColumnClass([required], [])
+        for part in joined:
+            together.required.extend(part.required)
+            players.update(part.players)
+        together.players.extend(player for player in columns.players if player in players)
+        parts.append(together)
+    return parts
+
+
+def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Table) -> ColumnMapping:
+    """Give each required column its namesake, or else the first free column of its class."""
+    played: dict[int, int] = {}
+    for required, players in classes:
+        position = {actual.names[player]: player for player in players}
+        namesakes = {at: position[reference.names[at]] for at in required if reference.names[at] in position}
+        taken = set(namesakes.values())
+        free = (player for player in players if player not in taken)
+        played |= {at: namesakes[at] if at in namesakes else next(free) for at in required}
+    return tuple(played[at] for at in range(len(played)))
+
+
+def twins_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> dict[int, int]:
+    """Give for a column the one before it that is the same in every row: it need not be tried as well."""
+    twins = {}
+    for _, players in classes:
+        last: dict[Row, int] = {}
+        for at in players if len(players) > 1 else ():
+            content = tuple(columns[at])
+            if content in last:
+                twins[at] = last[content]
+            last[content] = at
+    return twins

@@ -1,0 +1,441 @@
+"""Codes for the terms of two results, so that equal cells have the same code, and tables of such codes."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+from graphrag_eval_lc.matching.sparql.results import (
+    UNBOUND_SHAPE,
+    Shape,
+    SparqlResults,
+    TermColumn,
+    is_untyped,
+    plain_columns,
+)
+from graphrag_eval_lc.matching.sparql.rows import (
+    BLANK_CODE,
+    UNBOUND_CODE,
+    Cell,
+    Column,
+    ColumnNumbers,
+    DetailedCodes,
+    RowsAs,
+    Rules,
+)
+from graphrag_eval_lc.matching.sparql.xsd_numbers import (
+    XSD_BOOLEAN,
+    XSD_STRING,
+    Finite,
+    Number,
+    NumberKind,
+    Tolerances,
+    boolean_from,
+    is_numeric_datatype,
+    number_chains,
+    number_from,
+    number_kind,
+)
+
+TextSpace: TypeAlias = dict[str, int]
+"""Codes by text, for terms of the same kind; looking up a text that is not there gives it a code."""
+
+
+class _ValueSpace(dict[str, int]):
+    """Codes by lexical form, for terms of one datatype that has values, or of none."""
+
+    def __init__(
+        self,
+        datatype: str | None,
+        read: Callable[[str], Number | None],
+        code_of: dict[Any, int],
+        malformed: TextSpace,
+    ) -> None:
+        super().__init__()
+        self.values_read: dict[str, Number] = {}
+        self.is_boolean = datatype == XSD_BOOLEAN
+        self._datatype = datatype
+        self._read = read
+        self._code_of = code_of
+        self._malformed = malformed
+
+    def __missing__(self, text: str) -> int:
+        value = self._read(text)
+        if value is None:
+            code = self._malformed[text]
+        else:
+            self.values_read[text] = value
+            code = self._code_of[value]
+        self[text] = code
+        return code
+
+    def kind(self, text: str) -> NumberKind | None:
+        """Tell what the number is that is written so; None for booleans."""
+        return None if self.is_boolean else number_kind(text, self._datatype)
+
+    def numbers(self) -> dict[NumberKind, list[Finite]]:
+        """Give the finite numbers that have been read, by what they are."""
+        found: defaultdict[NumberKind, list[Finite]] = defaultdict(list)
+        if self.is_boolean:
+            return found
+        if self._datatype is not None:
+            kind = number_kind("", self._datatype)
+            found[kind] = [value for value in set(self.values_read.values()) if not isinstance(value, str)]
+        else:
+            for text, value in self.values_read.items():
+                if not isinstance(value, str):
+                    found[number_kind(text, None)].append(value)
+        return found
+
+    def number_kinds(self) -> Collection[NumberKind]:
+        """Give what the numbers may be that have been read."""
+        if self.is_boolean or not self.values_read:
+            return ()
+        return {number_kind(text, self._datatype) for text in ("0", "0.0")}
+
+
+class Coding:
+    """Gives codes to columns of terms.
+
+    All columns that are to be compared are coded first; then ``settled`` gives their final codes.
+
+    Args:
+        strict: Whether texts are told apart by kind, datatype and language tag too, and numbers and booleans never
+            equal texts.
+        tolerances: Those of numbers.
+        counts_values: Whether codes of several values count as inexact even where all these values are equal, as
+            duplicates go by exact value.
+
+    Attributes:
+        details: The detailed codes of cells with inexact codes.
+        inexact: The codes of cells that may differ; known once the codes are settled.
+        has_near_numbers: Whether numbers of different values are equal; known once the codes are settled.
+    """
+
+    def __init__(self, strict: bool, tolerances: Tolerances, *, counts_values: bool = False) -> None:
+        self._strict = strict
+        self._tolerances = tolerances
+        self._counts_values = counts_values
+        self._next_code = count(BLANK_CODE + 1).__next__
+        self.details = DetailedCodes(self._next_code, tolerances)
+        self.inexact: set[int] = set()
+        self.has_near_numbers = False
+        self._numbers: defaultdict[Number, int] = defaultdict(self._next_code)
+        self._booleans: defaultdict[bool, int] = defaultdict(self._next_code)
+        self._texts: defaultdict[Hashable, TextSpace] = defaultdict(lambda: defaultdict(self._next_code))
+        self._value_spaces: dict[Hashable, _ValueSpace] = {}
+        self._spaces: dict[Shape, TextSpace] = {UNBOUND_SHAPE: {"": UNBOUND_CODE}}
+        self._has_fine_numbers = False
+        self._joined: dict[int, int] = {}
+        self._exactly_joined: dict[int, int] = {}
+
+    def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
+        """Give the codes of a column, or of some rows of it, before they are settled."""
+        texts = column.texts[rows]
+        if not isinstance(column.shapes, list):
+            is_text = not self._strict and is_untyped(column.shapes) and not column.has_untyped_numbers
+            space = self._texts[None] if is_text else self._space(column.shapes)
+            return list(map(space.__getitem__, texts))
+        spaces = {shape: self._space(shape) for shape in set(column.shapes[rows])}
+        return [spaces[shape][text] for shape, text in zip(column.shapes[rows], texts, strict=True)]
+
+    def _space(self, shape: Shape) -> TextSpace:
+        space = self._spaces.get(shape)
+        if space is None:
+            space = self._spaces[shape] = self._new_space(shape)
+        return space
+
+    def _new_space(self, shape: Shape) -> TextSpace:
+        kind, datatype, _ = shape
+        if kind == "bnode":
+            return defaultdict(lambda: BLANK_CODE)
+        texts = self._texts[_term_space(shape) if self._strict else None]
+        if kind == "uri":
+            return texts
+        if is_numeric_datatype(datatype) or (is_untyped(shape) and not self._strict):
+            return self._value_space(shape, self._number_reader(datatype), self._numbers, texts)
+        if datatype == XSD_BOOLEAN:
+            return self._value_space(shape, boolean_from, self._booleans, texts)
+        return texts
+
+    def _value_space(
+        self, shape: Shape, read: Callable[[str], Number | None], code_of: dict[Any, int], texts: TextSpace
+    ) -> _ValueSpace:
+        key = shape if self._strict else shape[1]
+        if key not in self._value_spaces:
+            self._value_spaces[key] = _ValueSpace(shape[1], read, code_of, texts)
+        return self._value_spaces[key]
+
+    def _number_reader(self, datatype: str | None) -> Callable[[str], Number | None]:
+        def read(text: str) -> Number | None:
+            found = number_from(text, datatype)
+            if found is None:
+                return None
+            self._has_fine_numbers |= found[1]
+            return found[0]
+
+        return read
+
+    def may_play(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
+        """Tell from a sample of rows whether a column can have the contents of one that is coded already.
+
+        Args:
+            column: The column.
+            contents: The codes of each column that it may play, before they are settled.
+            sample: The number of rows to look at.
+        """
+        rows = slice(sample)
+        shapes = column.shapes[rows] if isinstance(column.shapes, list) else [column.shapes] * sample
+        cells = zip(self.codes(column, rows), shapes, column.texts[rows], strict=False)
+        kinds = self._number_kinds()
+        codes = {code for code, shape, text in cells if not self._may_be_joined(shape, text, kinds)}
+        return any(codes <= content for content in contents)
+
+    def _number_kinds(self) -> set[NumberKind]:
+        return {kind for space in self._value_spaces.values() for kind in space.number_kinds()}
+
+    def _may_be_joined(self, shape: Shape, text: str, kinds: set[NumberKind]) -> bool:
+        """Tell whether a cell may turn out to equal one with another code."""
+        space = self._space(shape)
+        kind = space.kind(text) if isinstance(space, _ValueSpace) and text in space.values_read else None
+        if kind is not None and (self._has_fine_numbers or self._tolerances.loosest({kind}, kinds)):
+            return True
+        if self._strict:
+            return False
+        texts = self._texts[None]
+        has_value = isinstance(space, _ValueSpace) and text in space.values_read
+        return (has_value and text in texts) or any(
+            text in other.values_read for other in self._value_spaces.values() if other is not space
+        )
+
+    def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
+        """Give the final codes of columns: chains of codes become one."""
+        self._join_equal_codes()
+        if not self._joined:
+            return list(columns)
+        joined = {code: self._root(code) for code in self._joined}
+        return [[joined.get(code, code) for code in column] for column in columns]
+
+    def _join_equal_codes(self) -> None:
+        mixed = set() if self._strict else self._join_values_with_texts()
+        self._exactly_joined = dict(self._joined)
+        kinds = self._number_kinds()
+        if self._has_fine_numbers or self._tolerances.loosest(kinds, kinds):
+            self._chain_numbers()
+        if mixed:
+            self._mark_mixed_forms({self._root(code) for code in mixed})
+        self.inexact = {self._root(code) for code in self.inexact}
+
+    def _chain_numbers(self) -> None:
+        """Join numbers that are linked by steps within the tolerance; where they may differ they are inexact."""
+        kinds_of: dict[Finite, tuple[NumberKind, ...]] = {}
+        for space in self._value_spaces.values():
+            for kind, values in space.numbers().items():
+                of_kind: dict[Finite, tuple[NumberKind, ...]] = dict.fromkeys(values, (kind,))
+                for value in kinds_of.keys() & of_kind.keys():
+                    of_kind[value] = tuple({*kinds_of[value], kind})
+                kinds_of |= of_kind
+        for numbers, are_equal in number_chains(kinds_of, self._tolerances, are_fine=self._has_fine_numbers):
+            self.has_near_numbers = True
+            first = self._numbers[numbers[0]]
+            for number in numbers[1:]:
+                self._join(first, self._numbers[number])
+            if self._counts_values or not are_equal:
+                self.inexact.add(first)
+
+    def _join_values_with_texts(self) -> set[int]:
+        """Join numbers and booleans with what has their lexical form but another kind; give the codes of these."""
+        texts = self._texts[None]
+        spaces = list(self._value_spaces.values())
+        mixed = set()
+        for space in spaces:
+            others: list[tuple[Any, TextSpace]] = [(texts.keys(), texts)]
+            if space.is_boolean:
+                others += ((other.values_read.keys(), other) for other in spaces if not other.is_boolean)
+            for known, other in others:
+                for text in space.values_read.keys() & known:
+                    self._join(space[text], other[text])
+                    mixed.add(space[text])
+        return mixed
+
+    def _mark_mixed_forms(self, mixed: set[int]) -> None:
+        """Mark the codes of unlike kinds that have more than one lexical form."""
+        form_of: dict[int, str] = {}
+        for space in self._value_spaces.values():
+            for text in space.values_read:
+                root = self._root(space[text])
+                if root in mixed and form_of.setdefault(root, text) != text:
+                    self.inexact.add(root)
+
+    def _join(self, one: int, other: int) -> None:
+        root, other_root = self._root(one), self._root(other)
+        if root != other_root:
+            self._joined[other_root] = root
+
+    def _root(self, code: int) -> int:
+        joined = self._joined
+        while code in joined:
+            parent = joined[code]
+            if parent in joined:
+                joined[code] = joined[parent]
+            code = parent
+        return code
+
+    def detailed(self, column: TermColumn, codes: list[int], blank_nodes: dict[str, int]) -> list[int]:
+        """Give the detailed codes of a column.
+
+        Args:
+            column: The terms.
+            codes: Their settled codes.
+            blank_nodes: The negative codes of this side's blank nodes by label; new ones are added.
+        """
+        shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(codes)
+        return [
+            blank_nodes.setdefault(text, -1 - len(blank_nodes))
+            if code == BLANK_CODE
+            else self._detail(shape, text, code)
+            if code in self.inexact
+            else code
+            for code, shape, text in zip(codes, shapes, column.texts, strict=True)
+        ]
+
+    def _detail(self, shape: Shape, text: str, code: int) -> int:
+        space = self._space(shape)
+        cell = Cell(None, None, text)
+        if isinstance(space, _ValueSpace) and text in space.values_read:
+            cell = Cell(space.values_read[text], space.kind(text), text)
+        exact_code = space[text]
+        while exact_code in self._exactly_joined:
+            exact_code = self._exactly_joined[exact_code]
+        return self.details.detail(cell, code, exact_code)
+
+
+def _term_space(shape: Shape) -> Hashable:
+    """Give what distinguishes terms of the same text when RDF terms are compared."""
+    kind, datatype, language = shape
+    if kind == "uri":
+        return "uri"
+    kind = "literal" if kind == "typed-literal" else kind
+    if language:
+        return kind, language.lower()
+    return kind, None, datatype or XSD_STRING
+
+
+class PlainCoding(Coding):
+    """Codes for columns that all have ``TermColumn.plain_by_value``, of numbers that have no tolerance."""
+
+    def __init__(self) -> None:
+        super().__init__(strict=False, tolerances=Tolerances())
+        self._code_of: defaultdict[str | float, int] = defaultdict(self._next_code)
+
+    def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
+        """Give the codes of a column, or of some rows of it."""
+        return list(map(self._code_of.__getitem__, _cells(column)[rows]))
+
+    def may_play(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
+        """Tell from a sample of rows whether a column can have the contents of one that is coded already."""
+        codes = {self._code_of.get(cell) for cell in _cells(column)[:sample]}
+        return any(codes <= content for content in contents)
+
+    def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
+        """Give the codes as they are."""
+        return list(columns)
+
+
+def _cells(column: TermColumn) -> list[str] | list[float]:
+    return column.texts if column.plain_by_value is None else column.plain_by_value.cells
+
+
+def coding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Coding:
+    """Give the quickest coding that tells the cells of two results apart."""
+    plain = None if rules.strict else plain_columns(reference, actual, required, by_value=True)
+    if plain is not None:
+        mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
+        if not rules.tolerances.loosest(mine, others):
+            return PlainCoding()
+    return Coding(rules.strict, rules.tolerances, counts_values=rules.rows_as == "set")
+
+
+_SAMPLE: Final = 64
+"""Rows of a column that show at a glance whether it can play a required one."""
+
+
+class Table:
+    """Some columns of a result, in codes.
+
+    Args:
+        columns: The columns by name.
+        codes: Their codes.
+        coding: What the codes mean.
+    """
+
+    def __init__(self, columns: dict[str, TermColumn], codes: list[list[int]], coding: Coding) -> None:
+        self.names = tuple(columns)
+        self.term_columns = list(columns.values())
+        self.columns: Sequence[Column] = codes
+        self._codes = codes
+        self._coding = coding
+        self._numbers: dict[int, ColumnNumbers | None] = {}
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows; 0 where there is no column."""
+        return len(self.columns[0]) if self.columns else 0
+
+    @cached_property
+    def contents(self) -> list[frozenset[int]]:
+        """The distinct codes of each column."""
+        return list(map(frozenset, self.columns))
+
+    @cached_property
+    def detailed_columns(self) -> list[Column]:
+        """The columns in codes that tell blank nodes and inexact cells apart."""
+        blank_nodes: dict[str, int] = {}
+        return [
+            self._coding.detailed(terms, codes, blank_nodes)
+            for terms, codes in zip(self.term_columns, self._codes, strict=True)
+        ]
+
+    def inexact_numbers(self, at: int) -> ColumnNumbers | None:
+        """Give the numbers of a column that have inexact codes; None where it has none, or texts that have such."""
+        if at not in self._numbers:
+            self._numbers[at] = self._coding.details.numbers_of(self.detailed_columns[at])
+        return self._numbers[at]
+
+    @cached_property
+    def needs_details(self) -> bool:
+        """Whether the codes alone do not settle which rows are equal."""
+        inexact = self._coding.inexact
+        return any(BLANK_CODE in content or not inexact.isdisjoint(content) for content in self.contents)
+
+    def signatures(self, rows_as: RowsAs) -> list[Hashable]:
+        """Give for each column what must be equal in a column that can play it."""
+        if rows_as == "set":
+            return list(self.contents)
+        if rows_as == "list":
+            return list(map(tuple, self.columns))
+        return [frozenset(Counter(column).items()) for column in self.columns]
+
+
+def coded_tables(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], coding: Coding, *, all_columns: bool
+) -> tuple[Table, Table]:
+    """Give the tables of the required and of the actual columns.
+
+    Args:
+        reference: The results with the required columns.
+        actual: The other results.
+        required: The names of the required columns.
+        coding: Gives the codes; a new one.
+        all_columns: Whether actual columns are there too that cannot play a required one.
+    """
+    mine = {name: reference.columns[name] for name in required}
+    codes = [coding.codes(column) for column in mine.values()]
+    others = actual.columns
+    if not all_columns:
+        contents = list(map(frozenset, codes))
+        others = {name: column for name, column in others.items() if coding.may_play(column, contents, _SAMPLE)}
+    other_codes = [coding.codes(column) for column in others.values()]
+    settled = coding.settled([*codes, *other_codes])
+    return Table(mine, settled[: len(mine)], coding), Table(others, settled[len(mine) :], coding)

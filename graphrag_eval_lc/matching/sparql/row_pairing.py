@@ -1,0 +1,339 @@
+"""Pairing off the rows of two sides whose cells are equal within a tolerance, which is not passed on from row to row.
+
+Rows with the same codes are in doubt together; in each such group the most rows are paired off that can be. As a bag
+each row has a partner of its own. As a set rows of the same values are duplicates, of which one or more may count:
+each row has an equal one on the other side, and rows of different values have different partners, however near they
+are to each other.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, TypeAlias
+
+from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, RowsAs, rows_of
+
+
+def row_groups_agree(
+    reference: Sequence[Row], actual: Sequence[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+) -> bool:
+    """Tell whether detailed rows agree whose coarse rows are known to agree.
+
+    Args:
+        reference: Rows of detailed codes, duplicates too.
+        actual: The same of the other side; blank nodes are renamed to those of the reference already.
+        rows_as: ``set`` or ``bag``.
+        codes: Tells which codes are equal.
+        budget: Counts the pairs that are compared.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    mine, others = Counter(reference), Counter(actual)
+    if mine == others or (rows_as == "set" and mine.keys() == others.keys()):
+        return True
+    groups, other_groups = _by_coarse_row(mine, codes), _by_coarse_row(others, codes)
+    for coarse, rows in groups.items():
+        theirs = other_groups.get(coarse, {})
+        if not codes.is_inexact_row(next(iter(rows))):
+            if rows_as == "bag" and rows != theirs:
+                return False
+        elif not _group_agrees(rows, theirs, rows_as, codes, budget):
+            return False
+    return True
+
+
+def rows_left_over(
+    rows: Iterable[Row], others: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+) -> Counter[Row]:
+    """Give the rows that have no partner where the most of them are paired off, each as often as it is left.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    left: Counter[Row] = Counter()
+    other_groups = _by_coarse_row(Counter(others), codes)
+    for coarse, group in _by_coarse_row(Counter(rows), codes).items():
+        theirs = other_groups.get(coarse, {})
+        if rows_as == "set":
+            if group.keys() != theirs.keys():
+                left.update(_alone_as_set(group, theirs, codes, budget))
+        elif group != theirs:
+            items = [row for row, times in group.items() for _ in range(times)]
+            unpaired = Neighbours(theirs, codes).unpaired([[row] for row in items], budget)
+            left.update(items[at] for at in unpaired)
+    return left
+
+
+def _group_agrees(
+    rows: dict[Row, int], others: dict[Row, int], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+) -> bool:
+    if rows_as == "set":
+        if len(rows) == len(others) and _agree_in_order(list(rows), list(others), codes, budget):
+            return True
+        return not any(_alone_as_set(rows, others, codes, budget)) and not any(
+            _alone_as_set(others, rows, codes, budget)
+        )
+    if sum(rows.values()) != sum(others.values()):
+        return False
+    mine, theirs = list(Counter(rows).elements()), list(Counter(others).elements())
+    if _agree_in_order(mine, theirs, codes, budget):
+        return True
+    return not any(True for _ in Neighbours(others, codes).unpaired([[row] for row in mine], budget))
+
+
+def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, budget: Budget) -> bool:
+    """Tell whether rows are equal one by one in the order of their numbers: nearly always if they can be paired."""
+    budget.spend(STEPS_OF_A_PAIR * len(rows))
+    if len(rows) > 1:
+        columns = number_columns(rows, codes)
+        rows, others = sorted_by(columns, rows, codes), sorted_by(columns, others, codes)
+    return all(codes.rows_are_equal(row, other) for row, other in zip(rows, others, strict=True))
+
+
+def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedCodes, budget: Budget) -> Iterator[Row]:
+    """Give the distinct rows that equal none of the others, then those that share a partner with rows of other values.
+
+    Rows of the same values need one partner between them, and others of the same values are as many partners as
+    they occur.
+    """
+    neighbours = Neighbours(others, codes)
+    duplicates: defaultdict[Row, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row in others or neighbours.has_equal(row, budget):
+            duplicates[codes.exact_row(row)].append(row)
+        else:
+            yield row
+    if len(duplicates) > 1:
+        classes = list(duplicates.values())
+        yield from (classes[at][0] for at in neighbours.unpaired(classes, budget))
+
+
+def _by_coarse_row(rows: Counter[Row], codes: DetailedCodes) -> dict[Row, dict[Row, int]]:
+    groups: defaultdict[Row, dict[Row, int]] = defaultdict(dict)
+    for row, times in rows.items():
+        groups[codes.coarse_row(row)][row] = times
+    return groups
+
+
+STEPS_OF_A_PAIR: Final = 8
+"""Comparing two cells exactly takes about as long as looking at so many rows."""
+
+
+class Neighbours:
+    """Rows of one coarse row, sorted by a number.
+
+    Args:
+        rows: The distinct rows, of detailed codes, each with how often it occurs.
+        codes: Tells which codes are equal.
+    """
+
+    def __init__(self, rows: dict[Row, int], codes: DetailedCodes) -> None:
+        self._rows = list(rows)
+        self._codes = codes
+        self._column: int | None = None
+        self._numbers: list[Any] = []
+        columns = number_columns(self._rows, codes)
+        if columns:
+            self._column = columns[0]
+            self._rows = sorted_by(columns, self._rows, codes)
+            self._numbers = [codes.finite_number(row[self._column]) for row in self._rows]
+        self._times = [rows[row] for row in self._rows]
+
+    def has_equal(self, row: Row, budget: Budget) -> bool:
+        """Tell whether some row equals one with the same coarse row."""
+        return next(self._equal_to(row, budget), None) is not None
+
+    def unpaired(self, classes: Sequence[Sequence[Row]], budget: Budget) -> Iterator[int]:
+        """Give the positions of the classes, each of one or more rows, that are left where the most are paired off."""
+        columns = [] if self._column is None else [self._column]
+        # In the order of the partners few have to change theirs.
+        order = sorted(range(len(classes)), key=lambda at: _sort_key(classes[at][0], columns, self._codes))
+        if self._lie_on_a_line(classes):
+            return self._unpaired_on_a_line(classes, order, budget)
+        known: dict[int, list[int]] = {}
+
+        def partners_of(item: int) -> list[int]:
+            if item not in known:
+                known[item] = list(likely(item))
+            return known[item]
+
+        def likely(item: int) -> Iterator[int]:
+            return chain.from_iterable(self._equal_to(row, budget) for row in classes[item])
+
+        return unpaired_items(order, partners_of, budget, times=self._times, likely=likely)
+
+    def _equal_to(self, row: Row, budget: Budget) -> Iterator[int]:
+        """Give the positions of the rows that equal one with the same coarse row, the nearest first."""
+        return (at for at in self._from_nearest(row) if self._equals(row, at, budget))
+
+    def _equals(self, row: Row, at: int, budget: Budget) -> bool:
+        budget.spend(STEPS_OF_A_PAIR * len(row))
+        return self._codes.rows_are_equal(row, self._rows[at])
+
+    def _from_nearest(self, row: Row) -> Iterator[int]:
+        """Give the positions of the rows that may equal one, those of the nearest numbers first."""
+        near, middle = self._near(row)
+        below, above = middle - 1, middle
+        while below >= near.start or above < near.stop:
+            if above < near.stop:
+                yield above
+                above += 1
+            if below >= near.start:
+                yield below
+                below -= 1
+
+    def _near(self, row: Row) -> tuple[range, int]:
+        """Give the positions of the rows that may equal one, and where it would stand among them."""
+        number = None if self._column is None else self._codes.finite_number(row[self._column])
+        if self._column is None or number is None:
+            return range(len(self._rows)), 0
+        low, high = self._codes.range_of_equals(row[self._column])
+        near = range(bisect_left(self._numbers, low), bisect_right(self._numbers, high))
+        return near, bisect_left(self._numbers, number, near.start, near.stop)
+
+    def _lie_on_a_line(self, classes: Sequence[Sequence[Row]]) -> bool:
+        """Tell whether rows differ only in one column, of numbers that all have the same tolerance."""
+        at = self._column
+        rows = [row for each in classes for row in each]
+        if at is None or len({row[:at] + row[at + 1 :] for row in chain(self._rows, rows)}) != 1:
+            return False
+        return self._codes.has_one_tolerance({row[at] for row in rows}, {row[at] for row in self._rows})
+
+    def _unpaired_on_a_line(
+        self, classes: Sequence[Sequence[Row]], order: Sequence[int], budget: Budget
+    ) -> Iterator[int]:
+        """Give each class in order the first partner that is left: no other choice pairs off more."""
+        left = list(self._times)
+        first = 0
+        for item in order:
+            row = classes[item][0]
+            near, middle = self._near(row)
+            first = max(first, near.start)
+            # What is too small for this one is so for all that follow.
+            while first < near.stop and (not left[first] or (first < middle and not self._equals(row, first, budget))):
+                first += 1
+            if first < near.stop and self._equals(row, first, budget):
+                left[first] -= 1
+            else:
+                yield item
+
+
+def number_columns(rows: list[Row], codes: DetailedCodes) -> list[int]:
+    """Give the columns that hold different numbers and nothing else, those with the most different ones first."""
+    columns = {at: set(column) for at, column in enumerate(rows_of(rows))}
+    numeric = [
+        at
+        for at, details in columns.items()
+        if len(details) > 1 and all(codes.finite_number(detail) is not None for detail in details)
+    ]
+    return sorted(numeric, key=lambda at: -len(columns[at]))
+
+
+def sorted_by(columns: Sequence[int], rows: list[Row], codes: DetailedCodes) -> list[Row]:
+    """Give rows in the order of the numbers in some columns."""
+    return sorted(rows, key=lambda row: _sort_key(row, columns, codes)) if columns else rows
+
+
+def _sort_key(row: Row, columns: Sequence[int], codes: DetailedCodes) -> list[tuple[bool, Any]]:
+    numbers = [codes.finite_number(row[at]) for at in columns]
+    return [(number is None, 0 if number is None else number) for number in numbers]
+
+
+PartnersOf: TypeAlias = Callable[[int], Iterable[int]]
+"""Gives the possible partners of an item."""
+
+
+def can_be_paired(partners: list[list[int]], budget: Budget) -> bool:
+    """Tell whether each item can have a partner of its own.
+
+    Args:
+        partners: For each item the numbers of its possible partners.
+        budget: Counts the pairs that are looked at.
+
+    Example:
+        >>> can_be_paired([[0, 1], [0]], Budget(2)), can_be_paired([[0], [0]], Budget(2))
+        (True, False)
+    """
+    return not any(True for _ in unpaired_items(range(len(partners)), partners.__getitem__, budget))
+
+
+def unpaired_items(
+    items: Iterable[int],
+    partners_of: PartnersOf,
+    budget: Budget,
+    *,
+    times: Sequence[int] | None = None,
+    likely: PartnersOf | None = None,
+) -> Iterator[int]:
+    """Give the items that are left where as many as can be have a partner.
+
+    Args:
+        items: The items.
+        partners_of: Gives all partners that an item can have.
+        budget: Counts the pairs that are looked at.
+        times: How many items each partner can have; one where it is not given.
+        likely: Gives the same one by one, the likeliest first.
+
+    Example:
+        >>> list(unpaired_items(range(3), [[0], [0], [0]].__getitem__, Budget(3), times=[2]))
+        [2]
+    """
+    pairing = _Pairing(partners_of, times, budget)
+    left = [item for item in items if not pairing.takes_free(item, (likely or partners_of)(item))]
+    return (item for item in left if not pairing.takes_by_turns(item))
+
+
+class _Pairing:
+    def __init__(self, partners_of: PartnersOf, times: Sequence[int] | None, budget: Budget) -> None:
+        self._partners_of = partners_of
+        self._times = times
+        self._budget = budget
+        self._items_of: defaultdict[int, list[int]] = defaultdict(list)
+        self._exhausted: set[int] = set()
+
+    def takes_free(self, item: int, partners: Iterable[int]) -> bool:
+        """Give an item the first partner that is free."""
+        for partner in partners:
+            self._budget.spend(1)
+            if self._is_free(partner):
+                self._items_of[partner].append(item)
+                return True
+        return False
+
+    def takes_by_turns(self, item: int) -> bool:
+        """Find a partner for one more item, for which others change theirs: an augmenting path, breadth first.
+
+        What was reached in vain is exhausted: no later search can change it.
+        """
+        came_from: dict[int, int] = {}
+        partner_of: dict[int, int] = {}
+        waiting = deque([item])
+        while waiting:
+            current = waiting.popleft()
+            for partner in self._partners_of(current):
+                self._budget.spend(1)
+                if partner in came_from or partner in self._exhausted:
+                    continue
+                came_from[partner] = current
+                if self._is_free(partner):
+                    self._turn_path(partner, item, came_from, partner_of)
+                    return True
+                for other in self._items_of[partner]:
+                    partner_of[other] = partner
+                    waiting.append(other)
+        self._exhausted.update(came_from)
+        return False
+
+    def _is_free(self, partner: int) -> bool:
+        return len(self._items_of[partner]) < (1 if self._times is None else self._times[partner])
+
+    def _turn_path(self, partner: int, item: int, came_from: dict[int, int], partner_of: dict[int, int]) -> None:
+        while True:
+            owner = came_from[partner]
+            self._items_of[partner].append(owner)
+            if owner == item:
+                return
+            partner = partner_of[owner]
+            self._items_of[partner].remove(owner)

@@ -1,0 +1,23 @@
+"""How sure a mean is, and whether a difference is more than chance, where questions come in templates."""
+
+from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
+from graphrag_eval_lc.stats.significance import (
+    cohens_dz,
+    differing_sums,
+    holm,
+    lowest_p_value,
+    permutation_p_value,
+    questions_needed,
+)
+
+__all__ = [
+    "FEWEST_CLUSTERS",
+    "Interval",
+    "bootstrap_interval",
+    "cohens_dz",
+    "differing_sums",
+    "holm",
+    "lowest_p_value",
+    "permutation_p_value",
+    "questions_needed",
+]

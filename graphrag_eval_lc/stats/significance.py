@@ -1,0 +1,187 @@
+"""Whether a mean difference is more than chance: permutation test, Holm's adjustment, effect size, questions needed."""
+
+from collections.abc import Sequence
+from math import ceil, fsum
+from statistics import NormalDist, mean, stdev
+from typing import Any
+
+from graphrag_eval_lc.stats.intervals import Clusters, batch_size, drawn_clusters, scipy_stats, sums_and_sizes
+
+_ROUNDING_OF_SUMS = 1e-9
+
+
+def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999, seed: int = 0) -> float:
+    """Give how often chance alone gives a mean difference at least as large as this one, in either direction.
+
+    Where two runs do not differ it is chance which of them is called A and which B, so that the sign of each
+    difference may as well be the other one (Fisher's paired permutation test). As the differences of one cluster
+    resemble each other, signs are flipped for whole clusters. All combinations of signs are counted where there are
+    no more of them than ``resamples``, so that the p-value is exact; else as many are drawn, and the observed one
+    counts as one of them (Phipson and Smyth 2010, "Permutation P-values Should Never Be Zero").
+
+    Args:
+        differences_by_cluster: The differences B − A by cluster, in any order. Of one cluster each value counts as a
+            cluster of its own.
+        resamples: How many combinations of signs are drawn at most, at least 1.
+        seed: Makes the same draws each time.
+
+    Returns:
+        Above 0 and at most 1; 1 where nothing differs. With G clusters that differ it is never below 2 / 2^G: with
+        5 or fewer nothing is below 0.05.
+
+    Raises:
+        MissingExtraError: scipy is not installed.
+
+    Example:
+        >>> permutation_p_value([[0.5, 0.5], [1.0], [0.25, 0.0]])
+        0.25
+        >>> permutation_p_value([[0.0], [0.0]])
+        1.0
+    """
+    stats = scipy_stats()
+    sums = differing_sums(differences_by_cluster)
+    if len(sums) < 2:
+        return 1.0
+    test = stats.permutation_test(
+        (sums,),
+        _sum,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        batch=batch_size(len(sums)),
+        alternative="two-sided",
+        rng=seed,
+    )
+    return float(test.pvalue)
+
+
+def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -> float:
+    """Give the p-value below which ``permutation_p_value`` cannot fall, however large the differences are.
+
+    With G clusters that differ that is 2 / 2^G. Where those that go against the mean difference do not, all together,
+    make up for even the smallest of the L that go its way, it is 2 / 2^L: that is then the p-value itself, and larger
+    differences of these clusters would not change it.
+
+    Args:
+        differences_by_cluster: As for ``permutation_p_value``.
+        resamples: Likewise.
+
+    Returns:
+        Above 0 and at most 1.
+
+    Example:
+        >>> lowest_p_value([[1.0], [2.0], [1.0], [-1.0]])
+        0.125
+        >>> lowest_p_value([[1.0], [2.0], [1.0], [-0.1]])
+        0.25
+    """
+    sums = differing_sums(differences_by_cluster)
+    total = fsum(sums)
+    with_it = [abs(each) for each in sums if each * total > 0]
+    against_it = fsum(abs(each) for each in sums if each * total < 0)
+    is_at_its_lowest = bool(with_it) and against_it < min(with_it) * (1 - _ROUNDING_OF_SUMS)
+    number = len(with_it) if is_at_its_lowest else len(sums)
+    return min(1.0, 2 / min(1 << number, resamples + 1))
+
+
+def differing_sums(differences_by_cluster: Clusters) -> list[float]:
+    """Give the sums of the clusters that differ; a cluster without a difference stays as it is whatever its sign.
+
+    Example:
+        >>> differing_sums([[0.5, 0.25], [0.0], [0.8 - 0.7, -0.1]])
+        [0.75]
+    """
+    groups = drawn_clusters(differences_by_cluster)
+    # What rounding leaves of differences that cancel out is none.
+    kept = [values for values in groups if abs(fsum(values)) > _ROUNDING_OF_SUMS * fsum(map(abs, values))]
+    return [total for total, _ in sums_and_sizes(kept)]
+
+
+def _sum(differences: Any, axis: int) -> Any:
+    return differences.sum(axis=axis)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Give p-values adjusted for their number, so that the chance of even one false alarm stays what it was for one.
+
+    The smallest of m is multiplied by m, the next by m − 1 and so on; none becomes smaller than one before it, and
+    none larger than 1: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure" (Scandinavian Journal of
+    Statistics 6, 65–70). The tests may depend on each other.
+
+    Args:
+        p_values: 0 to 1 each, in any order.
+
+    Returns:
+        The adjusted p-values in the order of the given ones.
+
+    Example:
+        >>> [round(p_value, 2) for p_value in holm([0.01, 0.04, 0.03])]
+        [0.03, 0.06, 0.06]
+    """
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+_POWER = 0.8
+
+
+# A spread below this share of the mean is what rounding leaves of none.
+_ROUNDING_OF_SPREADS = 1e-12
+
+
+def cohens_dz(differences: Sequence[float]) -> float | None:
+    """Give the effect size of paired differences: Cohen's d_z, their mean divided by their standard deviation.
+
+    Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", 2.3.5. By convention 0.2 is called small,
+    0.5 medium and 0.8 large.
+
+    Args:
+        differences: B − A for each pair.
+
+    Returns:
+        Any number; None with fewer than 2 pairs, and where all differences are the same, so that there is no spread
+        to compare with.
+
+    Example:
+        >>> cohens_dz([0.0, 1.0, 2.0]), cohens_dz([0.5, 0.5])
+        (1.0, None)
+    """
+    if len(differences) < 2:
+        return None
+    centre, spread = mean(differences), stdev(differences)
+    return None if spread <= _ROUNDING_OF_SPREADS * abs(centre) else centre / spread
+
+
+def questions_needed(
+    difference: float, standard_error: float, number_of_questions: int, *, significance: float = 0.05
+) -> int | None:
+    """Give how many questions it takes to see a difference of this size.
+
+    ``n · ((z_(1 − α/2) + z_0.8) · s / |d|)²``, rounded up, for a difference d that n questions measured with the
+    clustered standard error s: as many that a two-sided test at the level α finds it in 80 of 100 cases. It takes
+    the new questions to come in templates as those measured do. (Miller 2024, "Adding Error Bars to Evals",
+    arXiv:2411.00640.)
+
+    Args:
+        difference: The difference to see, in either direction.
+        standard_error: That of the measured difference, at least 0.
+        number_of_questions: How many were measured.
+        significance: The level α of the test, between 0 and 1; one of m tests that are adjusted for their number
+            has 0.05 / m.
+
+    Returns:
+        At least 1; None where the difference is 0, which no number of questions shows.
+
+    Example:
+        >>> questions_needed(0.05, 0.04, 100)
+        503
+    """
+    if difference == 0:
+        return None
+    normal = NormalDist()
+    quantiles = normal.inv_cdf(1 - significance / 2) + normal.inv_cdf(_POWER)
+    return max(1, ceil(number_of_questions * (quantiles * standard_error / difference) ** 2))

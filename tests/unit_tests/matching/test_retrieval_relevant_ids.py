@@ -1,0 +1,157 @@
+"""What is relevant, and what was found."""
+
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.matching import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import (
+    alternatives,
+    found_ids,
+    in_one_form,
+    parse_document_ids,
+    parse_relevant_ids,
+    relevant_ids,
+)
+
+
+def documents(*ids: Any) -> str:
+    return json.dumps([{"id": identifier} for identifier in ids])
+
+
+def rows(*rows: dict[str, str], names: list[str] | None = None) -> str:
+    def term(text: str) -> dict[str, str]:
+        kind = "uri" if text.startswith("urn:") else "bnode" if text.startswith("_:") else "literal"
+        return {"type": kind, "value": text.removeprefix("_:")}
+
+    head = list(dict.fromkeys(name for row in rows for name in row)) if names is None else names
+    bindings = [{name: term(text) for name, text in row.items()} for row in rows]
+    return json.dumps({"head": {"vars": head}, "results": {"bindings": bindings}})
+
+
+def sparql(output: str, **more: Any) -> StepView:
+    return StepView({"name": "sparql_query", "output": output, **more}, id_column="doc")
+
+
+@pytest.mark.parametrize(
+    "value", [["a", 1, 2.5], [["a", "b"], ["c"]], {"a": 3, "b": 0}, {1: 0.5}, ("a",), [("a",), {"b"}]]
+)
+def test_ids_groups_and_gains_are_relevant_ids(value: Any) -> None:
+    assert alternatives(parse_relevant_ids(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ([], "is empty"),
+        ({}, "is empty"),
+        ([[]], "a group without ids"),
+        ([["a"], []], "a group without ids"),
+        (["a", ["b"]], "mixes ids and groups"),
+        ([["a", ["b"]]], "which is no id"),
+        ([None], "None, which is no id"),
+        ([True], "True, which is no id"),
+        ([{"id": "a"}], "which is no id"),
+        ({"a": -1}, "gives 'a' the gain -1"),
+        ({"a": "2"}, "gives 'a' the gain '2'"),
+        ({"a": True}, "gives 'a' the gain True"),
+        ({"a": float("nan")}, "gives 'a' the gain nan"),
+        ({"a": 0}, "no gain above 0"),
+        ("a", "no list and no mapping"),
+        (5, "no list and no mapping"),
+    ],
+)
+def test_all_else_is_refused(value: Any, complaint: str) -> None:
+    with pytest.raises(UnreadableOutput, match=complaint):
+        parse_relevant_ids(value)
+
+
+def test_relevant_ids_go_before_the_output() -> None:
+    assert relevant_ids(StepView({"output": documents("a"), "relevant_ids": ["b"]})) == ["b"]
+    assert relevant_ids(StepView({"output": documents("a"), "relevant_ids": None})) == ["a"]
+    assert relevant_ids(StepView({"relevant_ids": [["a", "b"]]})) == [["a", "b"]]
+
+
+def test_alternatives_are_the_groups_of_which_one_will_do() -> None:
+    assert alternatives(["a", "b", "a"]) == [["a"], ["b"]]
+    assert alternatives([["a", "b"], ["c"]]) == [["a", "b"], ["c"]]
+    assert alternatives({"a": 1, "b": 0}) == [["a"]]
+
+
+def test_ids_of_sparql_results_are_the_bound_values_of_the_column_in_row_order() -> None:
+    output = rows({"doc": "urn:b"}, {"n": "1"}, {"doc": "urn:a", "n": "2"}, {"doc": "5"})
+    assert relevant_ids(sparql(output)) == ["urn:b", "urn:a", "5"]
+
+
+def test_blank_nodes_are_retrieved_and_never_relevant() -> None:
+    reference, actual = sparql(rows({"doc": "_:x"}, {"doc": "urn:a"})), sparql(rows({"doc": "_:x"}, {"doc": "urn:a"}))
+    relevant = relevant_ids(reference)
+    assert found_ids(reference, relevant, actual) == (["urn:a"], ["_:x", "urn:a"])
+
+
+def test_column_of_another_name_is_the_one_with_most_of_the_relevant_ids() -> None:
+    reference = sparql(rows({"doc": "urn:a"}, {"doc": "urn:b"}))
+    actual = sparql(rows({"label": "urn:a", "iri": "urn:b"}, {"label": "A", "iri": "urn:a"}))
+    assert found_ids(reference, relevant_ids(reference), actual)[1] == ["urn:b", "urn:a"]
+
+
+def test_named_column_goes_before_one_that_would_fit_better() -> None:
+    reference = sparql(rows({"doc": "urn:a"}))
+    actual = sparql(rows({"doc": "urn:x", "other": "urn:a"}))
+    assert found_ids(reference, relevant_ids(reference), actual)[1] == ["urn:x"]
+
+
+@pytest.mark.parametrize(
+    ("relevant", "retrieved", "texts"),
+    [
+        ({"1": 3, "2": 1}, [1, 3], ({"1": 3, "2": 1}, ["1", "3"])),
+        (["1", "2"], [1, 2], (["1", "2"], ["1", "2"])),
+        ([1, 2], ["1", "3"], (["1", "2"], ["1", "3"])),
+        ([1, 2], ["1", 2], (["1", "2"], ["1", "2"])),
+        ([1, "a"], [1], (["1", "a"], ["1"])),
+        ([[1, 2.0], [3.5]], ["2"], ([["1", "2"], ["3.5"]], ["2"])),
+        ({1: 2, "1": 0}, ["1"], ({"1": 2}, ["1"])),
+    ],
+)
+def test_ids_of_two_kinds_are_compared_as_texts(relevant: Any, retrieved: Any, texts: Any) -> None:
+    assert in_one_form(relevant, retrieved) == texts
+    assert found_ids(StepView({}), relevant, StepView({"output": documents(*retrieved)})) == texts
+
+
+@pytest.mark.parametrize(
+    ("relevant", "retrieved"),
+    [(["1", "01"], ["1.0"]), ([1, 2.0], [1.0, 2]), ([["<urn:1>"]], ["urn:1"]), ({1: 2}, [1]), ([1], [])],
+)
+def test_ids_of_one_kind_stay_as_they_are(relevant: Any, retrieved: Any) -> None:
+    assert in_one_form(relevant, retrieved) == (relevant, retrieved)
+
+
+@pytest.mark.parametrize(
+    ("relevant", "found"),
+    [([1.0, 2], ["1", "2"]), ({1: 2.0}, {"1": 2.0}), ([[1]], [["1"]]), (["<urn:1>", "<b>"], ["urn:1", "<b>"])],
+)
+def test_ids_are_texts_beside_sparql_results(relevant: Any, found: Any) -> None:
+    assert found_ids(StepView({}), relevant, sparql(rows({"doc": "1"}))) == (found, ["1"])
+
+
+def test_iri_in_angle_brackets_finds_its_column() -> None:
+    actual = sparql(rows({"a": "urn:9", "b": "urn:1"}))
+    assert found_ids(StepView({}), ["<urn:1>"], actual) == (["urn:1"], ["urn:1"])
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint"),
+    [
+        ('{"head": {}, "boolean": true}', "the answer of an ASK query has no ids"),
+        (rows(names=[]), "no column doc, nor any other"),
+        ("@prefix : <urn:> .", "no JSON"),
+    ],
+)
+def test_results_without_a_column_have_no_ids(output: str, complaint: str) -> None:
+    with pytest.raises(UnreadableOutput, match=complaint):
+        found_ids(StepView({}), ["urn:a"], sparql(output))
+
+
+def test_documents_may_repeat_their_ids() -> None:
+    assert parse_document_ids(documents("a", 1, "a")) == ["a", 1, "a"]
