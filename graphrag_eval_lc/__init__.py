@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
-    from graphrag_eval_lc.comparison import Comparison, compare_runs
+    from graphrag_eval_lc.compare import Comparison, compare_runs
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset import load_dataset, load_responses
     from graphrag_eval_lc.drafting import draft_dataset
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
-    from graphrag_eval_lc.report.writing import report_html, write_report
+    from graphrag_eval_lc.report.run_report import report_html, write_report
     from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
     from graphrag_eval_lc.runner.scoring import score_responses, score_run

@@ -12,7 +12,6 @@ from graphrag_eval_lc.dataset import Key, checked_dataset, questions_of, repeats
 from graphrag_eval_lc.errors import GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import Stall, StallWatch
-from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.judges.registered_functions import has_registered_functions
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval import retrieval_measures
@@ -28,6 +27,7 @@ from graphrag_eval_lc.registry.metrics import (
     RETRIEVAL_TEXT_MISSING,
     STEPS_SCORE,
 )
+from graphrag_eval_lc.tables import Results
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges

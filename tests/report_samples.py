@@ -6,7 +6,7 @@ from typing import Any
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.measurements import metrics_of
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.samples import ReportedSample, reported_samples
+from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
 
 IRI = "urn:oslo"
 

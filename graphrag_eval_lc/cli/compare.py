@@ -11,7 +11,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.comparison import Comparison, RegressionGate
+    from graphrag_eval_lc.compare import Comparison, RegressionGate
 
 EXIT_FINDINGS = 1
 
@@ -80,7 +80,7 @@ def compare(
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import print_comparison
     from graphrag_eval_lc.cli.gates import tell_gates, tell_regression_gates
-    from graphrag_eval_lc.comparison import DEFAULT_MAX_DROP, allowed_drop, compare_runs, gate_requirements
+    from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, allowed_drop, compare_runs, gate_requirements
 
     if len(runs) < 2:
         raise OptionError("there is only one run to compare", mend="Write: compare RUN_A RUN_B.")

@@ -6,13 +6,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from graphrag_eval_lc.comparison import Comparison, MetricComparison, PairComparison, QuestionSide
-from graphrag_eval_lc.comparison.metric_comparison import (
+from graphrag_eval_lc.compare import Comparison, MetricComparison, PairComparison, QuestionSide
+from graphrag_eval_lc.compare.metric_comparison import (
+    change_text,
     failures_text,
     interval_text,
+    p_text,
     p_values_note,
+    value_text,
 )
-from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
 from graphrag_eval_lc.texts import counted, shortened
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.

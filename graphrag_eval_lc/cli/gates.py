@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 
-from graphrag_eval_lc.comparison import GateResult, RegressionGate, gate_results
-from graphrag_eval_lc.comparison.run_source import RunSource
+from graphrag_eval_lc.compare import GateResult, RegressionGate, gate_results
+from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.masking import masked_text
 
 

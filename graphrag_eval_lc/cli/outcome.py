@@ -13,11 +13,11 @@ from rich.console import Console
 from graphrag_eval_lc.cli.gates import tell_gates
 from graphrag_eval_lc.cli.messages import tell
 from graphrag_eval_lc.cli.report_file import written_report
-from graphrag_eval_lc.comparison import gate_requirements
+from graphrag_eval_lc.compare import gate_requirements
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
-from graphrag_eval_lc.report.tables import print_summary
+from graphrag_eval_lc.report.summary import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.runner.benchmark import run_benchmark
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun

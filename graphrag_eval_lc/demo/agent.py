@@ -1,19 +1,22 @@
 """The demo's LangGraph agent: tools over a graph, documents and time series, and a model of your choice."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 
 from graphrag_eval_lc.demo import DOCUMENTS_PATH, GRAPH_PATH, TIME_SERIES_PATH
-from graphrag_eval_lc.demo.extra import check_demo_extra
 from graphrag_eval_lc.demo.planner import RuleBasedPlannerChatModel
-from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.errors import AgentError, MissingExtraError
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+
 SYSTEM_PROMPT = (Path(__file__).parent / "prompts" / "system.txt").read_text(encoding="utf-8")
+
+
 RECURSION_LIMIT = 30
 
 
@@ -73,3 +76,14 @@ def _chat_model(model: str | BaseChatModel | None) -> BaseChatModel:
     except Exception as error:  # each provider has its own: a missing key, an unknown name
         first_line = str(error).partition("\n")[0]
         raise AgentError(f"the model {model!r} cannot be made: {first_line}", mend=mend) from error
+
+
+def check_demo_extra() -> None:
+    """Do nothing where the extra is installed.
+
+    Raises:
+        MissingExtraError: A package of the extra is missing.
+    """
+    for package in ("pyoxigraph", "langchain"):
+        if find_spec(package) is None:
+            raise MissingExtraError("The demo", "demo", package)

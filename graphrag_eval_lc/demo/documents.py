@@ -1,11 +1,12 @@
-"""The documents of the demo, found by BM25."""
+"""The documents and their search, ranked by BM25."""
 
 import json
+import math
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict
-
-from graphrag_eval_lc.demo.bm25 import BM25
 
 
 class FoundDocument(TypedDict):
@@ -36,3 +37,45 @@ class DocumentIndex:
 
 def _tokens(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
+
+
+class BM25:
+    """Scores tokenised texts against a tokenised query.
+
+    Term weights are those of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
+    (2009), equation 3.15: ``idf(t) · tf / (tf + k1 · (1 - b + b · length / mean length))``. The inverse document
+    frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``, theirs with 1 added, so that a term found in most of the
+    texts never counts against a text.
+
+    Args:
+        texts: The tokens of each text.
+        k1: How slowly repetitions of a term stop to count, 0 or more.
+        b: How much long texts are held back, 0 (not at all) to 1 (in full).
+
+    Example:
+        >>> [round(score, 2) for score in BM25([["power", "line"], ["power"]]).scores(["line"])]
+        [0.28, 0.0]
+    """
+
+    def __init__(self, texts: Iterable[Sequence[str]], *, k1: float = 1.2, b: float = 0.75) -> None:
+        self._frequencies = [Counter(text) for text in texts]
+        lengths = [frequencies.total() for frequencies in self._frequencies]
+        mean_length = sum(lengths) / len(lengths) if any(lengths) else 1.0
+        self._dampings = [k1 * (1 - b + b * length / mean_length) for length in lengths]
+        self._text_frequency = Counter(term for frequencies in self._frequencies for term in frequencies)
+
+    def scores(self, query: Iterable[str]) -> list[float]:
+        """Give the score of each text, 0 or more, in the order of the texts; a repeated query term counts once."""
+        weights = {term: self._idf(term) for term in query if term in self._text_frequency}
+        return [
+            math.fsum(
+                weight * frequencies[term] / (frequencies[term] + damping)
+                for term, weight in weights.items()
+                if term in frequencies
+            )
+            for frequencies, damping in zip(self._frequencies, self._dampings, strict=True)
+        ]
+
+    def _idf(self, term: str) -> float:
+        containing = self._text_frequency[term]
+        return math.log(1 + (len(self._frequencies) - containing + 0.5) / (containing + 0.5))

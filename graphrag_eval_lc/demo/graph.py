@@ -1,11 +1,12 @@
-"""The knowledge graph: SPARQL queries that only read, within a limit of time and of rows."""
+"""The knowledge graph: read-only SPARQL queries, and the search for things by their names."""
 
 import json
 import re
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,11 +20,19 @@ PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+
+
 _READING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
+
+
 _OPAQUE = re.compile(  # what may hold any word: strings, IRIs and comments
     r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>|#[^\n]*'
 )
+
+
 _PROLOGUE = re.compile(r"\s*(?:(?:PREFIX\s+[^\s:]*:|BASE)\s*<>\s*)*", re.IGNORECASE)
+
+
 _SERVICE = re.compile(r"(?<![\w?$:@-])SERVICE(?![\w:-])", re.IGNORECASE)
 
 
@@ -172,3 +181,66 @@ def _json_term(term: Any) -> dict[str, str]:
     elif term.datatype.value != PREFIXES["xsd"] + "string":
         binding["datatype"] = term.datatype.value
     return binding
+
+
+_CLOSE_ENOUGH = 0.85
+
+
+class NameHit(NamedTuple):
+    """A thing whose name fits a search, and how well, from above 0 to 1 (the very name)."""
+
+    thing: NamedThing
+    rank: float
+
+
+class NameIndex:
+    """The names of a graph, safe to search from several threads.
+
+    Args:
+        things: The things to find.
+    """
+
+    def __init__(self, things: Iterable[NamedThing]) -> None:
+        self._entries = [(thing, _tokens(thing.name)) for thing in things]
+
+    def search(self, query: str, class_iri: str | None, limit: int) -> list[NameHit]:
+        """Give the ``limit`` best hits, best first.
+
+        Each word of the query must equal, begin or nearly equal a word of the name. Names with further words
+        rank lower.
+        """
+        wanted = _tokens(query)
+        hits = [
+            NameHit(thing, rank)
+            for thing, tokens in self._entries
+            if class_iri in (None, thing.class_iri) and (rank := _rank(wanted, tokens)) > 0
+        ]
+        return sorted(hits, key=lambda hit: (-hit.rank, hit.thing.name, hit.thing.iri))[:limit]
+
+
+def full_iri(class_name: str) -> str:
+    """Give ``cim:Substation``, ``<https://…#Substation>`` or the bare IRI as the bare IRI."""
+    prefix, _, local = class_name.partition(":")
+    return PREFIXES[prefix] + local if prefix in PREFIXES else class_name.strip("<>")
+
+
+def _tokens(name: str) -> list[str]:
+    return re.findall(r"\w+", name.casefold())
+
+
+def _rank(wanted: list[str], tokens: list[str]) -> float:
+    if not wanted or not tokens:
+        return 0.0
+    closeness = [max(_closeness(word, token) for token in tokens) for word in wanted]
+    if min(closeness) == 0:
+        return 0.0
+    return round(sum(closeness) / max(len(wanted), len(tokens)), 4)
+
+
+def _closeness(word: str, token: str) -> float:
+    if word == token:
+        return 1.0
+    if token.startswith(word):
+        return 0.9 * len(word) / len(token)
+    ratio = SequenceMatcher(None, word, token).ratio()
+    return 0.8 * ratio if ratio >= _CLOSE_ENOUGH else 0.0

@@ -1,14 +1,82 @@
-"""The rule-based planner's plans for questions on the graph and the documents."""
+"""The rule-based planner's plans, one for each kind of question, and the steps that most plans share."""
 
 import json
 import re
+import unicodedata
+from collections.abc import Generator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
 
 from graphrag_eval_lc.demo import queries
+from graphrag_eval_lc.demo.queries import PROLOGUE
 from graphrag_eval_lc.demo.slips import SLIPS, Slip
-from graphrag_eval_lc.demo.steps import Call, Plan, found, queried, search
 from graphrag_eval_lc.texts import counted
 
+_NORDIC_LETTERS = str.maketrans("øØæÆ", "oOaA")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that a plan wants to make."""
+
+    tool: str
+    args: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a tool call gave: its text, and whether it succeeded."""
+
+    text: str
+    succeeded: bool
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of SPARQL JSON results, by column; none for an error."""
+        if not self.succeeded:
+            return []
+        bindings = json.loads(self.text)["results"]["bindings"]
+        return [{column: term["value"] for column, term in row.items()} for row in bindings]
+
+
+Plan = Generator[list[Call], list[Observation], str]
+"""Yields the calls to make at once, is sent what they gave, and returns the answer."""
+
+
+def found(name: str, class_name: str | None) -> Generator[list[Call], list[Observation], str | None]:
+    """Look up an IRI; where nothing is found, try the name without Nordic letters."""
+    plain = _without_nordic_letters(name)
+    for spelling in dict.fromkeys((name, plain)):
+        [seen] = yield [search(spelling, class_name)]
+        if seen.rows:
+            return seen.rows[0]["iri"]
+    return None
+
+
+def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call], list[Observation], Observation]:
+    """Run a query; one that fails for its missing prefixes is sent again with them."""
+    if forgets_prefix:
+        [seen] = yield [Call("sparql_query", {"query": query})]
+        if seen.succeeded:
+            return seen
+    [seen] = yield [Call("sparql_query", {"query": PROLOGUE + query})]
+    return seen
+
+
+def search(name: str, class_name: str | None) -> Call:
+    """Give the call that searches a name, among the things of a class if one is given."""
+    return Call("autocomplete_search", {"query": name} | ({"result_class": class_name} if class_name else {}))
+
+
+def _without_nordic_letters(name: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", name.translate(_NORDIC_LETTERS))
+    return decomposed.encode("ascii", "ignore").decode().upper()
+
+
 SUBSTATION = "cim:Substation"
+
+
 ZONE = "nc:BiddingZone"
 
 
@@ -23,7 +91,7 @@ def transformers(question: re.Match[str]) -> Plan:
     query = queries.transformers(substation, rating)
     seen = yield from queried(query, forgets_prefix=slip is Slip.FORGETS_PREFIX)
     names = [f"{row['name']} ({float(row[rating]):g} {unit})" for row in seen.rows]
-    return _listing(f"{name} has", "transformer", names)
+    return _things_listed(f"{name} has", "transformer", names)
 
 
 def substations(question: re.Match[str]) -> Plan:
@@ -37,7 +105,7 @@ def substations(question: re.Match[str]) -> Plan:
     if zone is None:
         return f"I found no bidding zone named {name}, so I cannot list its substations."
     seen = yield from queried(queries.substations(zone))
-    return _listing(f"{name} has", "substation", [row["name"] for row in seen.rows])
+    return _things_listed(f"{name} has", "substation", [row["name"] for row in seen.rows])
 
 
 def neighbours(question: re.Match[str]) -> Plan:
@@ -50,7 +118,7 @@ def neighbours(question: re.Match[str]) -> Plan:
     queried_current = "AC" if slip is Slip.WRONG_COLUMN else current
     query = queries.neighbours(substation, queried_current, without_itself=slip is not Slip.FORGETS_FILTER)
     seen = yield from queried(query, forgets_prefix=slip is Slip.FORGETS_PREFIX)
-    return _listing(f"By {current} lines {name} has", "neighbour", [row["name"] for row in seen.rows])
+    return _things_listed(f"By {current} lines {name} has", "neighbour", [row["name"] for row in seen.rows])
 
 
 def line_voltages(question: re.Match[str]) -> Plan:
@@ -61,7 +129,7 @@ def line_voltages(question: re.Match[str]) -> Plan:
         return f"I found no substation named {name}."
     distinct = SLIPS.get(("line_voltages", name)) is Slip.DROPS_DUPLICATES
     seen = yield from queried(queries.line_voltages(substation, distinct=distinct))
-    return _listing(f"{name} has", "AC line", [f"{float(row['voltage']):g} kV" for row in seen.rows])
+    return _things_listed(f"{name} has", "AC line", [f"{float(row['voltage']):g} kV" for row in seen.rows])
 
 
 def capacity(question: re.Match[str]) -> Plan:
@@ -115,7 +183,7 @@ def search_by_name(question: re.Match[str]) -> Plan:
     errs = SLIPS.get(("search", name)) is Slip.WRONG_CLASS
     [seen] = yield [search(name, SUBSTATION if errs else None)]
     hits = [f"{row['name']} ({re.split('[#/]', row['class'])[-1]})" for row in seen.rows]
-    return _listing(f"The search for {name} finds", "thing", hits)
+    return _things_listed(f"The search for {name} finds", "thing", hits)
 
 
 def documents(question: re.Match[str]) -> Plan:
@@ -136,7 +204,7 @@ def _goes_round(count: int) -> Plan:
             yield from queried(queries.dc_lines_of_class(class_name, count))
 
 
-def _listing(start: str, noun: str, names: list[str]) -> str:
+def _things_listed(start: str, noun: str, names: list[str]) -> str:
     if not names:
         return f"{start} no {noun}s in the graph."
     return f"{start} {counted(len(names), noun)}: {', '.join(names)}."
@@ -144,3 +212,85 @@ def _listing(start: str, noun: str, names: list[str]) -> str:
 
 def _first_sentences(text: str, count: int = 3) -> str:
     return " ".join(re.split(r"(?<=[.!?]) ", text)[:count])
+
+
+DC_LINE = "cim:DCLineSegment"
+
+
+_AGGREGATES = {"average": "average", "highest": "max", "lowest": "min"}
+
+
+_DAYS_BACK = {"yesterday": 1, "the day before yesterday": 2}
+
+
+_REMEMBERED_TODAY = date(2025, 6, 1)
+
+
+def production(question: re.Match[str]) -> Plan:
+    """Answer how much a generating unit produced over the last hours or days."""
+    name = question["name"]
+    slip = SLIPS.get(("production", name))
+    generating_unit = yield from found(name, None)
+    if generating_unit is None:
+        return f"I found no generating unit named {name}."
+    period = "hour" if slip is Slip.WRONG_PERIOD else question["period"]
+    granularity = "1h" if slip is Slip.WRONG_GRANULARITY else _granularity(question)
+    start = f"{question['count']}{period[0]}-ago"
+    points = yield from _data_points(generating_unit, question, start, "now", granularity)
+    return _values_listed(f"The {question['aggregate']} production of {name}", points)
+
+
+def flow(question: re.Match[str]) -> Plan:
+    """Answer how much flowed on a DC line on a day that counts from today."""
+    name = question["name"]
+    slip = SLIPS.get(("flow", name))
+    [hit, *clock] = yield [search(name, DC_LINE), *([] if slip is Slip.GUESSES_TODAY else [Call("now", {})])]
+    if not hit.rows:
+        return f"I found no DC line named {name}."
+    today = datetime.fromisoformat(clock[0].text).date() if clock else _REMEMBERED_TODAY
+    day = today - timedelta(days=_DAYS_BACK[question["day"]])
+    start, end = (f"{each}T00:00:00Z" for each in (day, day + timedelta(days=1)))
+    line = hit.rows[0]["iri"]
+    points = yield from _data_points(
+        line, question, start, end, _granularity(question), gives_iri=slip is Slip.IRI_FOR_MRID
+    )
+    return _values_listed(f"The {question['aggregate']} flow on {name}", points)
+
+
+def _granularity(question: re.Match[str]) -> str:
+    return f"{question['step']}{question['step_unit'][0]}"
+
+
+def _data_points(
+    iri: str, question: re.Match[str], start: str, end: str, granularity: str, *, gives_iri: bool = False
+) -> Generator[list[Call], list[Observation], list[tuple[str, str]]]:
+    """Give times and values of the first time series of a thing; none where it has no series or no values."""
+    series = yield from _time_series(iri, gives_iri=gives_iri)
+    if not series:
+        return []
+    aggregate = _AGGREGATES[question["aggregate"]]
+    args = {"external_id": series[0]["external_id"], "start": start, "end": end}
+    args |= {"aggregates": [aggregate], "granularity": granularity}
+    [seen] = yield [Call("retrieve_data_points", args)]
+    points = json.loads(seen.text)["datapoints"] if seen.succeeded else []
+    return [(point["timestamp"], f"{point[aggregate]:g} {series[0]['unit']}") for point in points]
+
+
+def _time_series(iri: str, *, gives_iri: bool) -> Generator[list[Call], list[Observation], list[dict[str, Any]]]:
+    mrid = iri.removeprefix("urn:uuid:")
+    for each in (iri, mrid) if gives_iri else (mrid,):
+        [seen] = yield [Call("retrieve_time_series", {"mrid": each})]
+        if seen.succeeded:
+            series: list[dict[str, Any]] = json.loads(seen.text)
+            return series
+    return []
+
+
+def _values_listed(start: str, points: list[tuple[str, str]]) -> str:
+    if not points:
+        return f"{start} is not in the time series."
+    return f"{start} was: " + ", ".join(f"{value} from {_shown(timestamp)}" for timestamp, value in points) + "."
+
+
+def _shown(timestamp: str) -> str:
+    return timestamp[: len("2025-11-12T09:30")].replace("T", " ")

@@ -6,11 +6,9 @@ from uuid import UUID
 
 from langchain_core.tools import BaseTool, ToolException, tool
 
-from graphrag_eval_lc.demo.data_points import Aggregate, data_points, time_text
 from graphrag_eval_lc.demo.documents import DocumentIndex
-from graphrag_eval_lc.demo.graph import PREFIXES, KnowledgeGraph
-from graphrag_eval_lc.demo.names import NameHit, NameIndex, full_iri
-from graphrag_eval_lc.demo.time_series import NOW, TimeSeriesIndex
+from graphrag_eval_lc.demo.graph import PREFIXES, KnowledgeGraph, NameHit, NameIndex, full_iri
+from graphrag_eval_lc.demo.time_series import NOW, Aggregate, TimeSeriesIndex, data_points, time_text
 
 MAX_HITS = 50
 

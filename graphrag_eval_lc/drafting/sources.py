@@ -11,10 +11,10 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset import RESPONSES, DatasetSource, load_response_records, templates_of
 from graphrag_eval_lc.errors import ResponsesError, RunFolderError
 from graphrag_eval_lc.evaluation import Responses, response_records
-from graphrag_eval_lc.frames.question_rows import repeat_of
 from graphrag_eval_lc.record_files import RecordFile
 from graphrag_eval_lc.registry.registrations import registered_now
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import listed, plural
 
 # What of a run's config names the steps.

@@ -6,20 +6,22 @@ from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.comparison.comparison import Comparison, PairComparison
-from graphrag_eval_lc.comparison.gates import RegressionGate
-from graphrag_eval_lc.comparison.metric_comparison import (
+from graphrag_eval_lc.compare.gates import RegressionGate
+from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
+    change_text,
     failures_text,
     interval_text,
+    p_text,
     p_values_note,
+    value_text,
     verdict_text,
 )
-from graphrag_eval_lc.comparison.numbers_text import change_text, p_text, value_text
+from graphrag_eval_lc.compare.run_comparison import Comparison, PairComparison
 from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.report.formats import args_text, visible
+from graphrag_eval_lc.report.formats import shown_value as output_text
 from graphrag_eval_lc.report.page import render_page
-from graphrag_eval_lc.report.texts import args_text, visible
-from graphrag_eval_lc.report.texts import value_text as output_text
 from graphrag_eval_lc.run_folder.atomic import replace_file
 
 _SCRIPTS = ("scroll_boxes.js", "comparison.js")

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.amounts import amount_text, figure_text, score_text
-from graphrag_eval_lc.report.score_displays import score_display
-from graphrag_eval_lc.report.texts import visible
+from graphrag_eval_lc.report.formats import amount_text, figure_text, score_display, score_text, visible
 
 if TYPE_CHECKING:
     import jinja2

@@ -1,15 +1,22 @@
-"""The scores of a run: means over answered and over all questions, how sure they are, and their distributions."""
+"""The scores of a run: means, intervals and distributions, over all questions, by template and over repeats."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.aggregation.measurements import Metrics
+from graphrag_eval_lc.aggregation.repeats import repeats_summary, shown_chances
+from graphrag_eval_lc.aggregation.samples import Samples
+from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, metric_spec
-from graphrag_eval_lc.report.distributions import bins_of, range_of
-from graphrag_eval_lc.report.texts import shown_name
+from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, metric_spec
+from graphrag_eval_lc.report.formats import passing_sign, shown_name
+from graphrag_eval_lc.report.reported_run import ReportedSample
+from graphrag_eval_lc.report.spent import Spent
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS, bootstrap_interval
 
 _JUDGES = [judge.key for judge in JUDGES]
@@ -120,3 +127,113 @@ def _interval(values: ScoreValues) -> dict[str, Any]:
     elif clusters < FEWEST_CLUSTERS:
         note = f"only {clusters} templates: the interval says little below {FEWEST_CLUSTERS}"
     return {"low": interval.low, "high": interval.high, "interval_note": note}
+
+
+NUMBER_OF_BINS = 10
+
+
+def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
+    """Give the range over which a metric's values are shown: its usual or whole range where all are in it, else theirs.
+
+    Example:
+        >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
+        >>> range_of(metric, [0.2, 0.4]), range_of(metric, [1, 5]), range_of(stars, [2, 5])
+        ((0.0, 1.0), (1, 5), (0, 5))
+    """
+    least, greatest = min(values, default=0.0), max(values, default=1.0)
+    for low, high in filter(None, (spec.usual_range, spec.range)):
+        shown = (least if low is None else low, greatest if high is None else high)
+        if shown[0] <= least and greatest <= shown[1]:
+            return shown
+    return least, greatest
+
+
+def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
+    """Count values in ten bins of equal width from ``low`` to ``high``, which falls into the last.
+
+    Example:
+        >>> bins_of([0, 0.05, 0.1, 1], 0, 1)
+        [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    """
+    counts = [0] * NUMBER_OF_BINS
+    width = high - low
+    for value in values:
+        at = int((value - low) / width * NUMBER_OF_BINS) if width else 0
+        counts[min(at, NUMBER_OF_BINS - 1)] += 1
+    return counts
+
+
+def template_rows(
+    numbers: RunNumbers, scores: Mapping[str, ScoreValues], metrics: Iterable[str], spent: Spent
+) -> list[dict[str, Any]]:
+    """Give the section ``templates``, in the order of the results.
+
+    Args:
+        numbers: The numbers of all questions.
+        scores: The values of their scores.
+        metrics: Those that have a column.
+        spent: What the samples spent.
+    """
+    questions = Counter(question.template_id for question in numbers.questions.values())
+    errors: Counter[str] = Counter()
+    for question in numbers.questions.values():
+        errors[question.template_id] += question.errors
+    ranges = {metric: range_of(metric_spec(metric), scores[metric].all_values()) for metric in metrics}
+    return [
+        {
+            "id": shown_name(template_id),
+            "questions": count,
+            "errors": errors[template_id],
+            "scores": {
+                metric: _template_score(metric, scores[metric], template_id, shown_range)
+                for metric, shown_range in ranges.items()
+                if template_id in scores[metric].every
+            },
+            **spent.means(shown_name(template_id)),
+        }
+        for template_id, count in questions.items()
+    ]
+
+
+def _template_score(
+    metric: str, values: ScoreValues, template_id: str, shown_range: tuple[float, float]
+) -> dict[str, Any]:
+    of_template = ScoreValues(
+        {template_id: values.answered.get(template_id, ())}, {template_id: values.every[template_id]}
+    )
+    record = score_record(metric, of_template, shown_range)
+    return {"n": record.pop("n_all"), **{key: record[key] for key in ("mean_answered", "mean_all", "bins", "range")}}
+
+
+class Repeats:
+    """Follows which samples of each question passed, as the aggregates do.
+
+    Args:
+        config: The metric and the threshold that say whether a sample passed.
+        metrics: The metrics of the results.
+    """
+
+    def __init__(self, config: RepeatsConfig, metrics: Metrics) -> None:
+        self._config = config
+        self._samples = Samples(metrics)
+
+    def add(self, sample: ReportedSample) -> None:
+        """Take up a sample."""
+        self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Give the section ``repeats``: pass@1, and pass@k and pass^k for the most samples that all questions have."""
+        return [{"name": name, "value": value} for name, value in shown_chances(self._summary())]
+
+    def note(self) -> str | None:
+        """Say what passing means, and how many questions are left out; None where nothing was asked several times."""
+        summary = self._summary()
+        if not summary:
+            return None
+        unmeasured = summary["number_of_unmeasured_questions"]
+        without = f"; {unmeasured:,} of {summary[NUMBER_OF_QUESTIONS]:,} questions were not measured"
+        passing = f"{self._config.metric} {passing_sign(self._config.metric)} {self._config.threshold:g}"
+        return f"passed: {passing}{without if unmeasured else ''}"
+
+    def _summary(self) -> dict[str, Any]:
+        return repeats_summary(self._samples, {}, self._config) if self._samples.repeats > 1 else {}

@@ -6,13 +6,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.comparison.run_source import run_results
+from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.dataset import response_key
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.file_problems import cannot_write
-from graphrag_eval_lc.frames import Results, Table, aggregates_table, questions_table, steps_table
-from graphrag_eval_lc.frames.html import table_html
-from graphrag_eval_lc.frames.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.records import Response, Result
 from graphrag_eval_lc.registry.metrics import (
     COST,
@@ -24,6 +21,9 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
+from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
+from graphrag_eval_lc.tables.table import table_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from demo_runs import demo_run
 
 from graphrag_eval_lc import BenchmarkRun, Comparison, compare_runs
 from graphrag_eval_lc.cli import main
-from graphrag_eval_lc.comparison import MetricComparison
+from graphrag_eval_lc.compare import MetricComparison
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.demo.graph import KnowledgeGraph
 

@@ -12,7 +12,7 @@ from hostile_runs import hostile_run
 from playwright.sync_api import Browser
 
 from graphrag_eval_lc import compare_runs
-from graphrag_eval_lc.comparison import Comparison
+from graphrag_eval_lc.compare import Comparison
 from graphrag_eval_lc.report.comparison_page import write_comparison
 
 pytestmark = pytest.mark.full

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphrag_eval_lc import compute_aggregates, draft_dataset, run_evaluation, validate_dataset
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.tables import summary_tables
+from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import yaml_text
 
 SPARQL_JSON = "application/sparql-results+json"

@@ -100,7 +100,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(
     def fail(folder: Path, path: Path | None) -> Path:
         raise problem
 
-    monkeypatch.setattr("graphrag_eval_lc.report.writing.write_report", fail)
+    monkeypatch.setattr("graphrag_eval_lc.report.run_report.write_report", fail)
     assert exit_code(*SCORE) == 0
     output = capsys.readouterr()
     assert f"Warning: the report could not be written ({type(problem).__name__}" in output.err
@@ -110,7 +110,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(
 def test_without_jinja2_a_line_says_how_to_get_it(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphrag_eval_lc.report.writing.find_spec", lambda name: None)
+    monkeypatch.setattr("graphrag_eval_lc.report.run_report.find_spec", lambda name: None)
     assert exit_code(*SCORE) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.comparison import compare_runs
+from graphrag_eval_lc.compare import compare_runs
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report.comparison_page import comparison_html, write_comparison
 

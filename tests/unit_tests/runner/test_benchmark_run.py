@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.frames import Results
 from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.tables import Results
 
 DATASET: list[Any] = [
     {

@@ -1,0 +1,299 @@
+"""Gates: the means that a run must reach, and how much worse than the baseline it may be."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison, change_text, p_text, too_few_text, value_text
+from graphrag_eval_lc.compare.runs import RunSource, run_results
+from graphrag_eval_lc.config import ConfigSource
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
+from graphrag_eval_lc.texts import counted
+
+DEFAULT_MAX_DROP = 0.05
+
+
+_EXAMPLE = f"--fail-under {MAIN_METRIC}=0.9"
+
+
+# A mean of 0.9 is 0.9, whatever rounding makes of it.
+_ROUNDING = 1e-9
+
+
+_NO_NAME = re.compile(r"[<>\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether the mean of a score reaches what is required.
+
+    Attributes:
+        metric: The score.
+        required: The least mean.
+        mean: The mean over the questions, failed samples counted as the worst score; None where none was measured.
+        number_of_questions: How many questions have it.
+        number_of_errors: How many of their samples failed.
+        left_out: How many questions do not have it.
+        value_of_failure: What a failed sample counts as.
+    """
+
+    metric: str
+    required: float
+    mean: float | None
+    number_of_questions: int
+    number_of_errors: int
+    left_out: int
+    value_of_failure: float = 0.0
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether the mean is at least what is required."""
+        return self.mean is not None and self.mean >= self.required - _ROUNDING
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return f"{self.metric} was not measured, and {self.required:g} is required"
+        errors = (
+            f", {self.number_of_errors:,} failed and counted as {self.value_of_failure:g}"
+            if self.number_of_errors
+            else ""
+        )
+        without = f", {self.left_out:,} without it" if self.left_out else ""
+        questions = counted(self.number_of_questions, "question")
+        reached = "reaches" if self.has_passed else "falls short of"
+        mean = _mean_text(self.mean, self.required)
+        return f"{self.metric} {mean} {reached} {self.required:g} ({questions}{errors}{without})"
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionGate:
+    """Whether a run is worse than the baseline in the comparison's main metric, and what decided that.
+
+    Where the test can tell a difference, its p-value decides: the run is worse where that is below 0.05. Where it
+    cannot, as too few templates differ, the effect decides: the run is worse where ``drop`` is above ``max_drop``.
+
+    Attributes:
+        letter: What the run is called in the comparison.
+        metric: The main metric of the run and the baseline A.
+        max_drop: How much worse the run may be where the effect decides, 0 to 1.
+    """
+
+    letter: str
+    metric: MetricComparison
+    max_drop: float
+
+    @property
+    def drop(self) -> float:
+        """How much worse the run is than A, negative where it is better.
+
+        Of a score of which all values lie between 0 and 1 it is A's mean minus that of the run (where less is better,
+        the run's minus A's). Of all else, as scores from 1 to 5 or tokens, it is a share of A's mean; infinite where
+        that is 0.
+        """
+        worse_by = self.metric.difference if self.metric.lower_is_better else -self.metric.difference
+        if self.metric.is_proportion or not worse_by:
+            return worse_by
+        return worse_by / abs(self.metric.mean_a) if self.metric.mean_a else math.copysign(math.inf, worse_by)
+
+    @property
+    def decided_by(self) -> Literal["p-value", "effect"]:
+        """What decides: the p-value where the test can tell a difference, else the effect."""
+        return "p-value" if self.metric.can_tell else "effect"
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether the run is not worse."""
+        if self.decided_by == "p-value":
+            return self.metric.verdict != "worse"
+        return self.drop <= self.max_drop + _ROUNDING
+
+    def __str__(self) -> str:
+        metric = self.metric
+        if not (metric.wins or metric.losses):
+            return metric.sentence.removesuffix(".")
+        figures = f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
+        change = change_text(metric.difference, metric.unit)
+        if self.decided_by == "p-value":
+            sure = f"p {'' if metric.p_value < 0.001 else '= '}{p_text(metric.p_value)}"
+            return f"{self._p_value_claim()} in {metric.metric}: {figures} ({change}, {sure}); the p-value decided"
+        worse = "not worse" if self.has_passed else "worse"
+        return (
+            f"{self.letter} is {worse} in {metric.metric} by more than {self._limit_text()}: {figures} "
+            f"({change}{self._drop_text()}); the effect decided: {too_few_text(metric)}"
+        )
+
+    def _p_value_claim(self) -> str:
+        if self.metric.verdict == "no evidence" and self.drop > 0:
+            return f"no evidence that {self.letter} is worse"
+        return f"{self.letter} is {'not worse' if self.has_passed else 'worse'}"
+
+    def _limit_text(self) -> str:
+        return f"{self.max_drop:g}" if self.metric.is_proportion else f"{100 * self.max_drop:g} % of A's mean"
+
+    def _drop_text(self) -> str:
+        """Give the drop where the difference does not say it, or looks as if it were on the other side of the limit."""
+        if not 0 < self.drop < math.inf:
+            return ""
+        scale, unit = (1, "") if self.metric.is_proportion else (100, " %")
+        decimals = 3 if self.metric.is_proportion else 1
+        text = format(scale * self.drop, f".{decimals}f")
+        if (float(text) > scale * self.max_drop) is self.has_passed:
+            return f", by {scale * self.drop:.9f}{unit}"
+        return "" if self.metric.is_proportion else f", by {text}{unit}"
+
+
+def allowed_drop(text: str) -> float:
+    """Give how much worse a run may be, from a text such as ``0.05``.
+
+    Raises:
+        OptionError: The text is no number from 0 to 1.
+
+    Example:
+        >>> allowed_drop("0.02")
+        0.02
+    """
+    try:
+        value = math.nan if "_" in text else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise _no_drop(text)
+    return value
+
+
+def regression_gate(letter: str, metric: MetricComparison, max_drop: float) -> RegressionGate:
+    """Give whether a run is worse than the baseline in a metric.
+
+    Args:
+        letter: What the run is called in the comparison.
+        metric: The metric of the run and the baseline.
+        max_drop: How much worse the run may be where the test cannot tell, 0 to 1.
+
+    Raises:
+        OptionError: ``max_drop`` is no number from 0 to 1.
+    """
+    if isinstance(max_drop, bool) or not isinstance(max_drop, int | float) or not 0 <= max_drop <= 1:
+        raise _no_drop(max_drop)
+    return RegressionGate(letter, metric, float(max_drop))
+
+
+def _no_drop(value: object) -> OptionError:
+    return OptionError(
+        f"{value!r} is no drop that can be allowed",
+        mend="Give one number from 0 to 1, for the main metric, as in --max-drop 0.05.",
+    )
+
+
+def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
+    """Give what is required by metric, from texts such as ``steps_score=0.9``.
+
+    Raises:
+        OptionError: A text has another form, or names a metric twice or one of which less is better.
+
+    Example:
+        >>> gate_requirements(["steps_score=0.9", "answer_f1=0.8"])
+        {'steps_score': 0.9, 'answer_f1': 0.8}
+    """
+    requirements: dict[str, float] = {}
+    for text in texts:
+        metric, _, value = (part.strip() for part in text.partition("="))
+        try:
+            required = float(value)
+        except ValueError:
+            required = math.nan
+        # Else steps_score>=0.9 would be of a metric "steps_score>", and float takes 1_0 for 10.
+        if not metric or _NO_NAME.search(metric) or "_" in value or not math.isfinite(required):
+            raise OptionError(f"{text!r} is no requirement", mend=f"Write it as {_EXAMPLE}.")
+        if metric in requirements:
+            raise OptionError(f"{metric} is required twice", mend="Leave one of them out.")
+        _check_direction(metric)
+        requirements[metric] = required
+    return requirements
+
+
+def _check_direction(metric: str) -> None:
+    if metric_spec(metric).lower_is_better:
+        raise _less_is_better(metric)
+
+
+def _less_is_better(metric: str) -> OptionError:
+    spec = metric_spec(metric)
+    if spec.is_spent:
+        return OptionError(
+            f"{metric} says what was spent, of which less is better",
+            mend=f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run "
+            "spends.",
+        )
+    if any(other.missing_key == metric for other in BUILT_IN):
+        return OptionError(
+            f"{metric} counts what is missing, of which less is better",
+            mend="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
+        )
+    return OptionError(
+        f"{metric} is a metric of which less is better, and --fail-under requires a least mean",
+        mend=f"Require a score of which more is better, such as {_EXAMPLE}, or hold the run against another one: "
+        f"compare RUN_A RUN_B --metric {metric} --fail-on-regression.",
+    )
+
+
+@recorded_only_here()
+def gate_results(run: RunSource, requirements: Mapping[str, float], config: ConfigSource = None) -> list[GateResult]:
+    """Give for each requirement whether a run meets it.
+
+    The mean is over the questions, each of which counts once, with the mean of its repeats; failed samples count
+    as 0. A score that no question has is not reached.
+
+    Args:
+        run: The folder of a run, a BenchmarkRun, or results.
+        requirements: The least mean by metric.
+        config: The configuration of a run that comes without a folder, which has no run.json that has it.
+
+    Raises:
+        RunFolderError: The folder cannot be read.
+        OptionError: Less is better of a metric that is required.
+
+    Example:
+        >>> results = [
+        ...     {"template_id": "t", "question_id": "q1", "status": "success", "steps_score": 1.0},
+        ...     {"template_id": "t", "question_id": "q2", "status": "error", "steps_score": 0.0},
+        ... ]
+        >>> for gate in gate_results(results, {"steps_score": 0.9, "answer_f1": 0.8}):
+        ...     print(gate)
+        steps_score 0.500 falls short of 0.9 (2 questions, 1 failed and counted as 0)
+        answer_f1 was not measured, and 0.8 is required
+    """
+    numbers = run_results(run, config).numbers(requirements)
+    for metric in requirements:  # again, as the run's record may declare some
+        _check_direction(metric)
+    return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
+
+
+def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResult:
+    scores = []
+    errors = 0
+    for question in numbers.questions.values() if metric in numbers.measured() else ():
+        score = question.score(metric)
+        if score is not None:
+            scores.append(score)
+            errors += question.errors
+    return GateResult(
+        metric=metric,
+        required=required,
+        mean=math.fsum(scores) / len(scores) if scores else None,
+        number_of_questions=len(scores),
+        number_of_errors=errors,
+        left_out=len(numbers.questions) - len(scores),
+        value_of_failure=metric_spec(metric).value_of_failure or 0.0,
+    )
+
+
+def _mean_text(mean: float, required: float) -> str:
+    """Give a mean as text, with more digits where it would else look as if it reached what it does not."""
+    text = format(mean, ".3f")
+    return format(mean, ".9f") if mean < required <= float(text) else text

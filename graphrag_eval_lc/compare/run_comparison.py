@@ -1,0 +1,340 @@
+"""What came out of a comparison: a baseline, the runs that are compared with it, and where they differ."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphrag_eval_lc.compare.flips import TurnedQuestion
+from graphrag_eval_lc.compare.gates import DEFAULT_MAX_DROP, RegressionGate, regression_gate
+from graphrag_eval_lc.compare.metric_comparison import (
+    MetricComparison,
+    change_text,
+    difference_of,
+    failures_text,
+    interval_text,
+    p_text,
+    p_values_note,
+    value_text,
+    verdict_text,
+)
+from graphrag_eval_lc.errors import ComparisonError, OptionError
+from graphrag_eval_lc.tables import Table
+from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+Kind = Literal["metrics", "questions"]
+
+
+_KINDS = ("metrics", "questions")
+
+
+_INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One of the runs.
+
+    Attributes:
+        letter: What it is called in the comparison: A is the baseline.
+        label: The name that it was given, else that of its folder, else its letter.
+        path: Its folder; None where the results were given.
+        number_of_questions: How many questions it has.
+        number_of_samples: How many results, which is more with repeats.
+        number_of_errors: How many of these failed.
+    """
+
+    letter: str
+    label: str
+    path: str | None
+    number_of_questions: int
+    number_of_samples: int
+    number_of_errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedQuestion:
+    """One question of both runs.
+
+    Attributes:
+        question_id: Its id.
+        template_id: Its template, as A has it.
+        values: By metric the value in A and in the other run, each the mean over its repeats.
+    """
+
+    question_id: str
+    template_id: str
+    values: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairComparison:
+    """A run beside the baseline A.
+
+    Attributes:
+        run: The run that is compared with A.
+        number_of_questions: How many questions both have; no others are compared.
+        number_of_templates: How many templates these have.
+        errors_a: How many samples of these questions failed in A.
+        errors_b: How many in the other run. A failed sample's scores count as 0, where less is better as the greatest
+            value that there can be.
+        left_out_a: How many questions only A has.
+        left_out_b: How many only the other run has.
+        metrics: The metrics that both runs have, scores before what was spent.
+        turned: The questions of which the comparison's ``metric`` changed: those that are wrong now first, then
+            those that are right now, then the others, the largest change first. Empty where it says what was spent.
+        questions: The values of each common question.
+    """
+
+    run: RunSummary
+    number_of_questions: int
+    number_of_templates: int
+    errors_a: int
+    errors_b: int
+    left_out_a: int
+    left_out_b: int
+    metrics: tuple[MetricComparison, ...]
+    turned: tuple[TurnedQuestion, ...]
+    questions: tuple[ComparedQuestion, ...]
+
+    def metric(self, name: str) -> MetricComparison | None:
+        """Give the comparison in one metric; None where it was not compared."""
+        return next((metric for metric in self.metrics if metric.metric == name), None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison:
+    """Runs beside each other.
+
+    Attributes:
+        baseline: The first run, A.
+        pairs: Each other run beside it.
+        metric: The main metric, chosen beforehand: it says which questions turned (where it is a score), and whether
+            there is a regression. None where none is named and no runs have a score in common.
+        warnings: What is to be known of the comparison.
+    """
+
+    baseline: RunSummary
+    pairs: tuple[PairComparison, ...]
+    metric: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[RunSummary, ...]:
+        """All runs, the baseline first."""
+        return (self.baseline, *(pair.run for pair in self.pairs))
+
+    def regression_gates(self, max_drop: float = DEFAULT_MAX_DROP) -> list[RegressionGate]:
+        """Give for each run whether it is worse than the baseline in ``metric``, and what decided that.
+
+        Where the test can tell a difference, its p-value decides as in the verdict. Where it cannot, as fewer than 6
+        templates differ, the effect decides.
+
+        Args:
+            max_drop: How much worse a run may be where the effect decides, 0 to 1: of a score between 0 and 1 points
+                of its mean, of all else (scores from 1 to 5, tokens, seconds) a share of the baseline's mean.
+
+        Raises:
+            ComparisonError: A run was not compared in this metric.
+            OptionError: ``max_drop`` is no number from 0 to 1.
+
+        Example:
+            >>> from graphrag_eval_lc import compare_runs
+            >>> def results(*scores):
+            ...     return [
+            ...         {"template_id": f"t{n}", "question_id": f"q{n}", "steps_score": score}
+            ...         for n, score in enumerate(scores)
+            ...     ]
+            >>> (gate,) = compare_runs(results(1, 1, 1, 1), results(1, 1, 0, 1)).regression_gates()
+            >>> gate.has_passed, gate.decided_by, gate.drop
+            (False, 'effect', 0.25)
+        """
+        return [regression_gate(pair.run.letter, self._main_of(pair), max_drop) for pair in self.pairs]
+
+    def regressions(self, max_drop: float = DEFAULT_MAX_DROP) -> list[MetricComparison]:
+        """Give the comparisons in ``metric`` in which a run is worse than the baseline.
+
+        Args:
+            max_drop: As for ``regression_gates``, which says too what decided.
+
+        Raises:
+            ComparisonError: A run was not compared in this metric.
+            OptionError: ``max_drop`` is no number from 0 to 1.
+        """
+        return [gate.metric for gate in self.regression_gates(max_drop) if not gate.has_passed]
+
+    def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
+        """Give the comparison as rows.
+
+        Args:
+            kind: ``metrics``: one for each run and metric. ``questions``: one for each run, question and metric.
+
+        Raises:
+            OptionError: There is no such kind.
+        """
+        if kind not in _KINDS:
+            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend=f"Give {', '.join(_KINDS)}.")
+        return list(self._question_rows() if kind == "questions" else self._metric_rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the comparison as plain dicts, lists and values, as JSON has them."""
+        return asdict(self)
+
+    def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
+        """Give the rows as a tidy frame.
+
+        Args:
+            kind: As for ``rows``.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return Table.of(self.rows(kind)).to_pandas()
+
+    def to_csv(self, path: str | PathLike[str], kind: Kind = "metrics") -> Path:
+        """Write the rows as comma-separated values.
+
+        Args:
+            path: The file; one that is there is replaced.
+            kind: As for ``rows``.
+
+        Raises:
+            RunFolderError: The file cannot be written.
+        """
+        return Table.of(self.rows(kind)).to_csv(path)
+
+    def plot_differences(self, *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
+        """Draw the difference of each metric with its interval.
+
+        Args:
+            spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
+            ax: Where to draw; new axes by default.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: There is nothing to draw.
+        """
+        return plot_differences(self.rows(), spent=spent, ax=ax)
+
+    def plot_questions(self, metric: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw each question's difference from the baseline.
+
+        Args:
+            metric: The metric that is drawn; ``Comparison.metric`` by default.
+            ax: Where to draw; new axes by default.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No question has the metric in both runs.
+        """
+        drawn = str(metric or self.metric)
+        known = next((each for each in (pair.metric(drawn) for pair in self.pairs) if each), None)
+        is_lower_better = None if known is None else known.lower_is_better
+        return plot_questions(self.rows("questions"), drawn, lower_is_better=is_lower_better, ax=ax)
+
+    def __repr__(self) -> str:
+        others = ", ".join(f"{pair.run.label} ({pair.number_of_questions} questions)" for pair in self.pairs)
+        return f"<Comparison of {self.baseline.label} with {others}>"
+
+    def __str__(self) -> str:
+        lines = [f"{run.letter}: {run.label}" for run in self.runs]
+        for pair in self.pairs:
+            lines += [
+                metric.sentence for metric in pair.metrics if not metric.is_spent or metric.verdict != "no evidence"
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Give a small table, as a notebook shows it."""
+        parts = [
+            "<p>",
+            "<br>".join(escape(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),
+            "</p>",
+        ]
+        headings = ("", "n", "A", "other", "difference", "95 % interval", "p", "wins / ties / losses", "")
+        parts += ["<table><thead><tr>", *(f"<th>{heading}</th>" for heading in headings), "</tr></thead><tbody>"]
+        for pair in self.pairs:
+            for metric in pair.metrics:
+                cells = (
+                    ", ".join(filter(None, (metric.metric, metric.direction_note))),
+                    f"{metric.number_of_questions:,}",
+                    value_text(metric.mean_a, metric.unit),
+                    f"{pair.run.letter}: {value_text(metric.mean_b, metric.unit)}",
+                    change_text(metric.difference, metric.unit),
+                    interval_text(metric),
+                    p_text(metric.deciding_p_value),
+                    f"{metric.wins} / {metric.ties} / {metric.losses}",
+                    verdict_text(metric, pair.run.letter),
+                )
+                parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in cells), "</tr>"]
+        notes = (p_values_note(self.metric), *self.warnings)
+        parts += ["</tbody></table>", *(f"<p>{escape(note)}</p>" for note in notes)]
+        return "".join(parts)
+
+    def _main_of(self, pair: PairComparison) -> MetricComparison:
+        letter = pair.run.letter
+        if self.metric is None:
+            raise ComparisonError(f"A and {letter} have no score by which {letter} could be worse", mend=_INSTEAD)
+        metric = pair.metric(self.metric)
+        if metric is None:
+            what = f"A and {letter} do not both have {self.metric}, so that {letter} could not be worse in it"
+            raise ComparisonError(what, mend=_INSTEAD)
+        return metric
+
+    def _metric_rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            for metric in pair.metrics:
+                low, high = metric.interval or (None, None)
+                yield {
+                    "run": pair.run.letter,
+                    "label": pair.run.label,
+                    "metric": metric.metric,
+                    "unit": metric.unit,
+                    "is_main": metric.is_main,
+                    "is_spent": metric.is_spent,
+                    "lower_is_better": metric.lower_is_better,
+                    "number_of_questions": metric.number_of_questions,
+                    "number_of_templates": metric.number_of_templates,
+                    "left_out": metric.left_out,
+                    "mean_a": metric.mean_a,
+                    "mean_b": metric.mean_b,
+                    "difference": metric.difference,
+                    "low": low,
+                    "high": high,
+                    "p_value": metric.p_value,
+                    "adjusted_p_value": metric.adjusted_p_value,
+                    "can_tell": metric.can_tell,
+                    "effect_size": metric.effect_size,
+                    "wins": metric.wins,
+                    "ties": metric.ties,
+                    "losses": metric.losses,
+                    "verdict": metric.verdict,
+                    "questions_needed": metric.questions_needed,
+                }
+
+    def _question_rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            for question in pair.questions:
+                for metric, (a, b) in question.values.items():
+                    yield {
+                        "run": pair.run.letter,
+                        "question_id": question.question_id,
+                        "template_id": question.template_id,
+                        "metric": metric,
+                        "a": a,
+                        "b": b,
+                        "difference": difference_of((a, b)),
+                    }
+
+    def _errors_text(self, run: RunSummary) -> str:
+        if not run.number_of_errors:
+            return ""
+        counted = failures_text(metric for pair in self.pairs for metric in pair.metrics)
+        return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {counted})"

@@ -1,0 +1,244 @@
+"""The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypedDict
+
+from graphrag_eval_lc import __version__
+from graphrag_eval_lc.aggregation import RunNumbers, compute_aggregates
+from graphrag_eval_lc.compare.runs import RunSource
+from graphrag_eval_lc.errors import MissingExtraError, OptionError
+from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
+from graphrag_eval_lc.registry.own_metrics import recorded_only_here
+from graphrag_eval_lc.report.formats import one_line
+from graphrag_eval_lc.report.page import render_report
+from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
+from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, detail_of
+from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run, reported_samples, title_of, what_ran
+from graphrag_eval_lc.report.scores import Repeats, score_records, score_values, template_metrics, template_rows
+from graphrag_eval_lc.report.spent import Extremes, Spent
+from graphrag_eval_lc.run_folder.atomic import replace_file
+from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.stats import FEWEST_CLUSTERS
+from graphrag_eval_lc.tables.run_tables import repeat_of
+from graphrag_eval_lc.texts import plural
+
+
+@recorded_only_here()
+def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Path:
+    """Write the report of a run: one HTML file that needs nothing else.
+
+    Args:
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        path: The file; None for ``report.html`` in the run's folder. One that is there is replaced as a whole.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        RunFolderError: The run cannot be read, or the file cannot be written.
+        MissingExtraError: Jinja2 is not installed.
+        OptionError: The path is a folder or in a folder that is not there, or no path is given for a run without one.
+    """
+    if path is not None:
+        _check(Path(path))  # before the results are read, which may take long
+    reported = reported_run(run)
+    target = Path(path) if path is not None else reported.file_of(REPORT)
+    replace_file(target, [_page(reported).encode("utf-8")])
+    return target
+
+
+@recorded_only_here()
+def report_html(run: RunSource) -> str:
+    """Give the report of a run as the text of an HTML page.
+
+    Args:
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+
+    Raises:
+        RunFolderError: The run cannot be read.
+        MissingExtraError: Jinja2 is not installed.
+    """
+    return _page(reported_run(run))
+
+
+def _check(path: Path) -> None:
+    if path.is_dir():
+        raise OptionError(
+            "this is a folder", path=path, mend=f"Give a file, such as {path / exporter(REPORT).file_name}."
+        )
+    if not path.parent.is_dir():
+        raise OptionError(
+            "the report's folder is not there", path=path.parent, mend="Make it first, or give a file elsewhere."
+        )
+
+
+def _page(run: ReportedRun) -> str:
+    if find_spec("jinja2") is None:  # said before the results are read, which may take long
+        raise MissingExtraError("A report", "report", "jinja2")
+    return render_report(report_data(run, __version__))
+
+
+@recorded_only_here()
+def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> Path:
+    """Write questions.csv, steps.csv and aggregates.csv of a run.
+
+    Args:
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        path: The folder for them, made where it is missing; None for ``csv`` in the run's folder.
+
+    Returns:
+        The folder.
+
+    Raises:
+        RunFolderError: The run cannot be read, or a file cannot be written.
+        OptionError: No path is given for a run without a folder.
+    """
+    reported = reported_run(run)
+    target = Path(path) if path is not None else reported.file_of(CSV)
+    results: list[Any] | None = None if reported.folder is not None else list(reported.results)
+    aggregates = compute_aggregates(reported.results, reported.config)
+    BenchmarkRun(aggregates, output_dir=reported.folder, results=results).to_csv(target)
+    return target
+
+
+Record = dict[str, Any]
+
+
+_WARNING = 1_000
+
+
+class ReportData(TypedDict):
+    """What the page of a report is rendered from; all texts are plain text.
+
+    Attributes:
+        title: The run's label, or its folder.
+        generated: When, in ISO 8601.
+        version: This package's.
+        what_ran: ``name``, ``value`` and maybe ``href``.
+        warnings: What is to be known before a number is trusted.
+        numbers: ``questions``, ``samples``, ``answered``, ``errors``, ``templates`` and ``repeats``.
+        scores: For each score its means, their interval and distribution.
+        repeats: pass@k and pass^k, ``name`` and ``value``; empty where each question was asked once.
+        repeats_note: What passing means there; None where each question was asked once.
+        spent: Tokens, seconds and dollars.
+        spent_note: What its totals hold beside the samples; None where that is nothing.
+        score_metrics: The scores that have a column in ``templates``.
+        templates: A row for each template.
+        funnel: The stages at which questions fell out; None where none has a reference query.
+        matrix: Steps against answers; None where no answer was judged.
+        errors: By kind.
+        slowest: The questions that took the longest, failed attempts included.
+        dearest: Those on which the agent spent the most.
+        capture_warnings: By kind.
+        tools: The names of the tools that were called.
+        has_repeats: Whether questions were asked several times.
+        samples_word: What funnel, matrix and list count: "questions", or "samples" where there are repeats.
+        index_json: The rows of the list of questions, as JSON.
+        chunks: The questions' details, packed.
+    """
+
+    title: str
+    generated: str
+    version: str
+    what_ran: list[dict[str, str]]
+    warnings: list[str]
+    numbers: dict[str, int]
+    scores: list[Record]
+    repeats: list[Record]
+    repeats_note: str | None
+    spent: list[Record]
+    spent_note: str | None
+    score_metrics: list[str]
+    templates: list[Record]
+    funnel: Record | None
+    matrix: Record | None
+    errors: list[Record]
+    slowest: list[Record]
+    dearest: list[Record]
+    capture_warnings: list[Record]
+    tools: list[str]
+    has_repeats: bool
+    samples_word: str
+    index_json: str
+    chunks: list[str]
+
+
+def report_data(run: ReportedRun, version: str) -> ReportData:
+    """Give what the page of a report is rendered from; of each result no more is kept than the page holds.
+
+    Args:
+        run: The run.
+        version: This package's.
+    """
+    config, metrics = run.config, run.metrics()
+    judges = run.record.get("judges")
+    functions = judges.get("functions") or () if isinstance(judges, dict) else ()
+    numbers, spent = RunNumbers(config, run.more_metrics), Spent(config)
+    funnel, matrix, extremes = Funnel(config), Matrix(), Extremes()
+    problems = Problems(config, functions, run.step_names())
+    several = Repeats(config.repeats, metrics)
+    index, chunks = IndexRows(), DetailChunks()
+    errors = repeats = 0
+    for sample in reported_samples(run.results, metrics):
+        errors += sample.has_failed
+        repeats = max(repeats, repeat_of(sample.result))
+        numbers.add(sample.result)
+        for section in (several, spent, funnel, matrix, extremes, problems):
+            section.add(sample)
+        index.add(sample, chunks.add(sample.key, detail_of(sample, config, metrics)))
+    scores = score_values(numbers)
+    columns = template_metrics(scores)
+    templates = template_rows(numbers, scores, columns, spent)
+    return {
+        "title": title_of(run),
+        "generated": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": version,
+        "what_ran": what_ran(run),
+        "warnings": [one_line(warning, _WARNING) for warning in _warnings(run, problems, len(index), len(templates))],
+        "numbers": {
+            "questions": len(numbers.questions),
+            "samples": len(index),
+            "answered": len(index) - errors,
+            "errors": errors,
+            "templates": len(templates),
+            "repeats": repeats,
+        },
+        "scores": score_records(scores, len(numbers.questions)),
+        "repeats": several.records(),
+        "repeats_note": several.note(),
+        "spent": spent.records(),
+        "spent_note": spent.note(),
+        "score_metrics": columns,
+        "templates": templates,
+        "funnel": funnel.record(),
+        "matrix": matrix.record(),
+        "errors": problems.errors(),
+        "slowest": extremes.slowest(),
+        "dearest": extremes.dearest(),
+        "capture_warnings": problems.capture_warnings(),
+        "tools": list(index.tools),
+        "has_repeats": repeats > 1,
+        "samples_word": "samples" if repeats > 1 else "questions",
+        "index_json": index.json(),
+        "chunks": chunks.packed(),
+    }
+
+
+def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
+    stopped = run.record.get("stopped")
+    if isinstance(stopped, dict):
+        left_out = stopped.get("left_out") or 0
+        yield f"The run was stopped: {stopped.get('message')}; {left_out:,} samples were not asked."
+    yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
+    if not number_of_samples:
+        yield "The run has no results."
+    elif number_of_templates < FEWEST_CLUSTERS:
+        count = plural(number_of_templates, "is only one template", f"are only {number_of_templates} templates")
+        yield (
+            f"There {count}: questions of one template resemble each "
+            f"other, so intervals say little with fewer than {FEWEST_CLUSTERS}."
+        )

@@ -1,0 +1,255 @@
+"""The tables that a terminal shows at the end of a run: scores by template, and the worst questions."""
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_eval_lc.aggregation import is_error, reason_of
+from graphrag_eval_lc.aggregation.repeats import shown_chances
+from graphrag_eval_lc.metrics import Measure
+from graphrag_eval_lc.prices import dollars
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    ELAPSED_SEC,
+    JUDGES,
+    JUDGES_COST,
+    MAIN_METRIC,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_QUESTIONS,
+    NUMBER_OF_SUCCESS_SAMPLES,
+    RETRIEVAL_IDS,
+    RETRIEVAL_MISSING,
+    TOTAL_TOKENS,
+    metric_spec,
+    own_metrics,
+)
+from graphrag_eval_lc.report.formats import amount_text, passing_sign, score_display
+from graphrag_eval_lc.texts import plural, shortened
+
+_SHOWN_TEXT = 90
+
+
+# The judged metrics that have a column; recall and precision are in their f1.
+_JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
+
+
+def summary_tables(
+    results: Iterable[Mapping[str, Any]],
+    aggregates: Mapping[str, Any],
+    *,
+    worst: int = 5,
+    measures: Sequence[Measure] = (),
+) -> RenderableType:
+    """Give the tables of a run for ``rich`` to print.
+
+    Args:
+        results: The scored questions; they may come one at a time, as only the worst are kept.
+        aggregates: Their aggregates.
+        worst: How many of the worst questions are shown.
+        measures: The measures of retrieved ids that are shown.
+    """
+    parts: list[RenderableType] = [_template_table(aggregates)]
+    if measures:
+        parts += [Text(), _retrieval_table(aggregates, measures)]
+    micro = aggregates["micro"]
+    for title, metrics in (
+        ("Judged scores", [metric for metric in _JUDGED if metric in micro]),
+        ("Own scores", own_metrics(micro)),
+    ):
+        if metrics:
+            parts += [Text(), _scores_table(f"{title} by template (means)", metrics, aggregates)]
+    if "repeats" in aggregates:
+        parts.append(Text(_repeats_line(aggregates["repeats"])))
+    cost = _cost_line(aggregates.get("totals", {}))
+    if cost is not None:
+        parts.append(Text(cost))
+    table = _worst_table(results, worst, has_repeats="repeats" in aggregates)
+    if table is not None:
+        parts += [Text(), table]
+    return Group(*parts)
+
+
+def print_summary(
+    console: Console,
+    results: Iterable[Mapping[str, Any]],
+    aggregates: Mapping[str, Any],
+    *,
+    worst: int = 5,
+    measures: Sequence[Measure] = (),
+) -> None:
+    """Print the tables of a run."""
+    console.print(summary_tables(results, aggregates, worst=worst, measures=measures))
+
+
+def _template_table(aggregates: Mapping[str, Any]) -> Table:
+    has_cost = AGENT_COST in aggregates["micro"]
+    table = Table(title="Scores by template", title_justify="left", title_style="bold", show_edge=False)
+    table.add_column("Template", overflow="fold")
+    cost = ["Cost"] if has_cost else []
+    for heading in ("Questions", "Errors", MAIN_METRIC, "Tokens", "Seconds", *cost, "Failed calls", "Empty results"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for template_id, summary in aggregates["per_template"].items():
+        table.add_row(escape(template_id), *_cells(summary, has_cost=has_cost))
+    table.add_section()
+    table.add_row("All questions (micro)", *_cells(aggregates["micro"], has_cost=has_cost), style="bold")
+    table.add_row(
+        "Mean of templates (macro)", "", "", *_mean_cells(aggregates["macro"], has_cost=has_cost), style="bold"
+    )
+    spent = "tokens, seconds and the agent's cost" if has_cost else "tokens and seconds"
+    table.caption = f"{MAIN_METRIC}, {spent} are means, without failed questions unless the config includes them"
+    if "repeats" in aggregates:
+        table.caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
+    table.caption_justify = "left"
+    return table
+
+
+def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:
+    """Give the means of measures of retrieved ids; a sentence where there are none."""
+    micro = aggregates["micro"]
+    columns = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
+    if RETRIEVAL_MISSING not in micro:
+        return Text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
+    table = Table(title="Retrieved ids by template (means)", title_justify="left", title_style="bold", show_edge=False)
+    table.add_column("Template", overflow="fold")
+    for heading in (*columns, "Missing"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for template_id, summary in aggregates["per_template"].items():
+        if RETRIEVAL_MISSING in summary:
+            table.add_row(escape(template_id), *_means(summary, columns.values()), str(summary[RETRIEVAL_MISSING]))
+    table.add_section()
+    table.add_row(
+        "All questions (micro)", *_means(micro, columns.values()), str(micro[RETRIEVAL_MISSING]), style="bold"
+    )
+    table.add_row("Mean of templates (macro)", *_means(aggregates["macro"], columns.values()), "", style="bold")
+    table.caption = "Missing: reference steps of retrieval that no step of the agent fulfilled"
+    table.caption_justify = "left"
+    return table
+
+
+def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any]) -> Table:
+    """Give the means of scores, and what is said of those that a user registered."""
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
+    table.add_column("Template", overflow="fold")
+    for metric in metrics:
+        # A line break where a long name has room for one.
+        heading = metric.replace("_", "_\n", 1) if metric_spec(metric).over == "steps" else metric
+        table.add_column(escape(heading), justify="right", overflow="fold")
+    for template_id, summary in aggregates["per_template"].items():
+        table.add_row(escape(template_id), *_means(summary, metrics))
+    table.add_section()
+    for name, part in (("All questions (micro)", "micro"), ("Mean of templates (macro)", "macro")):
+        table.add_row(name, *_means(aggregates[part], metrics), style="bold")
+    notes = {metric: score_display(metric).get("note") for metric in metrics}
+    table.caption = escape("\n".join(f"{metric}: {note}" for metric, note in notes.items() if note)) or None
+    table.caption_justify = "left"
+    return table
+
+
+def _cost_line(totals: Mapping[str, Any]) -> str | None:
+    """Say what agent and judges cost; None where nothing is known of either."""
+    unmeasured = totals.get("unmeasured_samples", {})
+    says = []
+    for metric, who in ((AGENT_COST, "agent"), (JUDGES_COST, "judges")):
+        if metric in totals:
+            says.append(f"{who} {dollars(totals[metric])}")
+        elif metric in unmeasured:
+            count = unmeasured[metric]
+            says.append(f"{who} not known ({count} {plural(count, 'sample has', 'samples have')} no price)")
+    return f"Cost: {', '.join(says)}" if says else None
+
+
+def _repeats_line(repeats: Mapping[str, Any]) -> str:
+    """Say how often the questions were passed, and how sure their mean score is."""
+    metric = repeats["metric"]
+    says = []
+    if chances := shown_chances(repeats):
+        figures = ", ".join(f"{name} {value:.2f}" for name, value in chances)
+        unmeasured = repeats["number_of_unmeasured_questions"]
+        without = f", without {unmeasured} that were not measured" if unmeasured else ""
+        says.append(f"{figures} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
+    if metric in repeats["metrics"]:
+        score = repeats["metrics"][metric]
+        says.append(f"{metric} {score['mean']:.3f}")
+        if "standard_error" in score:
+            says[-1] += f" ± {score['standard_error']:.3f} (standard error, clustered by template)"
+    return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"
+
+
+def _cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
+    errors = summary[NUMBER_OF_ERROR_SAMPLES]
+    steps = summary.get("steps", {})
+    yield str(summary.get(NUMBER_OF_QUESTIONS, errors + summary[NUMBER_OF_SUCCESS_SAMPLES]))
+    yield str(errors) if errors else ""
+    yield from _mean_cells(summary, has_cost=has_cost)
+    for part in ("errors", "empty_results"):
+        count = sum(steps.get(part, {}).values())
+        yield str(count) if count else ""
+
+
+def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
+    yield _mean(summary, MAIN_METRIC, ".3f")
+    yield _mean(summary, TOTAL_TOKENS, ",.0f")
+    yield _mean(summary, ELAPSED_SEC, ".2f")
+    if has_cost:
+        yield dollars(summary[AGENT_COST]["mean"]) if AGENT_COST in summary else "–"
+
+
+def _means(summary: Mapping[str, Any], metrics: Collection[str]) -> Iterable[str]:
+    """Give metrics' means as texts in their units."""
+    means = (summary.get(metric, {}).get("mean") for metric in metrics)
+    return (escape(amount_text(mean, metric_spec(metric).unit)) for metric, mean in zip(metrics, means, strict=True))
+
+
+def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:
+    """Give a metric's mean as text; a dash where it was not measured."""
+    return format(summary[metric]["mean"], form) if metric in summary else "–"
+
+
+def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeats: bool) -> Table | None:
+    if worst < 1:
+        return None
+    lacking = _Lacking(results)
+    shown = heapq.nsmallest(worst, lacking, key=_rank)
+    if not shown:
+        return None
+    title = f"The worst questions ({len(shown)} of {lacking.count} that did not score in full)"
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, show_lines=True)
+    table.add_column("Question", overflow="fold", ratio=2)
+    table.add_column("Score", justify="right", no_wrap=True)
+    table.add_column("Why", overflow="fold", ratio=3)
+    for result in shown:
+        repeat = f", repeat {result.get('repeat', 1)}" if has_repeats else ""
+        name = escape(f"{result['question_id']}{repeat}")
+        question = f"[bold]{name}[/]\n{escape(shortened(result['question_text'], _SHOWN_TEXT))}"
+        table.add_row(question, _score(result), escape(reason_of(result)))
+    return table
+
+
+class _Lacking:
+    """The results that did not score in full, counted as they pass by."""
+
+    def __init__(self, results: Iterable[Mapping[str, Any]]) -> None:
+        self.count = 0
+        self._results = results
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for result in self._results:
+            if is_error(result) or result.get(MAIN_METRIC, 1.0) < 1.0:
+                self.count += 1
+                yield result
+
+
+def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
+    """Order failed questions first, then by score; equal ones stay in the dataset's order."""
+    return not is_error(result), result.get(MAIN_METRIC, 0.0)
+
+
+def _score(result: Mapping[str, Any]) -> str:
+    if is_error(result):
+        return "error"
+    return format(result[MAIN_METRIC], ".2f")

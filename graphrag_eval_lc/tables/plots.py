@@ -1,0 +1,343 @@
+"""Plots of scores, times and differences: each is drawn into given axes or new ones, and gives the axes."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from statistics import fmean, median, quantiles
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.errors import MissingExtraError, OptionError
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, MAIN_METRIC
+from graphrag_eval_lc.stats import bootstrap_interval
+from graphrag_eval_lc.tables.table import Row, measured
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+__all__ = ["plot_differences", "plot_questions", "plot_scores", "plot_templates", "plot_times"]
+
+
+# A picture of more rows cannot be read.
+MOST_ROWS = 50
+
+
+BETTER, WORSE, NEUTRAL = "#2c7bb6", "#c2501a", "#666666"
+
+
+_LONGEST_LABEL = 40
+
+
+def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
+    """Give axes with a row for each label, the first one on top; new ones are as high as that takes.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    if ax is None:
+        ax = _pyplot().subplots(figsize=(8, 1.3 + 0.3 * len(labels)), layout="constrained")[1]
+    # A dollar sign is no formula.
+    ax.set_yticks(range(len(labels)), labels=list(labels), parse_math=False)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def label_of(text: str) -> str:
+    r"""Give a text as it can stand beside a row: on one line, shortened in the middle, all of it visible.
+
+    Example:
+        >>> label_of("transformers\nin " + 40 * "x")
+        'transformers�in xxx…xxxxxxxxxxxxxxxxxxxx'
+    """
+    visible = "".join(character if character.isprintable() else "�" for character in text)
+    half = _LONGEST_LABEL // 2
+    return visible if len(visible) <= _LONGEST_LABEL else f"{visible[: half - 1]}…{visible[-half:]}"
+
+
+def more_rows(left_out: int, noun: str) -> str:
+    """Give the end of a title that says how many rows were left out; nothing where all are there."""
+    return f" ({left_out:,} more {noun} left out)" if left_out else ""
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError("A plot", "notebook", "matplotlib") from problem
+    return matplotlib.pyplot
+
+
+_FAILED = "failed"
+
+
+_SCORE_CLASSES = ("1", "0.5 to 1", "0 to 0.5", "0")
+
+
+_SCORE_COLORS = ("#2c7bb6", "#abd9e9", "#fdae61", "#c2501a")
+
+
+_RANGE_COLORS = ("#08519c", "#3182bd", "#6baed6", "#bdd7e7")
+
+
+_FAILED_COLOR = "#4d4d4d"
+
+
+def plot_scores(rows: Iterable[Row], metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw how the values of a metric are distributed, by template, the best template on top.
+
+    Scores from 0 to 1 are sorted into 1, at least 0.5, above 0, and 0; values of any other range into quarters of
+    it; the best class stands first. Failed questions are a class of their own. Each repeat of a question counts. Of
+    more than 50 templates the worst are drawn.
+
+    Args:
+        rows: Those of ``questions_table``.
+        metric: The column.
+        ax: Where to draw; new axes by default.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OptionError: No row has the metric.
+    """
+    spec = metric_spec(metric)
+    values = _values_by_template(rows, metric)
+    class_of, names, colors = _classes([value for group in values.values() for value in group if value is not None])
+    classes = dict(zip(reversed(names) if spec.lower_is_better else names, colors, strict=True))
+    order = sorted(values, key=lambda name: _mean(values[name], spec), reverse=not spec.lower_is_better)
+    drawn = order[-MOST_ROWS:]
+    counts = {name: Counter(_FAILED if value is None else class_of(value) for value in values[name]) for name in drawn}
+    ax = rows_axes([label_of(name) for name in drawn], ax)
+    left = [0] * len(drawn)
+    for name, color in {**classes, _FAILED: _FAILED_COLOR}.items():
+        widths = [counts[template][name] for template in drawn]
+        if any(widths):
+            hatch = "///" if name == _FAILED else None
+            ax.barh(range(len(drawn)), widths, left=left, color=color, hatch=hatch, edgecolor="white", label=name)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("questions")
+    ax.set_title(f"{metric} by template{more_rows(len(order) - len(drawn), 'templates')}", parse_math=False)
+    ax.legend(title=metric, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return ax
+
+
+def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[float | None]]:
+    """Give the values by template, None for each failed question; those of which nothing is known are left out."""
+    values: dict[str, list[float | None]] = {}
+    is_measured = False
+    for row in rows:
+        value = measured(row.get(metric))
+        is_measured = is_measured or value is not None
+        if row["status"] == "error" or value is not None:
+            values.setdefault(row["template_id"], []).append(None if row["status"] == "error" else value)
+    if not is_measured:
+        raise OptionError(
+            f"no question has the metric {metric}",
+            key="metric",
+            mend="Give a column of to_pandas() that has numbers.",
+        )
+    return values
+
+
+def _mean(values: Iterable[float | None], metric: MetricSpec) -> float:
+    """Give a mean by which templates are in order; where nothing is known of all that failed it is the worst."""
+    counted = [metric.value_of_failure if value is None else value for value in values]
+    known = [value for value in counted if value is not None]
+    return fmean(known) if known else inf if metric.lower_is_better else -inf
+
+
+def _class_of_score(value: float) -> str:
+    return _SCORE_CLASSES[0 if value == 1 else 1 if value >= 0.5 else 2 if value > 0 else 3]
+
+
+def _classes(values: list[float]) -> tuple[Callable[[float], str], Sequence[str], Sequence[str]]:
+    """Give what tells a value's class, the classes, the highest first, and their colours, that of the best first."""
+    if not values or 0 <= min(values) <= max(values) <= 1:
+        return _class_of_score, _SCORE_CLASSES, _SCORE_COLORS
+    low, step = min(values), (max(values) - min(values)) / 4 or 1.0
+    names = [f"{low + number * step:,.6g} to {low + (number + 1) * step:,.6g}" for number in (3, 2, 1, 0)]
+    return lambda value: names[3 - min(3, int((value - low) / step))], names, _RANGE_COLORS
+
+
+def plot_templates(
+    values: Mapping[str, Sequence[float]], metric: str = MAIN_METRIC, *, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw a metric's mean for each template with its 95 % interval, the best on top.
+
+    The intervals are bootstrapped over a template's questions; one question alone has none. The dashed line is the
+    mean over all questions. Of more than 50 templates those with the worst means are drawn.
+
+    Args:
+        values: A number for each question, by template.
+        metric: Its name.
+        ax: Where to draw; new axes by default.
+
+    Raises:
+        MissingExtraError: matplotlib or scipy is not installed.
+        OptionError: There is no number.
+    """
+    means = {template_id: fmean(group) for template_id, group in values.items() if group}
+    if not means:
+        raise OptionError(
+            f"no question has the metric {metric}",
+            key="metric",
+            mend="Give a column of to_pandas() that has numbers.",
+        )
+    order = sorted(means, key=lambda name: means[name], reverse=not metric_spec(metric).lower_is_better)
+    drawn = order[-MOST_ROWS:]
+    ax = rows_axes([f"{label_of(name)} · {len(values[name])}" for name in drawn], ax)
+    for place, name in enumerate(drawn):
+        interval = bootstrap_interval([[value] for value in values[name]])
+        if interval is not None:
+            ax.plot(interval, [place, place], color=BETTER, linewidth=2, alpha=0.6, solid_capstyle="butt")
+    ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER)
+    ax.axvline(fmean(value for group in values.values() for value in group), color=NEUTRAL, linestyle="--", linewidth=1)
+    ax.set_xlabel(f"mean {metric} with 95 % interval", parse_math=False)
+    ax.set_ylabel("template · questions")
+    ax.set_title(f"{metric} by template{more_rows(len(order) - len(drawn), 'templates')}", parse_math=False)
+    return ax
+
+
+def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":
+    """Draw how many seconds questions took, by template, the slowest on top; failed ones are included.
+
+    A box holds the middle half of a template's questions, the line in it is the median. The vertical lines are
+    median and 95th percentile of all questions. Of more than 50 templates the slowest are drawn.
+
+    Args:
+        rows: Those of ``questions_table``.
+        ax: Where to draw; new axes by default.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OptionError: No time was measured.
+    """
+    seconds: dict[str, list[float]] = {}
+    for row in rows:
+        value = measured(row.get(ELAPSED_SEC))
+        if value is not None:
+            seconds.setdefault(row["template_id"], []).append(value)
+    if not seconds:
+        raise OptionError("no question has a time", key=ELAPSED_SEC, mend=f"Score responses that have {ELAPSED_SEC}.")
+    order = sorted(seconds, key=lambda name: median(seconds[name]), reverse=True)
+    drawn = order[:MOST_ROWS]
+    ax = rows_axes([label_of(name) for name in drawn], ax)
+    ax.boxplot(
+        [seconds[name] for name in drawn],
+        positions=range(len(drawn)),
+        orientation="horizontal",
+        widths=0.6,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": "#abd9e9", "edgecolor": BETTER},
+        medianprops={"color": BETTER, "linewidth": 2},
+        flierprops={"marker": ".", "markeredgecolor": NEUTRAL},
+    )
+    times = [value for group in seconds.values() for value in group]
+    p95 = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
+    ax.axvline(median(times), color=NEUTRAL, linestyle="--", linewidth=1, label=f"median {median(times):.3g} s")
+    ax.axvline(p95, color=WORSE, linestyle=":", linewidth=1.5, label=f"p95 {p95:.3g} s")
+    ax.set_xlim(left=0)
+    ax.set_xlabel("seconds")
+    ax.set_title(f"Time by template{more_rows(len(order) - len(drawn), 'templates')}")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return ax
+
+
+_COLORS = {"better": BETTER, "worse": WORSE}
+
+
+def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
+    """Draw the difference of each metric from that of the baseline, with its 95 % interval: a forest plot.
+
+    Blue is better, orange worse, grey no evidence of a difference, or too few templates that differ to tell. Beside a
+    score of which less is better it is said.
+
+    Args:
+        rows: Those of a comparison's metrics.
+        spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
+        ax: Where to draw; new axes by default.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OptionError: There is nothing to draw.
+    """
+    kept = [row for row in rows if row["is_spent"] is spent and (row["mean_a"] or not spent)]
+    if not kept:
+        what = "what was spent" if spent else "a score"
+        raise OptionError(f"the runs do not both have {what}", mend="Compare runs that were measured alike.")
+    has_several_runs = len({row["run"] for row in kept}) > 1
+    drawn = sorted(kept, key=lambda row: [other["metric"] for other in kept].index(row["metric"]))
+    ax = rows_axes([_name(row) + (f" · {row['run']}" if has_several_runs else "") for row in drawn], ax)
+    for place, row in enumerate(drawn):
+        scale = 100 / row["mean_a"] if spent else 1.0
+        color = _COLORS.get(row["verdict"], NEUTRAL)
+        if row["low"] is not None:
+            ax.plot([row["low"] * scale, row["high"] * scale], [place, place], color=color, linewidth=2)
+        ax.plot(row["difference"] * scale, place, "o", color=color)
+    ax.axvline(0, color=NEUTRAL, linestyle="--", linewidth=1)
+    in_points = "in points" if all(row["unit"] == "score" for row in drawn) else "in the unit of each metric"
+    unit, side = ("in % of A", "less is better") if spent else (in_points, "more is better")
+    if any(map(_is_said, drawn)):
+        side = f"{side} unless said otherwise"
+    ax.set_xlabel(f"difference from A {unit} with 95 % interval; {side}")
+    ax.set_title("Spent, beside the baseline" if spent else "Scores, beside the baseline")
+    return ax
+
+
+def _is_said(row: Mapping[str, Any]) -> bool:
+    """Tell whether a metric differs from its kind in which way is better."""
+    return bool(row["lower_is_better"] is not row["is_spent"])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    direction = "less is better" if row["lower_is_better"] else "more is better"
+    return f"{label_of(row['metric'])}, {direction}" if _is_said(row) else label_of(row["metric"])
+
+
+def plot_questions(
+    rows: Iterable[Mapping[str, Any]], metric: str, *, lower_is_better: bool | None = None, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw each question's difference from the baseline as a bar, the largest gain on top.
+
+    Questions without a difference are counted in the title only. Of more than 50 that differ those with the largest
+    differences are drawn. Blue is better, orange worse.
+
+    Args:
+        rows: Those of a comparison's questions, of all metrics.
+        metric: The metric that is drawn.
+        lower_is_better: Whether less of it is better; None for what is declared here.
+        ax: Where to draw; new axes by default.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OptionError: No question has the metric in both runs.
+    """
+    compared = [row for row in rows if row["metric"] == metric]
+    if not compared:
+        raise OptionError(
+            f"no question has the metric {metric} in both runs",
+            key="metric",
+            mend="Give a metric of to_pandas(), where all that were compared are.",
+        )
+    is_lower_better = metric_spec(metric).lower_is_better if lower_is_better is None else lower_is_better
+    sign = -1 if is_lower_better else 1
+    changed = [row for row in compared if row["difference"]]
+    largest = sorted(changed, key=lambda row: abs(row["difference"]), reverse=True)[:MOST_ROWS]
+    drawn = sorted(largest, key=lambda row: sign * row["difference"], reverse=True)
+    has_several_runs = len({row["run"] for row in compared}) > 1
+    names = [label_of(row["question_id"]) + (f" · {row['run']}" if has_several_runs else "") for row in drawn]
+    ax = rows_axes(names, ax)
+    gains = [sign * row["difference"] > 0 for row in drawn]
+    colors = [BETTER if is_gain else WORSE for is_gain in gains]
+    ax.barh(range(len(drawn)), [row["difference"] for row in drawn], color=colors, height=0.7)
+    ax.axvline(0, color=NEUTRAL, linewidth=1)
+    better = sum(sign * row["difference"] > 0 for row in changed)
+    counts = f"{better:,} better, {len(changed) - better:,} worse, {len(compared) - len(changed):,} the same"
+    ax.set_title(f"{counts}{more_rows(len(changed) - len(drawn), 'questions')}")
+    ax.set_xlabel(f"difference in {metric} from A", parse_math=False)
+    return ax

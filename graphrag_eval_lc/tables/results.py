@@ -1,0 +1,82 @@
+"""A list of results that knows how to show itself."""
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from yaml.representer import Representer, SafeRepresenter
+
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.records import Result
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.tables.plots import plot_scores
+from graphrag_eval_lc.tables.run_tables import questions_table, steps_table
+from graphrag_eval_lc.tables.table import Table, means, scores, table_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+ResultsKind = Literal["questions", "steps"]
+
+
+class Results(list[Result]):
+    """Results in a list, with frames and plots of them.
+
+    Example:
+        >>> results = Results([{"question_id": "q", "template_id": "t", "question_text": "?", "actual_steps": []}])
+        >>> results == list(results), results.table("steps").rows
+        (True, [])
+    """
+
+    def table(self, kind: ResultsKind = "questions") -> Table:
+        """Give a row for each result (``questions``) or for each call of the agent (``steps``).
+
+        Raises:
+            OptionError: There is no such kind.
+        """
+        if kind == "questions":
+            return questions_table(self)
+        if kind == "steps":
+            return steps_table(self)
+        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend="Give questions or steps.")
+
+    def to_pandas(self, kind: ResultsKind = "questions") -> "pd.DataFrame":
+        """Give the results as a frame, with a row for each result or each call of the agent.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+            OptionError: There is no such kind.
+        """
+        return self.table(kind).to_pandas()
+
+    def to_csv(self, path: str | PathLike[str], kind: ResultsKind = "questions") -> Path:
+        """Write the results as comma-separated values, with a row for each result or each call of the agent.
+
+        Raises:
+            OptionError: There is no such kind.
+            RunFolderError: The file cannot be written.
+        """
+        return self.table(kind).to_csv(path)
+
+    def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw how the values of a metric are distributed, by template.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No result has the metric.
+        """
+        return plot_scores(self.table().rows, metric, ax=ax)
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        failed = sum(row["status"] == "error" for row in table.rows)
+        rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}")]
+        rows += [(f"mean {metric}", f"{mean:.3f}") for metric, mean in means(table.rows, scores(table)).items()]
+        return table_html("Results (means over the answered questions)", rows)
+
+
+# YAML files hold them as the list that they are.
+for _representer in (SafeRepresenter, Representer):
+    _representer.add_representer(Results, SafeRepresenter.represent_list)

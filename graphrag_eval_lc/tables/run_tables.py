@@ -1,0 +1,212 @@
+"""The tables of a run: a row for each question, each step and each aggregate."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
+from graphrag_eval_lc.tables.table import COUNTED_LISTS, Table, measured, scalars
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_FIRST_OF_QUESTIONS = ("question_id", "repeat", "template_id", "status")
+
+
+_RETRIEVAL = "retrieval_"
+
+
+def questions_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Give results as a frame with a row for each; see ``questions_table``.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    return questions_table(results).to_pandas()
+
+
+def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
+    """Give results as a table with a row for each.
+
+    Its columns are ``question_id``, ``repeat`` (1 where a question was asked once), ``template_id`` and ``status``,
+    then each number that any result has, then each text. Of lists and dicts only this is taken up:
+    ``steps_total`` (calls of the agent), ``steps_extra``, ``steps_repeated`` and ``steps_failed`` of
+    ``steps_counts``, ``llm_calls`` and ``capture_warnings`` (how many), and for each ``retrieval_…`` number of the
+    steps its mean over them, of a cost its sum.
+
+    Args:
+        results: The results of ``run_evaluation`` or of a run; each is let go once its row is there.
+
+    Example:
+        >>> result = {"question_id": "q", "template_id": "t", "status": "success", "steps_score": 0.5}
+        >>> questions_table([result]).rows
+        [{'question_id': 'q', 'repeat': 1, 'template_id': 't', 'status': 'success', 'steps_score': 0.5}]
+    """
+    return Table.of(map(question_row, results), _FIRST_OF_QUESTIONS).with_texts_last(_FIRST_OF_QUESTIONS)
+
+
+def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the row of one result."""
+    row: dict[str, Any] = {
+        "question_id": str(result["question_id"]),
+        "repeat": repeat_of(result),
+        "template_id": str(result["template_id"]),
+        "status": "error" if result.get("error") is not None or result.get("status") == "error" else "success",
+    }
+    steps = result.get("actual_steps")
+    if steps is not None:
+        row["steps_total"] = len(steps)
+        row.update(_of_retrieval(steps))
+    row.update({f"steps_{key}": count for key, count in (result.get("steps_counts") or {}).items()})
+    row.update({key: len(result[key]) for key in COUNTED_LISTS if isinstance(result.get(key), list)})
+    row.update(scalars(result, but=_FIRST_OF_QUESTIONS))
+    return row
+
+
+def repeat_of(result: Mapping[str, Any]) -> int:
+    """Give which asking of its question a result is of: 1 where it does not say so."""
+    repeat = result.get("repeat")
+    return repeat if isinstance(repeat, int) else 1
+
+
+def _of_retrieval(steps: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Give what was measured of the steps that retrieve, in one number each."""
+    values: dict[str, list[float]] = {}
+    for step in steps:
+        for key, value in step.items():
+            if key.startswith(_RETRIEVAL) and (number := measured(value)) is not None:
+                values.setdefault(key, []).append(number)
+    return {key: sum(numbers) if metric_spec(key).is_spent else fmean(numbers) for key, numbers in values.items()}
+
+
+_FIRST_OF_STEPS = (
+    "question_id",
+    "repeat",
+    "template_id",
+    "position",
+    "name",
+    "status",
+    "matched",
+    "reference_group",
+    "reference_step",
+    "reference_score",
+    ELAPSED_SEC,
+)
+
+
+def steps_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Give the steps of results as a frame with a row for each call; see ``steps_table``.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    return steps_table(results).to_pandas()
+
+
+def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
+    """Give the steps of results as a table with a row for each call that the agent made.
+
+    Its columns are ``question_id``, ``repeat``, ``template_id``, ``position`` (from 0), ``name`` and ``status``;
+    ``matched`` says whether a reference step is fulfilled by this call, ``reference_group`` and ``reference_step``
+    (from 0) which one, and ``reference_score`` how well. Then come ``elapsed_sec`` and every other number and text
+    of the step: what was measured of it, its ``id``, its ``args`` as JSON, its ``error``. Of the output there is
+    only its length, ``output_characters``: the whole stands in the results.
+
+    Args:
+        results: The results of ``run_evaluation`` or of a run; each is let go once its rows are there.
+
+    Example:
+        >>> step = {"name": "now", "args": {}, "id": "c1", "status": "success", "output": "12:00"}
+        >>> result = {"question_id": "q", "template_id": "t", "actual_steps": [step]}
+        >>> steps_table([result]).rows[0]["output_characters"]
+        5
+    """
+    return Table.of((row for result in results for row in _step_rows(result)), _FIRST_OF_STEPS).with_texts_last(
+        _FIRST_OF_STEPS
+    )
+
+
+def _step_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    repeat, diagnosis = repeat_of(result), result.get("steps_diagnosis")
+    references = {at: place for place, at in fulfilling_steps(result).items()}
+    for position, step in enumerate(result.get("actual_steps") or ()):
+        reference = references.get(position)
+        row: dict[str, Any] = {
+            "question_id": str(result["question_id"]),
+            "repeat": repeat,
+            "template_id": str(result["template_id"]),
+            "position": position,
+            "name": step.get("name"),
+            "status": step.get("status"),
+            "matched": reference is not None,
+        }
+        if reference is not None:
+            group, place = reference
+            row |= {"reference_group": group, "reference_step": place}
+            if diagnosis:
+                row["reference_score"] = diagnosis[group][place]["score"]
+        if isinstance(step.get("output"), str):
+            row["output_characters"] = len(step["output"])
+        row.update(scalars(step, but=("output", *row)))
+        if "args" in step:
+            row["args"] = json_text(step["args"])
+        yield row
+
+
+_COLUMNS_OF_AGGREGATES = ("scope", "template_id", "metric", "statistic", "value")
+
+
+def aggregates_frame(aggregates: Mapping[str, Any]) -> "pd.DataFrame":
+    """Give aggregates as a frame with a row for each number; see ``aggregates_table``.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    return aggregates_table(aggregates).to_pandas()
+
+
+def aggregates_table(aggregates: Mapping[str, Any]) -> Table:
+    """Give aggregates as a table with a row for each number.
+
+    Its columns are ``scope`` (template, micro, macro, totals or repeats), ``template_id`` (of the scope template
+    only), ``metric``, ``statistic`` (sum, mean, …; "value" where there is but one number) and ``value``. How often
+    a tool was called is the metric ``steps.TOOL``; pass@k has k as its statistic.
+
+    Args:
+        aggregates: As ``compute_aggregates`` gives them.
+
+    Example:
+        >>> aggregates_table({"macro": {"steps_score": {"mean": 0.5}}}).rows
+        [{'scope': 'macro', 'metric': 'steps_score', 'statistic': 'mean', 'value': 0.5}]
+    """
+    rows: list[dict[str, Any]] = []
+    for scope, section in aggregates.items():
+        if scope == "per_template":
+            for template_id, summary in section.items():
+                rows += ({"scope": "template", "template_id": template_id, **row} for row in _numbers(summary))
+        else:
+            rows += ({"scope": scope, **row} for row in _numbers(section))
+    return Table(_COLUMNS_OF_AGGREGATES, rows)
+
+
+def _numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for metric, value in summary.items():
+        if metric == "steps":
+            yield from _of_tools(value)
+        elif metric == "metrics":  # of repeats
+            yield from _numbers(value)
+        elif isinstance(value, Mapping):
+            yield from ({"metric": metric, "statistic": key, "value": number} for key, number in value.items())
+        elif isinstance(value, int | float):
+            yield {"metric": metric, "statistic": "value", "value": value}
+
+
+def _of_tools(steps: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, Any]]:
+    for statistic, counts in steps.items():
+        yield from (
+            {"metric": f"steps.{tool}", "statistic": statistic, "value": count} for tool, count in counts.items()
+        )

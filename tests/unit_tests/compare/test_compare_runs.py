@@ -1,0 +1,509 @@
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import Comparison, compare_runs, score_responses
+from graphrag_eval_lc.compare import MetricComparison
+from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
+from graphrag_eval_lc.metrics import clustered_standard_error
+from graphrag_eval_lc.stats import questions_needed
+
+Scored = Callable[..., list[dict[str, Any]]]
+WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8
+CUSTOM = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
+
+
+def metric_of(comparison: Comparison, name: str = "steps_score", pair: int = 0) -> MetricComparison:
+    metric = comparison.pairs[pair].metric(name)
+    assert metric is not None
+    return metric
+
+
+def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> Path:
+    path.mkdir()
+    path.joinpath("results.jsonl").write_text("".join(f"{json.dumps(result)}\n" for result in results))
+    path.joinpath("run.json").write_text(json.dumps({"format_version": 1, **record}))
+    return path
+
+
+def test_means_and_difference_are_those_of_the_pairs(scored: Scored) -> None:
+    metric = metric_of(compare_runs(scored(*WORSE), scored(*BETTER)))
+    assert (metric.mean_a, metric.mean_b, metric.difference) == (0.25, 1.0, 0.75)
+    assert (metric.wins, metric.ties, metric.losses, metric.number_of_questions) == (6, 2, 0, 8)
+    assert metric.interval is not None
+    assert 0.25 < metric.interval.low < 0.75 < metric.interval.high <= 1
+    assert (metric.verdict, metric.p_value) == ("better", 2 / 2**6)
+    assert metric.sentence.startswith("B is better in steps_score: 0.250 → 1.000 (+0.750, 95 % interval +0.")
+
+
+def test_comparison_the_other_way_round_is_its_mirror(scored: Scored) -> None:
+    there = metric_of(compare_runs(scored(*WORSE), scored(*BETTER)))
+    back = metric_of(compare_runs(scored(*BETTER), scored(*WORSE)))
+    assert back.difference == -there.difference
+    assert back.p_value == there.p_value
+    assert there.interval is not None
+    assert back.interval == pytest.approx((-there.interval.high, -there.interval.low))
+    assert (back.wins, back.losses, back.verdict) == (0, 6, "worse")
+
+
+def test_run_beside_itself_is_the_same(scored: Scored) -> None:
+    comparison = compare_runs(scored(*WORSE), scored(*WORSE))
+    metric = metric_of(comparison)
+    assert (metric.p_value, metric.interval, metric.effect_size) == (1.0, (0.0, 0.0), None)
+    assert metric.sentence == "steps_score is the same in A and B for each question."
+    assert comparison.pairs[0].turned == ()
+
+
+def test_small_difference_is_no_evidence_and_says_how_many_questions_it_takes(scored: Scored) -> None:
+    metric = metric_of(compare_runs(scored(*[0.5] * 12), scored(*[0.6, 0.4] * 5, 0.6, 0.6)))
+    assert metric.verdict == "no evidence"
+    assert metric.questions_needed is not None
+    assert metric.questions_needed > 12
+    assert metric.sentence.startswith("No evidence of a difference in steps_score: 0.500 → ")
+    assert metric.sentence.endswith(
+        f"; it would take about {metric.questions_needed:,} questions to see one of this size."
+    )
+
+
+def test_errors_count_as_0_and_are_counted(scored: Scored) -> None:
+    comparison = compare_runs(scored(1.0, 1.0, None), scored(1.0, None, None))
+    metric = metric_of(comparison)
+    assert (metric.mean_a, metric.mean_b) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert (comparison.pairs[0].errors_a, comparison.pairs[0].errors_b) == (1, 2)
+    assert [run.number_of_errors for run in comparison.runs] == [1, 2]
+
+
+def test_error_counts_in_a_judged_metric_that_only_the_other_run_has(scored: Scored) -> None:
+    judged = [{**result, "answer_f1": 0.5} for result in scored(1.0, 1.0)]
+    failed = [judged[0], *scored(1.0, None)[1:]]
+    metric = metric_of(compare_runs(judged, failed), "answer_f1")
+    assert (metric.mean_a, metric.mean_b, metric.left_out) == (0.5, 0.25, 0)
+
+
+def test_run_in_which_all_failed_is_compared_in_what_it_would_have_had(scored: Scored) -> None:
+    metric = metric_of(compare_runs(scored(1.0, 1.0, answer_f1=0.5), scored(None, None)), "answer_f1")
+    assert (metric.mean_a, metric.mean_b) == (0.5, 0.0)
+
+
+def test_question_without_the_metric_in_a_run_is_left_out_and_counted(scored: Scored) -> None:
+    a, b = scored(1.0, 0.5, 0.0), scored(1.0, 1.0, 1.0)
+    del b[2]["steps_score"]
+    metric = metric_of(compare_runs(a, b))
+    assert (metric.number_of_questions, metric.left_out, metric.mean_b) == (2, 1, 1.0)
+
+
+def test_what_only_one_run_has_is_left_out_of_what_is_the_same_too(scored: Scored) -> None:
+    a, b = scored(*[1.0] * 8), scored(*[1.0] * 7, None)
+    for index in range(5):
+        a[index]["answer_f1"] = 1.0
+    for index in range(3):
+        b[index]["answer_f1"] = 1.0
+    b[3] |= {"status": "error", "error": "away"}
+    metric = metric_of(compare_runs(a, b, metrics=["steps_score", "answer_f1"]), "answer_f1")
+    assert (metric.number_of_questions, metric.left_out) == (4, 1)
+    a[7]["answer_f1"] = 0.0
+    a[3].pop("answer_f1")
+    metric = metric_of(compare_runs(a, b, metrics=["steps_score", "answer_f1"]), "answer_f1")
+    assert metric.sentence == "answer_f1 is the same in A and B for each of the 4 questions that have it (1 left out)."
+
+
+def test_question_that_failed_where_the_other_run_answered_without_the_metric_is_left_out(scored: Scored) -> None:
+    a, b = scored(1.0, None), scored(1.0, 1.0)
+    a[0]["answer_f1"] = b[0]["answer_f1"] = 0.5
+    a[1]["reference_answer"] = b[1]["reference_answer"] = "2"
+    metric = metric_of(compare_runs(a, b), "answer_f1")
+    assert (metric.number_of_questions, metric.left_out) == (1, 1)
+
+
+def test_repeats_of_a_question_count_once(scored: Scored) -> None:
+    repeated = [{**result, "repeat": repeat} for repeat in (1, 2) for result in scored(1.0, float(repeat - 1))]
+    comparison = compare_runs(repeated, scored(1.0, 1.0))
+    assert metric_of(comparison).mean_a == 0.75
+    assert comparison.baseline.number_of_samples == 4
+    assert comparison.pairs[0].number_of_questions == 2
+
+
+def test_less_is_better_of_what_was_spent(scored: Scored) -> None:
+    a, b = scored(*BETTER, total_tokens=100, agent_cost=0.5), scored(*BETTER, total_tokens=90, agent_cost=0.5)
+    comparison = compare_runs(a, b)
+    tokens = metric_of(comparison, "total_tokens")
+    assert (tokens.difference, tokens.verdict, tokens.wins, tokens.unit) == (-10, "better", 8, "tokens")
+    assert "100 → 90 (−10, 95 % interval −10 to −10" in tokens.sentence
+    assert [metric.metric for metric in comparison.pairs[0].metrics] == ["steps_score", "total_tokens", "agent_cost"]
+
+
+def test_p_values_are_adjusted_for_all_metrics_that_differ(scored: Scored) -> None:
+    steps = [{"name": "retrieval", "retrieval_utilization": 0.5}]
+    a = scored(*WORSE, answer_f1=0.5, answer_relevance=0.1, total_tokens=10, actual_steps=steps)
+    more = [{"name": "retrieval", "retrieval_utilization": 0.6}]
+    b = scored(*BETTER, answer_f1=0.5, answer_relevance=0.2, total_tokens=9, actual_steps=more)
+    comparison = compare_runs(a, b)
+    relevance, tokens = metric_of(comparison, "answer_relevance"), metric_of(comparison, "total_tokens")
+    assert relevance.p_value == tokens.p_value == 2 / 2**8
+    assert relevance.adjusted_p_value == tokens.adjusted_p_value == 4 * relevance.p_value
+    assert not metric_of(comparison, "answer_f1").is_tested
+    assert metric_of(comparison, "answer_f1").adjusted_p_value == 1.0
+
+
+def test_main_metric_is_judged_by_its_own_p_value_and_all_others_by_the_adjusted_one(scored: Scored) -> None:
+    a, b = scored(*WORSE), scored(*BETTER)
+    for index in range(8):
+        a[index]["answer_f1"] = b[index]["answer_relevance"] = float(index > 5)
+        b[index]["answer_f1"] = a[index]["answer_relevance"] = 1.0
+    comparison = compare_runs(a, b)
+    main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
+    assert main.p_value == other.p_value == 2 / 2**6
+    assert main.adjusted_p_value == other.adjusted_p_value == 3 * main.p_value
+    assert (main.verdict, other.verdict) == ("better", "no evidence")
+    assert "+1.000, p = 0.031, 8 questions)" in main.sentence
+    assert ", adjusted p = 0.094, 8 questions)" in other.sentence
+    named = compare_runs(a, b, metrics=["answer_f1", "steps_score"])
+    assert (metric_of(named, "answer_f1").verdict, metric_of(named).verdict) == ("better", "no evidence")
+
+
+def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored: Scored) -> None:
+    a = scored(*[0.5] * 12, answer_f1=0.5, total_tokens=10)
+    b = scored(*[0.6, 0.4] * 5, 0.6, 0.6, total_tokens=9)
+    for result in b:
+        result["answer_f1"] = result["steps_score"]
+    comparison = compare_runs(a, b)
+    main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
+    error = clustered_standard_error([[first["steps_score"] - 0.5] for first in b])
+    assert error is not None
+    assert main.questions_needed == questions_needed(main.difference, error, 12)
+    assert other.questions_needed == questions_needed(main.difference, error, 12, significance=0.05 / 3)
+
+
+def one_template_with(name: str, scored: Scored, *scores: float) -> list[dict[str, Any]]:
+    """Give results of 12 templates, of which the first has a metric more, in several questions."""
+    templates = ["t0"] * len(scores) + [f"t{index}" for index in range(1, 12)]
+    results = scored(*[1.0] * len(templates), templates=templates)
+    for result, score in zip(results, scores, strict=False):
+        result |= {name: score, "custom_metrics": [name]}
+    return results
+
+
+def test_metric_that_only_one_template_has_gets_no_verdict(scored: Scored) -> None:
+    a, b = (one_template_with("polite", scored, *[score] * 10) for score in (1.0, 0.0))
+    comparison = compare_runs(a, b)
+    metric = metric_of(comparison, "polite")
+    assert (metric.number_of_templates, metric.number_of_questions, metric.difference) == (1, 10, -1.0)
+    assert (metric.verdict, metric.p_value, metric.interval, metric.questions_needed) == ("no evidence", 1, None, None)
+    assert metric.sentence.endswith(
+        "10 questions); only one template has it, and with fewer than 6 no p-value is below 0.05."
+    )
+    assert comparison.warnings == ("polite is measured in one template only, so that nothing can be told of it.",)
+
+
+def test_metrics_that_only_one_template_has_are_told_together(scored: Scored) -> None:
+    runs = [one_template_with("polite", scored, score, score) for score in (1.0, 0.0)]
+    for result in (*runs[0][:2], *runs[1][:2]):
+        result["answer_f1"] = 0.5
+    (warning,) = compare_runs(*runs).warnings
+    assert (
+        warning
+        == "2 metrics, such as answer_f1, are measured in one template only, so that nothing can be told of them."
+    )
+
+
+def test_metric_of_the_only_template_has_its_questions_as_clusters(scored: Scored) -> None:
+    runs = (scored(*[score] * 8, templates=["t"] * 8) for score in (0.0, 1.0))
+    assert metric_of(compare_runs(*runs)).p_value == 2 / 2**8
+
+
+def test_templates_are_taken_as_wholes(scored: Scored) -> None:
+    templates = ["t1"] * 4 + ["t2"] * 4
+    comparison = compare_runs(scored(*[0.0] * 8, templates=templates), scored(*BETTER, templates=templates))
+    assert metric_of(comparison).p_value == 0.5
+    assert comparison.warnings == ("There are 2 templates; with fewer than 6 no p-value is below 0.05.",)
+
+
+@pytest.mark.parametrize(
+    ("number", "beginning"),
+    [(1, "All questions are of one template"), (9, "There are 9 templates; with fewer than 10")],
+)
+def test_few_templates_are_told(scored: Scored, number: int, beginning: str) -> None:
+    run = scored(*[1.0] * 12, templates=[f"t{index % number}" for index in range(12)])
+    (warning,) = compare_runs(run, run).warnings
+    assert warning.startswith(beginning)
+
+
+def test_each_further_run_is_compared_with_the_first(scored: Scored) -> None:
+    comparison = compare_runs(scored(*WORSE), scored(*BETTER), scored(*WORSE), labels=["old", "new", "again"])
+    assert [(run.letter, run.label) for run in comparison.runs] == [("A", "old"), ("B", "new"), ("C", "again")]
+    assert [metric_of(comparison, pair=index).difference for index in (0, 1)] == [0.75, 0.0]
+    assert metric_of(comparison, pair=1).sentence == "steps_score is the same in A and C for each question."
+
+
+def test_regressions_are_those_of_the_main_metric(scored: Scored) -> None:
+    a, b = scored(*BETTER, total_tokens=1), scored(*WORSE, total_tokens=100)
+    assert compare_runs(b, a).regressions() == []
+    assert [metric.metric for metric in compare_runs(a, b).regressions()] == ["steps_score"]
+    assert [metric.metric for metric in compare_runs(a, b, metrics=["total_tokens"]).regressions()] == ["total_tokens"]
+    assert compare_runs(b, a, metrics=["total_tokens"]).regressions() == []
+
+
+def test_what_was_spent_is_the_main_metric_only_where_no_score_is_named(scored: Scored) -> None:
+    a, b = scored(*BETTER, total_tokens=1), scored(*WORSE, total_tokens=100)
+    assert compare_runs(a, b, metrics=["total_tokens", "steps_score"]).metric == "steps_score"
+    spent = compare_runs(a, b, metrics=["total_tokens"])
+    assert spent.metric == "total_tokens"
+    assert spent.pairs[0].turned == ()
+
+
+def test_regression_that_could_not_be_seen_is_an_error(scored: Scored) -> None:
+    a, b = scored(*BETTER, answer_f1=1.0, total_tokens=1), scored(*WORSE, answer_f1=1.0, total_tokens=1)
+    without_steps = [{key: value for key, value in result.items() if key != "steps_score"} for result in b]
+    comparison = compare_runs(a, without_steps)
+    assert comparison.metric == "steps_score"
+    with pytest.raises(ComparisonError, match=r"A and B do not both have steps_score.*--metric.*--fail-under"):
+        comparison.regressions()
+    with pytest.raises(ComparisonError, match="A and C do not both have steps_score"):
+        compare_runs(a, a, without_steps).regressions()
+    only_spent = [{key: value for key, value in result.items() if key != "answer_f1"} for result in without_steps]
+    with pytest.raises(ComparisonError, match="have no score by which B could be worse"):
+        compare_runs(only_spent, only_spent).regressions()
+
+
+def test_named_metrics_are_compared_in_their_order_and_any_number_can_be_one(scored: Scored) -> None:
+    a, b = scored(*WORSE, rank=2, elapsed_sec=1.0), scored(*BETTER, rank=3, elapsed_sec=2.0)
+    comparison = compare_runs(a, b, metrics=["elapsed_sec", "rank"])
+    assert [metric.metric for metric in comparison.pairs[0].metrics] == ["elapsed_sec", "rank"]
+    assert comparison.metric == "rank"
+
+
+def test_custom_evaluations_of_a_run_are_known_from_its_config(tmp_path: Path, scored: Scored) -> None:
+    config = {"steps": {"names": {}}, "custom_evaluations": [CUSTOM]}
+    a = folder(tmp_path / "a", scored(1.0, 1.0, polite=True, tone_cost=0.1), config=config)
+    b = folder(tmp_path / "b", scored(1.0, 1.0, polite=False, tone_cost=0.1), config=config)
+    comparison = compare_runs(a, b)
+    assert [metric.metric for metric in comparison.pairs[0].metrics] == ["steps_score", "polite"]
+
+
+def test_runs_may_be_folders_runs_in_memory_or_results(tmp_path: Path, scored: Scored) -> None:
+    dataset: Any = [{"template_id": "t0", "questions": [{"id": "q0", "question_text": "What about 0?"}]}]
+    in_memory = score_responses(dataset, {"q0": {"question_id": "q0", "actual_answer": "2", "elapsed_sec": 2.0}})
+    written = folder(tmp_path / "monday", scored(1.0, elapsed_sec=1.0), label="main branch")
+    comparison = compare_runs(written, in_memory, iter(scored(1.0, elapsed_sec=4.0)), str(written))
+    assert [run.label for run in comparison.runs] == ["main branch", "B", "C", "main branch"]
+    assert [metric_of(comparison, "elapsed_sec", pair).mean_b for pair in range(3)] == [2.0, 4.0, 1.0]
+    assert comparison.baseline.path == str(written)
+
+
+def test_different_datasets_are_told_and_only_common_questions_compared(tmp_path: Path, scored: Scored) -> None:
+    results = scored(*[0.5] * 11)
+    results[1]["question_text"] = "What about the other one?"
+    a = folder(tmp_path / "a", scored(*[1.0] * 12), dataset={"sha256": "1"})
+    b = folder(tmp_path / "b", results, dataset={"sha256": "2"})
+    comparison = compare_runs(a, b)
+    assert comparison.pairs[0].number_of_questions == 11
+    assert comparison.warnings == (
+        "A and B were scored on different datasets: the 11 common questions are compared; 1 of A and 0 of B are left "
+        "out.",
+        "1 common question is with another text in B than in A.",
+    )
+
+
+def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored) -> None:
+    stopped = {"reason": "interrupted", "message": "Ctrl-C", "left_out": 2}
+    settings = [{"steps": {"scoring": scoring}, "sparql": {}} for scoring in ("last_group", "all_groups")]
+    a = folder(tmp_path / "a", scored(*[1.0] * 10), config=settings[0], stopped=stopped)
+    moved = scored(*[1.0] * 10, templates=["other", *(f"t{index}" for index in range(1, 10))], answer_f1=0.5)
+    b = folder(tmp_path / "b", moved, config=settings[1])
+    assert compare_runs(a, b).warnings == (
+        "Run A ended before its time (Ctrl-C); 2 samples were not asked.",
+        "1 common question is of another template in B than in A; A's templates are taken.",
+        "A and B were scored with other settings (steps), so that their scores may not be comparable.",
+        "Only B has answer_f1; A has not, so that is not compared.",
+    )
+
+
+def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_path: Path, scored: Scored) -> None:
+    captures: list[Any] = [{"retrieval_documents": each, "keep_artifacts": each} for each in (True, False)]
+    own: list[Any] = [{"name": "count", "function": "a:b"}, {"media_type": "text/x", "function": "a:c"}]
+    a = folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
+    b = folder(tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1])
+    assert compare_runs(a, b).warnings == (
+        "A and B were recorded with other options of the capture (retrieval_documents), so that their scores may not "
+        "be comparable.",
+        "The steps of A and B were compared by other matchers (text/x), so that their scores may not be comparable.",
+    )
+    assert compare_runs(a, folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
+
+
+def test_runs_without_a_common_question_are_refused(scored: Scored) -> None:
+    other = [{**result, "question_id": "other"} for result in scored(1.0)]
+    with pytest.raises(ComparisonError, match="runs A and B have no question in common"):
+        compare_runs(scored(1.0), other)
+
+
+def test_other_questions_under_the_same_ids_are_told(scored: Scored) -> None:
+    a, b = scored(*[1.0] * 12), scored(*[1.0] * 12)
+    for result in b[:5]:
+        result["question_text"] = "Who won?"
+    b[5]["question_text"] = " What  about 5?"
+    del b[6]["question_text"]
+    assert compare_runs(a, b).warnings == ("5 common questions are with another text in B than in A.",)
+    for result in b:
+        result["question_text"] = "Who won?"
+    with pytest.raises(ComparisonError, match="no question in common: under the same ids they have other texts"):
+        compare_runs(a, b)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"actual_steps": [1, None]},
+        {"actual_steps": "search"},
+        {"reference_steps": [2]},
+        {"reference_steps": {"a": 1}},
+        {"steps_diagnosis": [["x"]]},
+    ],
+)
+def test_steps_of_the_wrong_type_are_told(tmp_path: Path, scored: Scored, broken: dict[str, Any]) -> None:
+    run = folder(tmp_path / "run", [*scored(1.0), {**scored(1.0)[0], "question_id": "q1", **broken}])
+    complaint = rf"results.jsonl, question q1, key {next(iter(broken))}: a result with steps of the wrong type"
+    with pytest.raises(ComparisonError, match=complaint):
+        compare_runs(run, run)
+
+
+@pytest.mark.parametrize("record", [{"dataset": ["x"]}, {"dataset": "x"}, {"questions": [1]}, {"label": 7}])
+def test_run_json_of_another_form_is_no_matter(tmp_path: Path, scored: Scored, record: dict[str, Any]) -> None:
+    run = folder(tmp_path / "run", scored(*[1.0] * 10), **record)
+    assert compare_runs(run, run).warnings == ()
+
+
+def test_broken_run_json_is_not_to_be_overwritten(tmp_path: Path, scored: Scored) -> None:
+    run = folder(tmp_path / "run", scored(1.0))
+    run.joinpath("run.json").write_text("{")
+    with pytest.raises(RunFolderError, match=r"the record of the run cannot be read\. Mend the file, or give another"):
+        compare_runs(run, run)
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "complaint"),
+    [
+        (([], []), {}, "run A has no results"),
+        (([{"question_id": "q"}], [{"question_id": "q"}]), {}, "have no metric in common"),
+        (([{"steps_score": 1.0}], []), {}, "a result without question_id"),
+        ((7, []), {}, "a run cannot be read from int"),
+        (({}, []), {}, "a run cannot be read from dict"),
+        (([{"question_id": "q", "steps_score": 1}],) * 2, {"metrics": ["f1"]}, "no result has the metric f1. Those"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(runs: Any, options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ComparisonError, match=complaint):
+        compare_runs(*runs, **options)
+
+
+def test_folders_that_are_none_are_told(tmp_path: Path, scored: Scored) -> None:
+    (tmp_path / "file").touch()
+    for name, complaint in (("absent", "no such folder"), ("file", "this is a file"), (".", "holds no results.jsonl")):
+        with pytest.raises(RunFolderError, match=complaint):
+            compare_runs(tmp_path / name, scored(1.0))
+
+
+def test_labels_are_as_many_as_runs(scored: Scored) -> None:
+    for labels in (["one"], "ab"):
+        with pytest.raises(OptionError, match="1 labels for 2 runs"):
+            compare_runs(scored(1.0), scored(1.0), labels=labels)
+
+
+def test_naming_no_metric_is_told(scored: Scored) -> None:
+    with pytest.raises(OptionError, match=r"no metric is named\. Name one, or leave metrics out"):
+        compare_runs(scored(1.0), scored(1.0), metrics=[])
+
+
+def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> None:
+    comparison = compare_runs(scored(1.0), scored(1.0))
+    kind: Any = "nope"
+    for rows in (comparison.rows, comparison.to_pandas, lambda kind: comparison.to_csv(tmp_path / "rows.csv", kind)):
+        with pytest.raises(OptionError, match=r"no frame of kind 'nope'\. Give metrics, questions\."):
+            rows(kind)
+    assert not (tmp_path / "rows.csv").exists()
+
+
+def test_comparison_is_the_same_each_time(scored: Scored) -> None:
+    a, b = scored(*[0.1 * (index % 7) for index in range(40)]), scored(*[0.1 * (index % 5) for index in range(40)])
+    assert compare_runs(a, b).to_dict() == compare_runs(a, b).to_dict()
+
+
+def test_comparison_can_be_had_as_dict_frame_csv_and_text(tmp_path: Path, scored: Scored) -> None:
+    a, b = scored(*WORSE, elapsed_sec=2.0), scored(*BETTER, elapsed_sec=1.0)
+    comparison = compare_runs(a, b, labels=["<old>", "new"])
+    assert json.loads(json.dumps(comparison.to_dict()))["pairs"][0]["metrics"][0]["metric"] == "steps_score"
+    frame = comparison.to_pandas()
+    assert list(frame["metric"]) == ["steps_score", "elapsed_sec"]
+    assert frame["high"].notna().all()
+    assert len(comparison.to_pandas("questions")) == 16
+    with comparison.to_csv(tmp_path / "metrics.csv").open(newline="") as file:
+        assert [row["mean_a"] for row in csv.DictReader(file)] == ["0.25", "2.0"]
+    assert str(comparison).splitlines()[:2] == ["A: <old>", "B: new"]
+    html = comparison._repr_html_()
+    assert "&lt;old&gt;" in html
+    assert "<td>B is better</td>" in html
+    assert "<td>steps_score</td><td>8</td>" in html
+    assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
+    assert ", 8 questions)." in str(comparison)
+
+
+def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored: Scored) -> None:
+    metric = metric_of(compare_runs(scored(*[0.0] * 5), scored(*[1.0] * 4, 0.9)))
+    assert (metric.p_value, metric.verdict, metric.can_tell) == (2 / 2**5, "no evidence", False)
+    assert metric.questions_needed is None
+    assert metric.sentence.startswith("Cannot tell whether B is better in steps_score: 0.000 → 0.980 (+0.980")
+    assert metric.sentence.endswith(
+        "p = 0.062, 5 questions); only 5 templates differ, and with fewer than 6 no p-value is below 0.05."
+    )
+
+
+def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored: Scored) -> None:
+    a, b = scored(*[1.0] * 11, total_tokens=10), scored(*[0.0] * 5, *[1.0] * 6, total_tokens=10)
+    b[0]["total_tokens"] = 50
+    comparison = compare_runs(a, b)
+    main, tokens = metric_of(comparison), metric_of(comparison, "total_tokens")
+    assert (main.templates_better, main.templates_worse, main.can_tell) == (0, 5, False)
+    assert main.sentence.startswith("Cannot tell whether B is worse in steps_score: 1.000 → 0.545 (−0.455")
+    assert "; only 5 templates differ, and with fewer than 6 no p-value is below 0.05" in main.sentence
+    assert (tokens.templates_better, tokens.templates_worse, tokens.can_tell) == (0, 1, False)
+    assert tokens.sentence.startswith("Cannot tell whether B is worse in total_tokens: 10 → 14 (+4")
+    assert "; only 1 template differs, and with" in tokens.sentence
+    assert "<td>cannot tell whether B is worse (only 5 templates differ, and with" in comparison._repr_html_()
+    assert [row["can_tell"] for row in comparison.rows()] == [False, False]
+
+
+def test_large_difference_in_few_templates_beside_a_small_one_the_other_way_cannot_be_told(scored: Scored) -> None:
+    metric = metric_of(compare_runs(scored(*[1.0] * 5, *[0.5] * 6), scored(*[0.0] * 5, 0.75, *[0.5] * 5)))
+    assert (metric.templates_better, metric.templates_worse, metric.p_value) == (1, 5, 2 / 2**5)
+    assert "; only 5 templates are worse, and with fewer than 6 no p-value is below 0.05" in metric.sentence
+
+
+def test_differences_that_cancel_out_in_each_template_cannot_be_told(scored: Scored) -> None:
+    templates = ["t1", "t1", "t2", "t2"]
+    metric = metric_of(compare_runs(*(scored(*each * 2, templates=templates) for each in ((0.0, 1.0), (1.0, 0.0)))))
+    assert metric.sentence.startswith("Cannot tell whether B differs in steps_score: 0.500 → 0.500 (0.000")
+    assert "; no template's mean differs, and with fewer than 6 no" in metric.sentence
+
+
+def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: Scored) -> None:
+    a, b = scored(*[0.0] * 6, 1.0, answer_f1=0.0), scored(*[1.0] * 6, 0.0, answer_f1=0.0)
+    for result in b[:6]:
+        result["answer_f1"] = 1.0
+    comparison = compare_runs(a, b)
+    assert metric_of(comparison).can_tell
+    assert metric_of(comparison).sentence.startswith("No evidence of a difference in steps_score: 0.143 → 0.857")
+    assert metric_of(comparison, "answer_f1").sentence.endswith("; more templates, or fewer metrics, would tell.")
+
+
+def test_question_that_failed_in_both_runs_counts_and_is_not_left_out(scored: Scored) -> None:
+    failed = {"status": "error", "error": "away", "reference_steps": [[{"name": "lookup"}]]}
+    metric = metric_of(compare_runs([*scored(*WORSE), failing(failed)], [*scored(*BETTER), failing(failed)]))
+    assert (metric.number_of_questions, metric.left_out) == (len(WORSE) + 1, 0)
+
+
+def failing(keys: dict[str, Any]) -> dict[str, Any]:
+    return {"template_id": "failing", "question_id": "failing", "question_text": "Why?", **keys}

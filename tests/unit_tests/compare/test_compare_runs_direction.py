@@ -1,0 +1,226 @@
+"""Which way is better: what a metric declares, and everything that compares says the same."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from graphrag_eval_lc import compare_runs, register_metric, run_evaluation
+from graphrag_eval_lc.compare import Comparison, MetricComparison, gate_requirements
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.registry import MetricSpec, metrics
+from graphrag_eval_lc.report.comparison_page import comparison_html
+from graphrag_eval_lc.tables import Results
+from graphrag_eval_lc.tables.plots import plot_scores, plot_templates
+
+FEW, MANY = [10.0] * 8, [12.0 + number for number in range(8)]
+RIGHT, WRONG = [0.0] * 8, [0.5] * 4 + [1.0] * 4
+
+
+def evaluated(key: str, values: Sequence[float]) -> Results:
+    """Give results with the numbers of an evaluator, one a template."""
+
+    def evaluator(question: dict[str, Any], response: dict[str, Any]) -> dict[str, float]:
+        return {key: float(response["actual_answer"])}
+
+    templates: Any = [
+        {"template_id": f"t{n}", "questions": [{"id": f"q{n}", "question_text": "?"}]} for n in range(len(values))
+    ]
+    responses: Any = [{"question_id": f"q{n}", "actual_answer": str(value)} for n, value in enumerate(values)]
+    return run_evaluation(templates, responses, evaluators=[evaluator])
+
+
+SAVED = evaluated("saved_sec", FEW), evaluated("saved_sec", MANY)
+MADE_UP = evaluated("made_up", WRONG), evaluated("made_up", RIGHT)
+FAR = evaluated("detour", FEW), evaluated("detour", MANY)
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, key: str, **declared: Any) -> None:
+    registered = metrics.RegisteredMetric(MetricSpec(key=key, **declared), lambda question, response: None)
+    monkeypatch.setitem(metrics.metrics_of_users, key, registered)
+
+
+@pytest.fixture(params=[False, True], ids=["undeclared", "less is better"])
+def less_is_better(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Declare `saved_sec` as a metric of which less is better, or leave it undeclared."""
+    if request.param:
+        declare(monkeypatch, "saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None))
+    return bool(request.param)
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declare a score from 0 to 1 of which 0 is the best."""
+    declare(monkeypatch, "made_up", lower_is_better=True)
+
+
+def compared(runs: tuple[Results, Results], **options: Any) -> tuple[Comparison, MetricComparison]:
+    comparison = compare_runs(*runs, **options)
+    return comparison, comparison.pairs[0].metrics[-1]
+
+
+def row_names(axes: Any) -> list[str]:
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_verdict_wins_and_sentence_are_by_the_declaration(less_is_better: bool) -> None:
+    comparison, metric = compared(SAVED, metrics=["saved_sec"])
+    which, counts = ("worse", (0, 8)) if less_is_better else ("better", (8, 0))
+    assert (metric.verdict, metric.lower_is_better, metric.is_spent) == (which, less_is_better, False)
+    assert ((metric.wins, metric.losses), (metric.templates_better, metric.templates_worse)) == (counts, counts)
+    assert f"B is {which} in saved_sec: 10.00 → 15.50 (+5.50" in str(comparison)
+
+
+def test_rows_and_csv_tell_the_direction(less_is_better: bool, tmp_path: Path) -> None:
+    comparison, metric = compared(SAVED)
+    row = next(row for row in comparison.rows() if row["metric"] == "saved_sec")
+    assert (row["verdict"], row["lower_is_better"]) == (metric.verdict, less_is_better)
+    text = comparison.to_csv(tmp_path / "metrics.csv").read_text()
+    assert f"saved_sec,seconds,True,False,{less_is_better}," in text
+
+
+def test_page_tells_the_direction(less_is_better: bool) -> None:
+    html = comparison_html(compared(SAVED)[0])
+    assert ("Higher is better unless said otherwise" in html) is less_is_better
+    assert ("; less is better</small>" in html) is less_is_better
+
+
+def test_plot_of_questions_agrees(less_is_better: bool) -> None:
+    axes = compared(SAVED)[0].plot_questions("saved_sec", ax=Figure().subplots())
+    assert axes.get_title() == ("0 better, 8 worse, 0 the same" if less_is_better else "8 better, 0 worse, 0 the same")
+    assert row_names(axes)[0] == ("q0" if less_is_better else "q7")
+
+
+def test_plot_of_differences_tells_it_beside_the_metric(less_is_better: bool) -> None:
+    axes = compared(SAVED, metrics=["saved_sec"])[0].plot_differences(ax=Figure().subplots())
+    assert row_names(axes) == ["saved_sec, less is better" if less_is_better else "saved_sec"]
+    assert axes.get_xlabel().endswith(
+        "; more is better unless said otherwise" if less_is_better else "; more is better"
+    )
+
+
+def test_best_template_is_on_top_of_the_plots(less_is_better: bool) -> None:
+    best, worst = ("t0", "t7") if less_is_better else ("t7", "t0")
+    scores = plot_scores(SAVED[1].table().rows, "saved_sec", ax=Figure().subplots())
+    assert (row_names(scores)[0], row_names(scores)[-1]) == (best, worst)
+    means = plot_templates({f"t{n}": [value] for n, value in enumerate(MANY)}, "saved_sec", ax=Figure().subplots())
+    assert (row_names(means)[0], row_names(means)[-1]) == (f"{best} · 1", f"{worst} · 1")
+
+
+def test_worst_of_many_templates_are_drawn(less_is_better: bool) -> None:
+    many = {f"t{number}": [float(number)] for number in range(60)}
+    rows = [{"template_id": name, "status": "success", "saved_sec": value} for name, (value,) in many.items()]
+    for axes in (
+        plot_scores(rows, "saved_sec", ax=Figure().subplots()),
+        plot_templates(many, "saved_sec", ax=Figure().subplots()),
+    ):
+        assert row_names(axes)[-1].split()[0] == ("t59" if less_is_better else "t0")
+        assert len(row_names(axes)) == 50
+
+
+def test_questions_turn_the_way_that_is_declared(less_is_better: bool) -> None:
+    turned = compared(SAVED, metrics=["saved_sec"])[0].pairs[0].turned
+    assert {question.direction for question in turned} == {"worse" if less_is_better else "better"}
+
+
+def test_regression_is_the_way_that_is_declared(less_is_better: bool) -> None:
+    (gate,) = compared(SAVED, metrics=["saved_sec"])[0].regression_gates()
+    assert (gate.has_passed, gate.drop) == (not less_is_better, 0.55 if less_is_better else -0.55)
+    few = SAVED[0][:4], SAVED[1][:4]
+    (gate,) = compare_runs(*few, metrics=["saved_sec"]).regression_gates(max_drop=0.1)
+    assert (gate.has_passed, gate.decided_by) == (not less_is_better, "effect")
+
+
+def test_least_mean_is_required_where_more_is_better_only(less_is_better: bool) -> None:
+    if not less_is_better:
+        assert gate_requirements(["saved_sec=5"]) == {"saved_sec": 5.0}
+        return
+    with pytest.raises(OptionError, match="saved_sec is a metric of which less is better") as problem:
+        gate_requirements(["saved_sec=5"])
+    assert "compare RUN_A RUN_B --metric saved_sec --fail-on-regression" in str(problem.value)
+
+
+def test_number_of_an_evaluator_is_a_score_however_it_is_called(less_is_better: bool) -> None:
+    assert "mean saved_sec" in SAVED[0]._repr_html_()
+
+
+@pytest.mark.usefixtures("made_up")
+def test_score_of_which_less_is_better_is_right_at_its_least() -> None:
+    comparison, metric = compared(MADE_UP, metrics=["made_up"])
+    assert (metric.verdict, metric.is_proportion, metric.is_spent) == ("better", True, False)
+    assert {question.direction for question in comparison.pairs[0].turned} == {"now right"}
+    (back,) = compare_runs(*reversed(MADE_UP), metrics=["made_up"]).pairs
+    assert {question.direction for question in back.turned} == {"now wrong"}
+
+
+@pytest.mark.usefixtures("made_up")
+def test_of_repeats_the_sample_with_the_most_is_shown_where_less_is_better() -> None:
+    repeated = [
+        {**result, "repeat": repeat, "made_up": value, "made_up_reason": f"reason {repeat}"}
+        for result in MADE_UP[0]
+        for repeat, value in ((1, 0.0), (2, 0.5))
+    ]
+    (pair,) = compare_runs(repeated, MADE_UP[1], metrics=["made_up"]).pairs
+    assert (pair.turned[0].a.repeat, pair.turned[0].a.score, pair.turned[0].a.reason) == (2, 0.5, "reason 2")
+    assert pair.turned[0].b.reason == ""
+
+
+@pytest.mark.usefixtures("made_up")
+def test_drop_of_a_score_of_which_less_is_better_is_in_points() -> None:
+    (gate,) = compare_runs(
+        evaluated("made_up", [0.0, 0.1, 0.0]), evaluated("made_up", [0.0, 0.4, 0.0]), metrics=["made_up"]
+    ).regression_gates(max_drop=0.05)
+    assert gate.drop == pytest.approx(0.1)
+    assert str(gate).startswith("B is worse in made_up by more than 0.05: 0.033 → 0.133 (+0.100)")
+
+
+@pytest.mark.usefixtures("made_up")
+def test_classes_of_scores_begin_with_the_best() -> None:
+    rows = [{"template_id": "t", "status": "success", "made_up": value} for value in (0.0, 0.25, 1.0)]
+    axes = plot_scores([*rows, {"template_id": "u", "status": "error"}], "made_up", ax=Figure().subplots())
+    assert [bars.get_label() for bars in axes.containers] == ["0", "0 to 0.5", "1", "failed"]
+    assert row_names(axes) == ["t", "u"]
+
+
+def test_score_of_a_wider_range_is_no_proportion_though_its_values_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compared(MADE_UP, metrics=["made_up"])[1].is_proportion
+    declare(monkeypatch, "made_up", range=(0.0, 10.0))
+    assert not compared(MADE_UP, metrics=["made_up"])[1].is_proportion
+
+
+def test_unit_of_a_users_own_stands_behind_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch, "detour", unit="km", lower_is_better=True, range=(0.0, None))
+    comparison, metric = compared(FAR, metrics=["detour"])
+    assert metric.unit == "km"
+    assert "B is worse in detour: 10.0 km → 15.5 km (+5.50 km, 95 % interval" in str(comparison)
+
+
+def test_what_an_agent_spent_by_a_users_metric_is_compared_among_what_was_spent() -> None:
+    register_metric(key="detour", kind="spent", unit="km")(lambda question, response: None)
+    comparison, metric = compared(FAR)
+    assert (metric.metric, metric.is_spent, metric.verdict) == ("detour", True, "worse")
+    assert comparison.metric != "detour"
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_spent"),
+    [("retrieval_missing", False), ("stalled_sec", True), ("elapsed_sec", True), ("tone_cost", True)],
+)
+def test_less_is_better_of_what_is_missing_and_of_what_was_spent(metric: str, is_spent: bool) -> None:
+    a, b = (
+        [{"template_id": f"t{n}", "question_id": f"q{n}", metric: number + n} for n in range(8)] for number in (3, 2)
+    )
+    comparison = compare_runs(a, b, metrics=[metric])
+    (compared_metric,) = comparison.pairs[0].metrics
+    assert (compared_metric.verdict, compared_metric.is_spent) == ("better", is_spent)
+    assert comparison.plot_questions(ax=Figure().subplots()).get_title() == "8 better, 0 worse, 0 the same"
+    with pytest.raises(OptionError, match="of which less is better"):
+        gate_requirements([f"{metric}=1"])
+
+
+def test_count_of_a_users_own_is_not_said_to_count_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch, "loops", kind="count", unit="count", lower_is_better=True, range=(0.0, None))
+    with pytest.raises(OptionError, match="loops is a metric of which less is better"):
+        gate_requirements(["loops=1"])

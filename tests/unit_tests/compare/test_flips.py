@@ -1,0 +1,161 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import compare_runs, run_evaluation
+from graphrag_eval_lc.compare import TurnedQuestion
+from graphrag_eval_lc.compare.flips import Direction, direction_of
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry.metrics import STEPS_SCORE
+
+Scored = Callable[..., list[dict[str, Any]]]
+DATASET: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [
+            {
+                "id": "q",
+                "question_text": "Where is OSLO?",
+                "reference_answer": "In NO1.",
+                "reference_steps": [[{"name": "lookup", "output": "urn:oslo"}]],
+            }
+        ],
+    }
+]
+
+
+def step(name: str, output: str, **args: Any) -> dict[str, Any]:
+    return {"name": name, "id": output, "args": args, "status": "success", "output": output, "elapsed_sec": 0.5}
+
+
+def turned(steps_a: list[Any], steps_b: list[Any]) -> TurnedQuestion:
+    runs: list[Any] = [
+        run_evaluation(DATASET, [{"question_id": "q", "actual_answer": answer, "actual_steps": steps}])  # type: ignore[typeddict-item]
+        for answer, steps in (("Here.", steps_a), ("There.", steps_b))
+    ]
+    (question,) = compare_runs(*runs).pairs[0].turned
+    return question
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "direction"),
+    [
+        (1.0, 0.5, "now wrong"),
+        (0.0, 1.0, "now right"),
+        (0.5, 0.25, "worse"),
+        (0.25, 0.5, "better"),
+        (0.999999999999, 0.5, "now wrong"),
+    ],
+)
+def test_direction_is_that_from_a_to_b(a: float, b: float, direction: Direction) -> None:
+    assert direction_of(a, b, metric_spec(STEPS_SCORE)) == direction
+
+
+@pytest.mark.parametrize(
+    ("lower_is_better", "bounds", "unit", "direction"),
+    [
+        (True, (0.0, None), "seconds", "worse"),
+        (True, (None, None), "score", "worse"),
+        (True, (0.5, 2.0), "score", "now wrong"),
+        (False, (0.0, None), "seconds", "better"),
+        (False, (None, None), "seconds", "better"),
+        (False, (None, None), "score", "now right"),  # as of a number that nobody declared
+        (False, (0.0, 1.5), "km", "now right"),
+        (False, (1.0, 5.0), "score", "better"),
+    ],
+)
+def test_best_value_of_the_range_is_right(
+    lower_is_better: bool, bounds: tuple[float | None, float | None], unit: str, direction: Direction
+) -> None:
+    spec = MetricSpec(key="own", lower_is_better=lower_is_better, range=bounds, unit=unit)
+    assert direction_of(0.5, 1.5, spec) == direction
+
+
+def test_turned_questions_have_both_scores_reasons_and_answers() -> None:
+    question = turned([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
+    assert (question.question_id, question.template_id, question.direction) == ("q", "t", "now wrong")
+    assert (question.score_a, question.score_b) == (1.0, 0.0)
+    assert (question.question_text, question.reference_answer) == ("Where is OSLO?", "In NO1.")
+    assert (question.a.reason, question.a.answer) == ("", "Here.")
+    assert question.b.reason == "lookup (nearest: urn:bergen): another text: urn:bergen instead of urn:oslo"
+
+
+def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
+    a = [step("find", "1"), step("lookup", "urn:oslo", of="OSLO")]
+    b = [step("find", "2"), step("think", "3"), step("lookup", "urn:no", of="NO")]
+    pairs = turned(a, b).steps
+    assert [(pair.a and pair.a.name, pair.b and pair.b.name, pair.is_same) for pair in pairs] == [
+        ("find", "find", True),
+        ("lookup", "think", False),
+        (None, "lookup", False),
+    ]
+    matched = pairs[1].a
+    assert matched is not None
+    assert (matched.args, matched.output, matched.elapsed_sec, matched.fulfils) == (
+        '{"of": "OSLO"}',
+        "urn:oslo",
+        0.5,
+        True,
+    )
+
+
+def test_only_one_of_two_calls_with_the_same_id_fulfils_the_reference_step() -> None:
+    twice = [{**step("lookup", output, of=output), "id": "c"} for output in ("urn:bergen", "urn:oslo")]
+    shown = [pair.a for pair in turned(twice, [step("think", "1")]).steps if pair.a is not None]
+    assert [(each.output, each.fulfils) for each in shown] == [("urn:bergen", False), ("urn:oslo", True)]
+
+
+def test_step_that_failed_shows_its_error() -> None:
+    failed = {"name": "lookup", "args": {}, "status": "error", "error": "no such name", "output": None}
+    shown = turned([step("lookup", "urn:oslo")], [failed]).steps[0].b
+    assert shown is not None
+    assert (shown.output, shown.status, shown.fulfils) == ("no such name", "error", False)
+
+
+def test_long_texts_are_cut() -> None:
+    shown = turned([step("lookup", "urn:oslo")], [step("lookup", "x" * 10_000)]).steps[0].b
+    assert shown is not None
+    assert shown.output.endswith("xxx… (8,000 characters left out)")
+
+
+def test_wrong_ones_come_first_and_the_largest_change_within_each(scored: Scored) -> None:
+    a, b = scored(0.0, 0.5, 1.0, 1.0, 0.5), scored(1.0, 0.25, 0.5, None, 0.5)
+    questions = compare_runs(a, b).pairs[0].turned
+    assert [(question.question_id, question.direction) for question in questions] == [
+        ("q3", "now wrong"),
+        ("q2", "now wrong"),
+        ("q0", "now right"),
+        ("q1", "worse"),
+    ]
+    assert (questions[0].b.status, questions[0].b.reason, questions[0].b.score) == ("error", "away", None)
+
+
+def test_of_repeats_the_worst_is_shown(scored: Scored) -> None:
+    repeats = [
+        {**scored(score)[0], "repeat": repeat, "actual_answer": str(repeat)}
+        for repeat, score in enumerate((1.0, 0.0, 0.0), start=1)
+    ]
+    (question,) = compare_runs(repeats, scored(1.0)).pairs[0].turned
+    assert (question.a.repeat, question.a.answer, question.score_a) == (2, "2", pytest.approx(1 / 3))
+
+
+def test_rounding_turns_no_question(scored: Scored) -> None:
+    comparison = compare_runs(scored(0.1 + 0.2), scored(0.3))
+    assert comparison.pairs[0].turned == ()
+    metric = comparison.pairs[0].metric("steps_score")
+    assert metric is not None
+    assert (metric.ties, metric.difference) == (1, 0.0)
+
+
+def test_reason_of_a_judged_metric_is_the_judges(scored: Scored) -> None:
+    a = scored(1.0, answer_f1=1.0, answer_correctness_reason="All is there.")
+    b = scored(1.0, answer_f1=0.5, answer_correctness_reason="One claim is missing.")
+    (question,) = compare_runs(a, b, metrics=["answer_f1"]).pairs[0].turned
+    assert (question.a.reason, question.b.reason) == ("", "One claim is missing.")
+
+
+def test_steps_of_retrieval_have_the_score(scored: Scored) -> None:
+    a, b = (scored(1.0, actual_steps=[{"name": "retrieval", "retrieval_utilization": value}]) for value in (0.5, 0.25))
+    (question,) = compare_runs(a, b, metrics=["retrieval_utilization"]).pairs[0].turned
+    assert (question.a.score, question.b.score, question.direction) == (0.5, 0.25, "worse")

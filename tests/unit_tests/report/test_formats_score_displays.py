@@ -1,0 +1,46 @@
+import pytest
+
+from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, RegisteredMetric, registered_metrics
+from graphrag_eval_lc.report.formats import score_display
+
+
+def register(monkeypatch: pytest.MonkeyPatch, spec: MetricSpec) -> str:
+    monkeypatch.setitem(registered_metrics(), spec.key, RegisteredMetric(spec, lambda question, response: None))
+    return spec.key
+
+
+def test_pages_know_all_of_this_packages_scores() -> None:
+    assert all(score_display(spec.key) == {} for spec in BUILT_IN if spec.kind == "score")
+
+
+def test_a_score_of_which_less_is_better_tells_its_ends_and_what_a_failure_counts_as(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 20.0))
+    assert score_display(register(monkeypatch, spec)) == {
+        "unit": "km",
+        "note": "way for nothing; less is better",
+        "lower": True,
+        "worst": 20.0,
+        "best": 0.0,
+        "failed": 20.0,
+        "failure_note": "an error counts as 20.0 km",
+    }
+
+
+def test_a_failure_does_not_count_where_the_worst_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    display = score_display(register(monkeypatch, MetricSpec(key="wait", lower_is_better=True, range=(0.0, None))))
+    assert (display["failed"], display["failure_note"]) == (None, "an error does not count")
+    assert (display["note"], display["worst"], display["best"]) == ("less is better", None, 0.0)
+
+
+def test_what_is_counted_is_no_score_of_a_failed_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = MetricSpec(key="warnings", kind="count", unit="count", lower_is_better=True, range=(0.0, None))
+    display = score_display(register(monkeypatch, spec))
+    assert display["failed"] is None
+    assert "failure_note" not in display
+
+
+def test_of_what_nobody_declared_only_the_name_tells() -> None:
+    assert (score_display("tone"), score_display("saved_sec")) == ({}, {"unit": "seconds"})

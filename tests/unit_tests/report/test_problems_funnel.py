@@ -1,0 +1,129 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from report_samples import sample, step, table
+
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.report.problems import Funnel, Matrix
+from graphrag_eval_lc.report.reported_run import ReportedSample
+
+SEARCH = {"name": "autocomplete_search", "args": {}, "id": "s", "status": "success", "output": "urn:oslo"}
+RESULTS = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": "urn:oslo"}}]}}'
+FOUND = {**SEARCH, "output": RESULTS}
+
+
+def record_of(*samples: ReportedSample, config: Any = None) -> Any:
+    funnel = Funnel(load_config(config))
+    for at, each in enumerate(samples):
+        funnel.add(replace(each, key=str(at)))
+    return funnel.record()
+
+
+def fallen(*samples: ReportedSample, config: Any = None) -> dict[str, int]:
+    """Give at which stages how many of the samples fell out."""
+    record = record_of(*samples, config=config)
+    return {stage["name"]: len(stage["fell_out"]) for stage in record["stages"]}
+
+
+def test_each_question_falls_out_where_it_fails_first() -> None:
+    right, wrong, empty = table("T1", "T2"), table("T3"), table()
+    assert fallen(
+        sample(step("sparql_query", wrong)),
+        sample(FOUND),
+        sample(FOUND, step("sparql_query")),
+        sample(FOUND, step("sparql_query", empty)),
+        sample(FOUND, step("sparql_query", wrong)),
+        sample(FOUND, step("sparql_query", right), answer_f1=0.4),
+        sample(FOUND, step("sparql_query", right), answer_f1=0.5),
+    ) == {"IRI found": 1, "query valid": 2, "query non-empty": 1, "rows right": 1, "answer right": 1}
+
+
+def test_the_stages_pass_on_who_did_not_fall_out() -> None:
+    record = record_of(sample(FOUND, step("sparql_query", table("T1", "T2"))))
+    assert [(stage["entered"], stage["passed"], stage["passed_over"]) for stage in record["stages"]] == [(1, 1, 0)] * 4
+    assert (record["questions"], record["outside"]) == (1, 0)
+
+
+def test_an_iri_that_stands_in_a_query_was_found_somewhere() -> None:
+    query = {"query": "SELECT ?name { <urn:oslo> ?p ?name }"}
+    assert fallen(sample(step("sparql_query", table("T3"), args=query)))["IRI found"] == 0
+
+
+def test_an_iri_that_the_right_rows_did_not_need_is_passed_over() -> None:
+    record = record_of(
+        sample(FOUND, step("sparql_query", table("T3"))), sample(step("sparql_query", table("T1", "T2")))
+    )
+    first = record["stages"][0]
+    assert (first["entered"], first["passed"], first["passed_over"], first["fell_out"]) == (2, 1, 1, [])
+
+
+def test_a_question_without_a_reference_query_is_outside() -> None:
+    other = sample(FOUND, reference_steps=[[{"name": "retrieval", "output": "[]"}]])
+    assert record_of(other) is None
+    assert record_of(other, sample(FOUND))["outside"] == 1
+
+
+def test_a_failed_question_gave_no_right_answer_where_others_are_judged() -> None:
+    steps = [FOUND, step("sparql_query", table("T1", "T2"))]
+    assert fallen(sample(*steps, answer_f1=1.0), sample(*steps, error="away"))["answer right"] == 1
+    assert "answer right" not in fallen(sample(*steps), sample(*steps, error="away"))
+
+
+def test_an_answer_that_no_judge_scored_is_not_judged_rather_than_not_needed() -> None:
+    steps = [FOUND, step("sparql_query", table("T1", "T2"))]
+    record = record_of(
+        sample(*steps, answer_f1=1.0),
+        sample(*steps, answer_correctness_error="RateLimitError: 429"),
+        sample(*steps),
+        sample(*steps, reference_answer=None),
+    )
+    last = record["stages"][-1]
+    assert (last["name"], last["entered"], last["passed"], last["fell_out"]) == ("answer right", 4, 1, [])
+    assert (last["not_judged"], last["passed_over"]) == (2, 1)
+    assert [stage["not_judged"] for stage in record["stages"][:-1]] == [0] * 4
+
+
+def test_tools_of_other_names_are_those_of_the_config() -> None:
+    config = {"steps": {"names": {"kg": "sparql_query"}}}
+    found = sample(FOUND, step("kg", table("T1", "T2")), config=config)
+    assert fallen(found, config=config)["rows right"] == 0
+
+
+@pytest.mark.parametrize("output", ['{"head": {}, "boolean": false}', "no JSON"])
+def test_an_answer_of_ask_is_an_answer_and_a_text_is_none(output: str) -> None:
+    assert fallen(sample(FOUND, step("sparql_query", output)))["query non-empty"] == ("boolean" not in output)
+
+
+def test_the_matrix_sets_steps_against_answers() -> None:
+    matrix = Matrix()
+    right, wrong = step("sparql_query", table("T1", "T2")), step("sparql_query", table("T3"))
+    for key, steps, score in (("a", right, 1.0), ("b", right, 0.0), ("c", wrong, 0.9), ("d", wrong, 0.1)):
+        matrix.add(replace(sample(steps, answer_f1=score), key=key))
+    matrix.add(sample(right, answer_correctness_error="away"))
+    matrix.add(sample(reference_steps=[], steps_score=None, answer_f1=1.0))
+    record = matrix.record()
+    assert record is not None
+    text = record.pop("threshold_text")
+    assert record.pop("left_out") == 2
+    assert record == {"right_right": ["a"], "right_wrong": ["b"], "wrong_right": ["c"], "wrong_wrong": ["d"]}
+    assert "answer_f1 is at least 0.5" in text
+
+
+def test_there_is_no_matrix_where_nothing_is_judged() -> None:
+    matrix = Matrix()
+    matrix.add(sample(error="away"))
+    assert matrix.record() is None
+
+
+def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> None:
+    reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
+    diagnosis = {"score": 1.0, "matched": True, "reason": "the same rows"}
+    record = record_of(
+        sample(step("run_sparql", table("T1")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
+    )
+    assert [(stage["name"], stage["passed"]) for stage in record["stages"]] == [
+        ("query valid", 1),
+        ("query non-empty", 1),
+        ("rows right", 1),
+    ]

@@ -1,0 +1,56 @@
+import json
+from typing import Any
+
+from report_samples import sample, step, table
+
+from graphrag_eval_lc.report.questions import IndexRows
+
+
+def row_of(sample: Any) -> Any:
+    index = IndexRows()
+    index.add(sample, 3)
+    return json.loads(index.json())[0]
+
+
+def test_a_row_holds_what_the_list_shows_and_filters() -> None:
+    found = row_of(
+        sample(step("lookup", "x"), step("sparql_query", table("T1")), elapsed_sec=1.23456789, agent_cost=0.25)
+    )
+    assert found["r"].startswith("sparql_query (nearest: call_sparql_query): 1 of 2 rows is missing")
+    assert {key: found[key] for key in "kqtsmc"} == {
+        "k": "q",
+        "q": "Which transformers are in OSLO?",
+        "t": "t",
+        "s": "success",
+        "m": {"steps_score": 0.0},
+        "c": 3,
+    }
+    assert (found["tok"], found["sec"], found["usd"], found["tools"]) == (None, 1.234568, 0.25, [0, 1])
+
+
+def test_the_cost_is_the_agents_and_not_known_without_it() -> None:
+    judged = {"answer_f1": 1.0, "answer_correctness_cost": 0.5}
+    assert row_of(sample(agent_cost=0.25, **judged))["usd"] == 0.25
+    assert row_of(sample(**judged))["usd"] is None
+
+
+def test_what_is_right_needs_no_reason() -> None:
+    assert row_of(sample(step("sparql_query", table("T1", "T2"))))["r"] == ""
+    assert row_of(sample(step("sparql_query", table("T1", "T2")), error="away"))["r"] == "away"
+
+
+def test_no_text_ends_the_script_that_holds_the_rows() -> None:
+    index = IndexRows()
+    index.add(sample(question_text="</script><!--" + "x" * 10_000), 0)
+    assert "<" not in index.json()
+    text = json.loads(index.json())[0]["q"]
+    assert text.startswith("</script><!--")
+    assert len(text) == 161
+
+
+def test_tools_are_named_once_by_their_index() -> None:
+    index = IndexRows()
+    for names in ("ab", "bc"):
+        index.add(sample(*(step(name, "x") for name in names)), 0)
+    assert list(index.tools) == ["a", "b", "c"]
+    assert [row["tools"] for row in json.loads(index.json())] == [[0, 1], [1, 2]]

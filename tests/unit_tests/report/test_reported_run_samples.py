@@ -1,0 +1,31 @@
+from typing import Any
+
+from report_samples import sample, step, table
+
+from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.reported_run import reported_samples
+
+
+def keys(*results: Any) -> list[str]:
+    return [sample.key for sample in reported_samples(results, metrics_of(EvaluationConfig()))]
+
+
+def test_repeats_from_the_second_on_are_in_the_key() -> None:
+    assert keys({"question_id": "q", "repeat": 1}, {"question_id": "q", "repeat": 2}) == ["q", "q #2"]
+
+
+def test_keys_are_unique_and_can_stand_in_a_link() -> None:
+    found = keys({"question_id": "q #2"}, {"question_id": "q", "repeat": 2}, {"question_id": "\ud800\n\x00"})
+    assert found == ["q #2", "q #2 (2)", "⟨U+D800⟩ ␀"]
+
+
+def test_a_failed_sample_has_scores_of_0_and_no_right_answer() -> None:
+    found = sample(step("sparql_query", table("T1", "T2")), error="away")
+    assert found.scores == {"steps_score": 0.0}
+    assert (found.steps_right, found.answer_right, found.is_judged) == (True, False, False)
+
+
+def test_scores_of_steps_are_their_mean_and_costs_are_none() -> None:
+    judged = [step("retrieval", "[]", retrieval_answer_f1=score, retrieval_answer_f1_cost=0.1) for score in (0.5, 1.0)]
+    assert sample(*judged).scores == {"steps_score": 0.0, "retrieval_answer_f1": 0.75}

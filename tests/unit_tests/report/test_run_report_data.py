@@ -1,0 +1,82 @@
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from report_samples import result, step, table
+
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.reported_run import ReportedRun
+from graphrag_eval_lc.report.run_report import ReportData, report_data
+
+
+def data_of(results: Any, **record: Any) -> ReportData:
+    run = ReportedRun(folder=None, record=record, config=EvaluationConfig(), results=results)
+    return report_data(run, "0.1.0")
+
+
+def test_a_single_pass_over_the_results_gives_all_sections() -> None:
+    def once() -> Iterator[dict[str, Any]]:
+        yield result(step("sparql_query", table("T1", "T2")))
+        yield {**result(step("sparql_query")), "question_id": "q2", "error": "KeyError: x", "status": "error"}
+
+    data = data_of(once())
+    assert set(data) == set(ReportData.__annotations__)
+    assert data["numbers"] == {
+        "questions": 2,
+        "samples": 2,
+        "answered": 1,
+        "errors": 1,
+        "templates": 1,
+        "repeats": 1,
+    }
+    details: dict[str, Any] = {}
+    for chunk in data["chunks"]:
+        details |= json.loads(gzip.decompress(base64.b64decode(chunk)))
+    assert [row["k"] for row in json.loads(data["index_json"])] == list(details) == ["q", "q2"]
+    assert data["errors"][0]["questions"] == ["q2"]
+    assert data["tools"] == ["sparql_query"]
+    assert data["matrix"] is None
+    assert (data["samples_word"], data["repeats"], data["repeats_note"]) == ("questions", [], None)
+
+
+def test_all_of_it_is_json() -> None:
+    assert json.loads(json.dumps(data_of([result()]), allow_nan=False))
+
+
+def test_repeats_are_samples_of_one_question() -> None:
+    data = data_of([{**result(), "repeat": repeat} for repeat in (1, 2, 3)])
+    assert (data["numbers"]["questions"], data["numbers"]["samples"], data["numbers"]["repeats"]) == (1, 3, 3)
+    assert (data["has_repeats"], data["samples_word"]) == (True, "samples")
+    assert [row["name"] for row in data["repeats"]] == ["pass@1", "pass@3", "pass^3"]
+    assert [row["k"] for row in json.loads(data["index_json"])] == ["q", "q #2", "q #3"]
+
+
+def test_the_cost_of_list_and_templates_and_dearest_is_the_agents() -> None:
+    judged = {"answer_f1": 1.0, "answer_correctness_cost": 5.0}
+    data = data_of([{**result(), **judged, "agent_cost": 0.5}, {**result(), **judged, "question_id": "q2"}])
+    assert [row["usd"] for row in json.loads(data["index_json"])] == [0.5, None]
+    assert data["templates"][0]["usd"] == 0.5
+    assert [(row["key"], row["value"]) for row in data["dearest"]] == [("q", 0.5)]
+    assert {row["name"]: row["total"] for row in data["spent"]} == {"Agent's cost": 0.5, "Judges' cost": 10.0}
+
+
+def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
+    stopped = {"reason": "max_time", "message": "the time is up", "left_out": 1234}
+    assert data_of([result()], stopped=stopped)["warnings"] == [
+        "The run was stopped: the time is up; 1,234 samples were not asked.",
+        "There is only one template: questions of one template resemble each other, so intervals say little with "
+        "fewer than 10.",
+    ]
+
+
+def test_a_run_without_results_is_empty_and_says_so() -> None:
+    data = data_of([])
+    assert data["warnings"] == ["The run has no results."]
+    assert (data["scores"], data["templates"], data["index_json"], data["chunks"]) == ([], [], "[]", [])
+
+
+def test_results_of_other_tools_that_lack_keys_are_shown() -> None:
+    data = data_of([{"question_id": 7, "template_id": 3}])
+    assert json.loads(data["index_json"])[0]["k"] == "7"

@@ -1,0 +1,52 @@
+from typing import Any
+
+import pytest
+from report_samples import sample
+
+from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.report.scores import Repeats
+
+
+def repeats_of(*results: dict[str, Any]) -> Repeats:
+    config = EvaluationConfig()
+    repeats = Repeats(config.repeats, metrics_of(config))
+    for result in results:
+        repeats.add(sample(**result))
+    return repeats
+
+
+def test_pass_at_k_and_pass_hat_k_are_those_of_the_aggregates() -> None:
+    scores = {"q1": (1.0, 1.0), "q2": (1.0, 0.0)}
+    results = [
+        {"question_id": question, "repeat": repeat, "steps_score": score}
+        for question, of_question in scores.items()
+        for repeat, score in enumerate(of_question, start=1)
+    ]
+    repeats = repeats_of(*results)
+    assert repeats.records() == [
+        {"name": "pass@1", "value": 0.75},
+        {"name": "pass@2", "value": 1.0},
+        {"name": "pass^2", "value": 0.5},
+    ]
+    assert repeats.note() == "passed: steps_score ≥ 1"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_questions_asked_once_have_no_such_numbers(count: int) -> None:
+    repeats = repeats_of(*({"question_id": str(at), "steps_score": 1.0} for at in range(count)))
+    assert (repeats.records(), repeats.note()) == ([], None)
+
+
+def test_a_failed_sample_did_not_pass_and_an_unmeasured_question_is_left_out() -> None:
+    repeats = repeats_of(
+        {"question_id": "a", "steps_score": 1.0},
+        {"question_id": "a", "repeat": 2, "error": "away"},
+        {"question_id": "b", "steps_score": None},
+    )
+    assert repeats.records() == [
+        {"name": "pass@1", "value": 0.5},
+        {"name": "pass@2", "value": 1.0},
+        {"name": "pass^2", "value": 0.0},
+    ]
+    assert repeats.note() == "passed: steps_score ≥ 1; 1 of 2 questions were not measured"

@@ -1,0 +1,121 @@
+import json
+from copy import deepcopy
+from typing import Any
+
+from report_samples import result, step, table
+
+from graphrag_eval_lc.config import EvaluationConfig, load_config
+from graphrag_eval_lc.report.steps import extra_steps, step_groups, uses_of
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def groups_of(result: Any, config: Any = None) -> Any:
+    return step_groups(result, load_config(config))
+
+
+def test_a_matched_step_names_the_call_and_the_call_its_use() -> None:
+    groups = groups_of(result(step("lookup", "x"), step("sparql_query", table("T2", "T1"))))
+    assert (groups[1][0]["status"], groups[1][0]["actual"]) == ("matched", 1)
+    assert uses_of(groups) == {1: "group 2 step 1"}
+    assert "rows" not in groups[1][0]
+
+
+def test_a_near_step_shows_rows_that_are_missing_and_too_many() -> None:
+    found = groups_of(result(step("sparql_query", table("T1", "T9\x00"))))[1][0]
+    assert (found["status"], found["actual"], found["score"]) == ("near", 0, 0.0)
+    assert found["rows"] == {
+        "columns": [["name", "name"]],
+        "missing": [["T2"]],
+        "extra": [["T9␀"]],
+        "missing_count": 1,
+        "extra_count": 1,
+    }
+    assert "1 of 2 rows is missing" in found["reason"]
+
+
+def test_a_missing_step_has_no_call_and_an_unscored_group_says_so() -> None:
+    groups = groups_of(result(step("autocomplete_search", "urn:oslo")))
+    assert (groups[0][0]["status"], groups[0][0]["scored"]) == ("unscored", False)
+    assert (groups[1][0]["status"], groups[1][0]["actual"]) == ("missing", None)
+
+
+def test_all_groups_count_where_the_config_says_so() -> None:
+    config = {"steps": {"scoring": "all_groups"}}
+    assert [group[0]["scored"] for group in groups_of(result(config), config)] == [True, True]
+
+
+def test_of_calls_with_one_id_the_last_successful_one_that_fits_is_meant() -> None:
+    steps = [
+        step("sparql_query", table("T3"), id="0"),
+        step("sparql_query", table("T4"), id="0"),
+        step("lookup", "x", id="0"),
+        step("sparql_query", id="0"),
+    ]
+    assert groups_of(result(*steps))[1][0]["actual"] == 1
+
+
+def test_calls_whose_id_is_null_are_named_by_their_place() -> None:
+    steps = [step("sparql_query", table("T1", "T2"), id=None), step("lookup", "x", id=None)]
+    assert groups_of(result(*steps))[1][0]["actual"] == 0
+
+
+def test_of_calls_with_one_id_each_fulfils_another_reference() -> None:
+    group = [{"name": "lookup", "output": "x"}, {"name": "lookup", "output": "y"}]
+    diagnosis = {"matched": True, "score": 1.0, "nearest": "c", "reason": ""}
+    scored = {
+        "reference_steps": [[{**reference, "matches": "c"} for reference in group]],
+        "actual_steps": [step("lookup", "x", id="c"), step("lookup", "y", id="c")],
+        "steps_diagnosis": [[diagnosis, diagnosis]],
+    }
+    assert uses_of(groups_of(scored)) == {0: "group 1 step 1", 1: "group 1 step 2"}
+
+
+def test_calls_without_an_id_are_named_by_their_place() -> None:
+    one = {key: value for key, value in step("sparql_query", table("T1", "T2")).items() if key != "id"}
+    assert groups_of(result(step("lookup", "x"), one))[1][0]["actual"] == 1
+
+
+def test_a_failed_call_that_comes_nearest_has_no_rows() -> None:
+    found = groups_of(result(step("sparql_query")))[1][0]
+    assert (found["status"], found["actual"]) == ("near", 0)
+    assert "rows" not in found
+
+
+def test_extra_calls_are_those_that_fit_nothing() -> None:
+    scored = result(step("lookup", "x"), step("broken"), step("sparql_query", table("T1", "T2")))
+    assert extra_steps(groups_of(scored), scored["actual_steps"]) == [0]
+    assert scored["steps_counts"]["extra"] == 1
+
+
+def test_results_without_a_diagnosis_still_have_their_references() -> None:
+    result = {"reference_steps": [[{"name": "lookup", "output": "x"}]], "actual_steps": []}
+    (found,) = step_groups(result, EvaluationConfig())[0]
+    assert (found["status"], found["reason"], found["reference"]["output"]) == ("missing", "", "x")
+
+
+def test_rows_are_compared_within_the_tolerance_of_the_step_or_the_config() -> None:
+    def sums(name: str, *numbers: str) -> str:
+        rows = [{name: {"type": "literal", "value": number, "datatype": f"{XSD}float"}} for number in numbers]
+        return json.dumps({"head": {"vars": [name]}, "results": {"bindings": rows}})
+
+    def rows(config: Any = None, **keys: Any) -> Any:
+        sample = deepcopy(result(step("sparql_query", sums("sum", "1000.1", "7.5"))))
+        sample["reference_steps"][1][0] |= {
+            "output": sums("total", "1000.101", "8.5"),
+            "required_columns": None,
+            **keys,
+        }
+        return groups_of(sample, config)[1][0].get("rows", {})
+
+    assert (rows()["missing"], rows()["extra"]) == ([["8.5"]], [["7.5"]])
+    assert rows({"sparql": {"tolerance": {"float": 1e-9}}})["missing_count"] == 2
+    assert rows(tolerance="1e-9")["missing_count"] == 2
+    assert rows(tolerance=0.5) == rows(tolerance="5%") == {}
+
+
+def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
+    reference = {"name": "run_sparql", "output": table("T1"), "output_media_type": "application/sparql-results+json"}
+    diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
+    near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
+    assert groups_of(near)[0][0]["rows"]["missing"] == [["T1"]]

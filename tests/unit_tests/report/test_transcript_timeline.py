@@ -1,0 +1,59 @@
+from graphrag_eval_lc.report.transcript import model_rows, timeline
+
+
+def test_seconds_count_from_the_first_call_whatever_the_order() -> None:
+    events = timeline(
+        [
+            {"name": "b", "execution_timestamp": "2026-01-05T10:00:02.5Z", "elapsed_sec": 1.0},
+            {"name": "a", "execution_timestamp": "2026-01-05T12:00:00+02:00"},
+            {"name": "c", "execution_timestamp": "yesterday"},
+            {"name": "d", "execution_timestamp": "2026-01-05T10:00:01"},
+        ]
+    )
+    assert [event["start"] for event in events] == [2.5, 0.0, None, 1.0]
+    assert [event["duration"] for event in events] == [1.0, None, None, None]
+
+
+def test_calls_inside_calls_are_nested_and_unknown_parents_are_none() -> None:
+    steps = [
+        {"name": "outer", "id": "1"},
+        {"name": "inner", "id": "2", "parent_id": "1"},
+        {"name": "innermost", "id": "3", "parent_id": "2"},
+        {"name": "lost", "id": "4", "parent_id": "9"},
+        {"name": "own child", "id": "5", "parent_id": "5"},
+    ]
+    assert [event["depth"] for event in timeline(steps)] == [0, 1, 2, 0, 0]
+
+
+def test_retries_errors_notes_and_measures_are_told() -> None:
+    (event,) = timeline(
+        [
+            {
+                "name": "retrieval",
+                "status": "error",
+                "error": "away\x00",
+                "output": "away\x00",
+                "attempts": 2,
+                "comparison_error": "no JSON",
+                "retrieval_context_f1": 0.5,
+                "retrieval_context_f1_cost": 0.1,
+                "retrieval_context_f1_reason": "so",
+            }
+        ]
+    )
+    assert (event["error"], event["attempts"], event["note"]) == ("away␀", 2, "no JSON")
+    assert event["measures"] == [{"name": "retrieval_context_f1", "value": 0.5}]
+    assert "output" not in event
+
+
+def test_model_calls_are_summed_up_by_model() -> None:
+    calls = [
+        {"model": "m", "total_tokens": 5, "elapsed_sec": 0.5, "cost": 0.25},
+        {"model": "m", "total_tokens": 7, "elapsed_sec": 0.25},
+        {"error": "away"},
+    ]
+    assert model_rows(calls) == [
+        {"model": "m", "calls": 2, "failed": 0, "tokens": 12, "seconds": 0.75, "usd": 0.25},
+        {"model": "unknown model", "calls": 1, "failed": 1},
+    ]
+    assert model_rows(None) == []

@@ -1,0 +1,37 @@
+"""The plot of means."""
+
+import pytest
+
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.stats import bootstrap_interval
+from graphrag_eval_lc.tables.plots import plot_templates
+
+
+def test_means_have_their_intervals_and_the_highest_is_on_top() -> None:
+    ax = plot_templates({"low": [0.0, 1.0, 0.0], "high": [1.0, 0.5]})
+    low, high = ax.get_lines()[1], ax.get_lines()[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["high · 2", "low · 3"]
+    assert tuple(high.get_xdata()) == bootstrap_interval([[1.0], [0.5]])  # type: ignore[arg-type]
+    assert tuple(low.get_xdata()) == bootstrap_interval([[0.0], [1.0], [0.0]])  # type: ignore[arg-type]
+    assert list(ax.get_lines()[2].get_xdata()) == [0.75, pytest.approx(1 / 3)]  # type: ignore[arg-type]
+
+
+def test_line_is_the_mean_over_all_questions() -> None:
+    ax = plot_templates({"a": [1.0, 1.0, 1.0], "b": [0.0]})
+    assert list(ax.get_lines()[-1].get_xdata()) == [0.75, 0.75]  # type: ignore[arg-type]
+
+
+def test_one_question_has_no_interval() -> None:
+    assert len(plot_templates({"a": [1.0]}).get_lines()) == 2
+
+
+def test_lowest_of_many_templates_are_drawn() -> None:
+    ax = plot_templates({f"t{number}": [number] for number in range(60)})
+    assert len(ax.get_yticklabels()) == 50
+    assert "10 more templates left out" in ax.get_title()
+
+
+@pytest.mark.parametrize("values", [{}, {"t": []}])
+def test_nothing_to_draw_is_told(values: dict[str, list[float]]) -> None:
+    with pytest.raises(OptionError, match="no question has the metric answer_f1"):
+        plot_templates(values, "answer_f1")

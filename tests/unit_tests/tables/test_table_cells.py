@@ -1,0 +1,48 @@
+"""What the columns of a table of questions mean."""
+
+import pytest
+
+from graphrag_eval_lc.tables import Table
+from graphrag_eval_lc.tables.table import means, measured, scores
+
+ROWS = [
+    {
+        "status": "success",
+        "repeat": 1,
+        "steps_total": 3,
+        "steps_score": 1.0,
+        "answer_f1": float("nan"),
+        "total_tokens": 5,
+    },
+    {"status": "error", "steps_score": 0.5, "note": "x", "retrieval_ids_ndcg@10": 0.5, "answer_actual_claims_count": 2},
+    {"status": "success", "steps_score": 0.0, "is_polite": True, "judge_cost": 0.1, "llm_calls": 2},
+]
+
+
+def test_scores_are_the_numbers_that_are_neither_spent_nor_counted() -> None:
+    assert scores(Table.of(ROWS)) == ["steps_score", "retrieval_ids_ndcg@10", "is_polite"]
+
+
+def test_means_are_over_the_answered_that_have_the_metric() -> None:
+    assert means(ROWS, ["steps_score", "is_polite", "retrieval_ids_ndcg@10", "answer_f1"]) == {
+        "steps_score": 0.5,
+        "is_polite": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(1, 1.0), (True, 1.0), (0.25, 0.25), (float("inf"), None), (float("nan"), None), ("1", None), (None, None)],
+)
+def test_only_finite_numbers_are_measured(value: object, number: float | None) -> None:
+    assert measured(value) == number
+
+
+@pytest.mark.parametrize("key", ["saved_sec", "word_count", "steps_taken", "spared_tokens"])
+def test_number_that_nobody_declared_is_a_score_unless_it_is_a_cost(key: str) -> None:
+    assert scores(Table.of([{"status": "success", key: 1.0, f"{key}_cost": 0.5}])) == [key]
+
+
+def test_what_is_declared_and_no_score_is_none() -> None:
+    row = {"elapsed_sec": 1.0, "agent_cost": 0.1, "retrieval_missing": 2, "answer_true_positives": 3, "steps_extra": 1}
+    assert scores(Table.of([{"status": "success", **row}])) == []
