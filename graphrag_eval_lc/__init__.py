@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
+    from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+    from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark, run_benchmark
+    from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
     from graphrag_eval_lc.compare import Comparison, compare_runs
     from graphrag_eval_lc.config import EvaluationConfig
-    from graphrag_eval_lc.dataset import load_dataset, load_responses
-    from graphrag_eval_lc.drafting import draft_dataset
+    from graphrag_eval_lc.dataset.drafting import draft_dataset
+    from graphrag_eval_lc.dataset.loading import load_dataset, load_responses
+    from graphrag_eval_lc.dataset.validation import validate_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
-    from graphrag_eval_lc.evaluation import arun_evaluation, run_evaluation
+    from graphrag_eval_lc.evaluation.evaluate import arun_evaluation, run_evaluation
     from graphrag_eval_lc.matching import StepKind, register_matcher, register_step_kind
     from graphrag_eval_lc.registry import MetricSpec, register_evaluator, register_exporter, register_metric
     from graphrag_eval_lc.report.run_report import report_html, write_report
-    from graphrag_eval_lc.runner.benchmark import arun_benchmark, run_benchmark
-    from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
-    from graphrag_eval_lc.runner.scoring import score_responses, score_run
-    from graphrag_eval_lc.validation import validate_dataset
 
 __version__ = "0.1.0"
 

@@ -1,5 +1,6 @@
-"""The exceptions of the package: each says what is wrong, where, and how to mend it."""
+"""The exceptions of the package: each says what is wrong, where, and how to put it right."""
 
+import errno
 from os import PathLike
 
 
@@ -115,3 +116,47 @@ class MissingExtraError(GraphRAGEvalError):
             f"{feature} needs the package {missing}, which is not installed",
             mend=f"Run: pip install 'graphrag-eval-lc[{extra}]'",
         )
+
+
+_NO_ROOM_ON_DISK = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
+
+
+def cannot_write(path: str | PathLike[str], problem: OSError) -> RunFolderError:
+    """Give the error for a file or folder that cannot be written."""
+    return RunFolderError(
+        f"cannot be written ({problem.strerror or problem})", path=path, mend=_hint_for(problem.errno)
+    )
+
+
+def cannot_read(path: str | PathLike[str], problem: OSError) -> RunFolderError:
+    """Give the error for a file that cannot be read."""
+    return RunFolderError(
+        f"cannot be read ({problem.strerror or problem})", path=path, mend="Check the path and the permissions."
+    )
+
+
+def removed(path: str | PathLike[str]) -> RunFolderError:
+    """Give the error for a file that was removed or replaced while the run had it open."""
+    return RunFolderError(
+        "the file or its folder was removed while the run was writing",
+        path=path,
+        mend="Run again, and leave the folder alone until the run ends.",
+    )
+
+
+def _hint_for(number: int | None) -> str:
+    if number in _NO_ROOM_ON_DISK:
+        return "Free space on this disk (or raise the limit), then run again: what is written so far is kept."
+    if number in _NOT_ALLOWED:
+        return "Give a folder that you may write to."
+    if number in _IN_THE_WAY:
+        return "A file stands where a folder is needed: move it away, or give another folder."
+    if number == errno.ENOENT:
+        return "The folder was removed while the run was writing: run again, and leave it alone until the run ends."
+    return "Check the disk, then run again: what is written so far is kept."

@@ -1,8 +1,4 @@
-"""The data that flows through the package: plain dicts, described here as TypedDicts.
-
-The keys are graphrag-eval's. Every record may carry further keys, which are kept and handed through. The
-pydantic models at the end check records where they enter: they are used to find mistakes, never to hold data.
-"""
+"""The records of the formats: what stands in datasets, responses and results, and the models that check them."""
 
 import math
 from collections.abc import Collection
@@ -12,7 +8,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 Status = Literal["success", "error"]
+
+
 Id = str | int | float
+
+
 RelevantIds = list[Id] | list[list[Id]] | dict[Id, float]
 
 
@@ -238,6 +238,8 @@ def _listed(value: object) -> object:
 
 
 _ID_SCHEMA: dict[str, Any] = {"type": ["string", "number"]}
+
+
 _GainsOrIds = Annotated[
     Any,
     AfterValidator(_listed),
@@ -380,3 +382,7 @@ class ResponseModel(_Checked):
     """What the model calls were given and gave, each message once: a list of objects with role and content."""
     llm_tools: Any = None
     """The definitions of the tools that models were given, each once."""
+
+
+Key = tuple[str, int]
+"""What a response is known by: its question id, and which repeat of the question it is, from 1."""

@@ -1,10 +1,9 @@
 """Summing results up: per template, over all questions (micro), over the templates (macro), and over repeats."""
 
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
-from graphrag_eval_lc.aggregation.judge_costs import JudgeCosts
+from graphrag_eval_lc.aggregation.measurements import is_error, reason_of
 from graphrag_eval_lc.aggregation.question_numbers import QuestionNumbers, RunNumbers
-from graphrag_eval_lc.aggregation.reasons import reason_of
-from graphrag_eval_lc.aggregation.sample_values import is_error
+from graphrag_eval_lc.aggregation.totals import JudgeCosts
 
 __all__ = [
     "Aggregator",

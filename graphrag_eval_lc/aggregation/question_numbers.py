@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
-from graphrag_eval_lc.aggregation.sample_values import Sample, is_error, number, steps_of
+from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error, metrics_of, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry.metric_spec import Need
 from graphrag_eval_lc.registry.metrics import (

@@ -1,13 +1,18 @@
-"""The numbers of the results taken up so far: a row for each result, and by metric the rows with their values."""
+"""The numbers of the results taken up so far, in little memory, and the statistics over them."""
 
+import math
+import re
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from statistics import fmean
+from dataclasses import dataclass
+from statistics import fmean, mean, median
+from typing import cast
 
-from graphrag_eval_lc.aggregation.measurements import Metrics
-from graphrag_eval_lc.aggregation.numbers import Numbers
-from graphrag_eval_lc.aggregation.sample_values import Sample, is_error
+from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error, steps_of
+from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.metrics import clustered_standard_error
+from graphrag_eval_lc.records import StepsSummary
 from graphrag_eval_lc.registry.metrics import metric_spec
 
 Question = tuple[str, Hashable]
@@ -148,3 +153,152 @@ class Samples:
 
 def _passes(value: float, threshold: float, is_lower_better: bool) -> bool:
     return value <= threshold if is_lower_better else value >= threshold
+
+
+_LARGEST_WHOLE = 2**53
+
+
+class Numbers:
+    """A growing row of numbers, 8 bytes each; whole numbers come out whole where all are.
+
+    Example:
+        >>> numbers = Numbers()
+        >>> numbers.append(3)
+        >>> numbers.values()
+        [3]
+        >>> numbers.append(0.5)
+        >>> numbers.values(), numbers.mean()
+        ([3.0, 0.5], 1.75)
+    """
+
+    __slots__ = ("_are_whole", "_running", "_values")
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._are_whole = True
+        self._running = (0, 0.0)
+
+    def append(self, value: float) -> None:
+        """Add a number; a whole one beyond 2**53 becomes the nearest float."""
+        self._values.append(value)
+        self._are_whole = self._are_whole and isinstance(value, int) and abs(value) <= _LARGEST_WHOLE
+        count, total = self._running
+        self._running = (count + 1, total + value)
+
+    def values(self) -> list[float]:
+        """Give the numbers in the order in which they were added."""
+        return [int(value) for value in self._values] if self._are_whole else self._values.tolist()
+
+    def mean(self) -> float | None:
+        """Give the mean as far as a running sum of floats knows it, at once; None without numbers.
+
+        Another thread may ask while numbers are added.
+        """
+        count, total = self._running
+        return total / count if count else None
+
+
+_EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')
+
+
+class StepCounts:
+    """The counts of steps by tool name, over the results taken up so far."""
+
+    __slots__ = ("_empty_results", "_errors", "_once_per_sample", "_total")
+
+    def __init__(self) -> None:
+        self._total: Counter[str] = Counter()
+        self._once_per_sample: Counter[str] = Counter()
+        self._empty_results: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
+
+    def add(self, sample: Sample) -> None:
+        """Count the steps of a result."""
+        names = set()
+        for step in steps_of(sample):
+            name = str(step.get("name"))
+            names.add(name)
+            self._total[name] += 1
+            if step.get("status") == "error" or "comparison_error" in step:
+                self._errors[name] += 1
+            elif _has_no_rows(step.get("output")):
+                self._empty_results[name] += 1
+        for name in names:
+            self._once_per_sample[name] += 1
+
+    def update(self, other: "StepCounts") -> None:
+        """Add the counts of other results."""
+        for counter, more in zip(self._counters().values(), other._counters().values(), strict=True):
+            counter.update(more)
+
+    def summary(self) -> StepsSummary:
+        """Give the counts by part and tool name, the names sorted; a part that would be empty is absent."""
+        parts = {part: dict(sorted(counter.items())) for part, counter in self._counters().items() if counter}
+        return cast("StepsSummary", parts)
+
+    def _counters(self) -> dict[str, Counter[str]]:
+        return {
+            "total": self._total,
+            "once_per_sample": self._once_per_sample,
+            "empty_results": self._empty_results,
+            "errors": self._errors,
+        }
+
+
+def _has_no_rows(output: object) -> bool:
+    """Tell whether an output is a SPARQL result without rows; only texts that may be one are parsed."""
+    if not isinstance(output, str) or '"bindings"' not in output or not _EMPTY_BINDINGS.search(output):
+        return False
+    try:
+        value = parse_json(output)
+    except (ValueError, RecursionError):
+        return False
+    results = value.get("results") if isinstance(value, dict) else None
+    return isinstance(results, dict) and results.get("bindings") == []
+
+
+Statistics = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is known of a metric.
+
+    Attributes:
+        per_template: Its statistics by template: ``sum``, ``mean``, ``median``, ``min`` and ``max``.
+        micro: Its statistics over all values.
+        macro: The mean over the templates' means.
+        standard_error: That of the mean over all values, clustered by template; None where it is not known.
+    """
+
+    per_template: Mapping[str, Statistics]
+    micro: Statistics
+    macro: float
+    standard_error: float | None = None
+
+
+def figures_of(values: Mapping[str, Sequence[float]], *, with_error: bool) -> Figures:
+    """Give the statistics of values by template, of which each has at least one."""
+    per_template = {template_id: statistics_of(group) for template_id, group in values.items()}
+    return Figures(
+        per_template,
+        micro=statistics_of([value for group in values.values() for value in group]),
+        macro=mean(statistics["mean"] for statistics in per_template.values()),
+        standard_error=clustered_standard_error(values.values()) if with_error else None,
+    )
+
+
+def statistics_of(values: Sequence[float]) -> Statistics:
+    """Give sum, mean, median, min and max of at least one number."""
+    return {
+        "sum": exact_sum(values),
+        "mean": mean(values),
+        "median": median(values),
+        "min": min(values),
+        "max": max(values),
+    }
+
+
+def exact_sum(values: Sequence[float]) -> float:
+    """Add up exactly: whole numbers stay whole, and floats do not depend on their order."""
+    return math.fsum(values) if any(isinstance(value, float) for value in values) else sum(values)

@@ -78,8 +78,7 @@ def compare(
     `graphrag-eval-lc compare runs/main runs/branch --metric steps_score --fail-on-regression`
     """
     # Imported here so that --help does not wait for what only a comparison needs.
-    from graphrag_eval_lc.cli.comparison_tables import print_comparison
-    from graphrag_eval_lc.cli.gates import tell_gates, tell_regression_gates
+    from graphrag_eval_lc.cli.comparison_tables import print_comparison, tell_gates, tell_regression_gates
     from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, allowed_drop, compare_runs, gate_requirements
 
     if len(runs) < 2:

@@ -1,12 +1,21 @@
-"""How runs compare, as the tables that a terminal shows."""
+"""What a comparison prints: its tables, and the gates that were not passed."""
 
 import sys
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from graphrag_eval_lc.compare import Comparison, MetricComparison, PairComparison, QuestionSide
+from graphrag_eval_lc.compare import (
+    Comparison,
+    GateResult,
+    MetricComparison,
+    PairComparison,
+    QuestionSide,
+    RegressionGate,
+    gate_results,
+)
 from graphrag_eval_lc.compare.metric_comparison import (
     change_text,
     failures_text,
@@ -15,15 +24,25 @@ from graphrag_eval_lc.compare.metric_comparison import (
     p_values_note,
     value_text,
 )
+from graphrag_eval_lc.compare.runs import RunSource
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import counted, shortened
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 150
+
+
 # On a terminal that is narrower the tables leave out some columns.
 _WIDE = 120
+
+
 # So that "no evidence" and "cannot tell" take two lines.
 _NARROW_VERDICT = 8
+
+
 _SHOWN_TEXT = 90
+
+
 _SHOWN_REASON = 160
 
 
@@ -161,3 +180,31 @@ def _turned_table(pair: PairComparison, metric: str, show: int) -> Table:
 def _side(score: float, side: QuestionSide) -> str:
     reason = escape(shortened(side.reason, _SHOWN_REASON))
     return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"
+
+
+def tell_gates(run: RunSource, requirements: Mapping[str, float], name: str = "") -> bool:
+    """Print the gates of a run, those that it does not pass as errors, and tell whether there is one of these.
+
+    Args:
+        run: The run.
+        requirements: The least mean by metric.
+        name: What the run is called, where there are several.
+    """
+    if not requirements:
+        return False
+    prefix = f"Gate: {name}: " if name else "Gate: "
+    return _tell([(prefix, gate) for gate in gate_results(run, requirements)])
+
+
+def tell_regression_gates(gates: Iterable[RegressionGate]) -> bool:
+    """Print which runs are worse than the baseline and which are not, and tell whether there is one that is."""
+    return _tell([("Gate: " if gate.has_passed else "Regression: ", gate) for gate in gates])
+
+
+def _tell(gates: Iterable[tuple[str, GateResult | RegressionGate]]) -> bool:
+    has_failed = False
+    for prefix, gate in gates:
+        console = Console(stderr=not gate.has_passed, soft_wrap=True, highlight=False, markup=False)
+        console.print(masked_text(f"{prefix}{gate}."))
+        has_failed |= not gate.has_passed
+    return has_failed

@@ -8,17 +8,14 @@ from typing import NoReturn
 import typer
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.cli.answer_correctness import answer_correctness
 from graphrag_eval_lc.cli.compare import compare
-from graphrag_eval_lc.cli.demo import demo
-from graphrag_eval_lc.cli.draft_dataset import draft_dataset
-from graphrag_eval_lc.cli.judge_agreement import judge_agreement
-from graphrag_eval_lc.cli.messages import tell
+from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
+from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
+from graphrag_eval_lc.cli.options import tell
 from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
-from graphrag_eval_lc.cli.run import run
+from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.score import score
-from graphrag_eval_lc.cli.validate import validate
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.event_loop.loop import has_stuck_tasks
 

@@ -1,26 +1,47 @@
-"""The options that several commands share."""
+"""What the commands share: their options, and how they tell something to people."""
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
+
+def tell(text: str) -> None:
+    """Print a message to standard error, as it is but for secrets, which are masked."""
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))
+
+
 SELECTION = "Which questions"
+
+
 ASKING = "How they are asked"
+
+
 ENDING = "When the run ends early"
+
+
 FOLDER = "The run's folder"
+
+
 CAPTURE = "What is kept of the agent's steps"
+
+
 DISPLAY = "What is shown"
+
 
 Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
 ]
+
+
 Measures = Annotated[
     list[str] | None,
     typer.Option(
@@ -30,6 +51,8 @@ Measures = Annotated[
         metavar="NAMES",
     ),
 ]
+
+
 Evaluators = Annotated[
     list[str] | None,
     typer.Option(
@@ -39,6 +62,8 @@ Evaluators = Annotated[
         metavar="SPEC",
     ),
 ]
+
+
 Matchers = Annotated[
     list[str] | None,
     typer.Option(
@@ -48,6 +73,8 @@ Matchers = Annotated[
         metavar="MODULE",
     ),
 ]
+
+
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,19 +84,29 @@ Plugins = Annotated[
         metavar="MODULE",
     ),
 ]
+
+
 Label = Annotated[
     str | None, typer.Option("--label", help="A name for the run, kept in run.json.", rich_help_panel=FOLDER)
 ]
+
+
 Href = Annotated[
     str | None, typer.Option("--href", help="A link for the run, kept in run.json.", rich_help_panel=FOLDER)
 ]
+
+
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="A mark for the run, kept in run.json; may be repeated.", rich_help_panel=FOLDER),
 ]
+
+
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an earlier run in the folder.", rich_help_panel=FOLDER)
 ]
+
+
 MaxConcurrency = Annotated[
     int,
     typer.Option(
@@ -80,6 +117,8 @@ MaxConcurrency = Annotated[
         rich_help_panel=ASKING,
     ),
 ]
+
+
 Timeout = Annotated[
     float,
     typer.Option(
@@ -89,6 +128,8 @@ Timeout = Annotated[
         rich_help_panel=ASKING,
     ),
 ]
+
+
 MaxRetries = Annotated[
     int,
     typer.Option(
@@ -98,28 +139,42 @@ MaxRetries = Annotated[
         rich_help_panel=ASKING,
     ),
 ]
+
+
 Repeats = Annotated[
     int,
     typer.Option("--repeats", min=1, help="How often each question is asked, for pass@k.", rich_help_panel=ASKING),
 ]
+
+
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Only the first N questions.", rich_help_panel=SELECTION)
 ]
+
+
 TemplateIds = Annotated[
     list[str] | None,
     typer.Option("--template", help="Only the questions of this template; may be repeated.", rich_help_panel=SELECTION),
 ]
+
+
 QuestionIds = Annotated[
     list[str] | None,
     typer.Option("--question", help="Only the question with this id; may be repeated.", rich_help_panel=SELECTION),
 ]
+
+
 SampleSize = Annotated[
     int | None, typer.Option("--sample", min=1, help="Only N questions at random.", rich_help_panel=SELECTION)
 ]
+
+
 Seed = Annotated[
     int | None,
     typer.Option("--seed", help="Makes --sample choose the same questions each time.", rich_help_panel=SELECTION),
 ]
+
+
 MaxCost = Annotated[
     float | None,
     typer.Option(
@@ -129,16 +184,22 @@ MaxCost = Annotated[
         rich_help_panel=ENDING,
     ),
 ]
+
+
 NoCache = Annotated[
     bool,
     typer.Option(
         "--no-cache", help="Ask the judges again for what the folder has their answers to.", rich_help_panel=FOLDER
     ),
 ]
+
+
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Show no progress, only the result and problems.", rich_help_panel=DISPLAY),
 ]
+
+
 LogFile = Annotated[
     Path | None,
     typer.Option(
@@ -148,13 +209,19 @@ LogFile = Annotated[
         rich_help_panel=DISPLAY,
     ),
 ]
+
+
 Worst = Annotated[
     int,
     typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),
 ]
+
+
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="Do not write report.html into the folder.", rich_help_panel=FOLDER)
 ]
+
+
 FailUnder = Annotated[
     list[str] | None,
     typer.Option(

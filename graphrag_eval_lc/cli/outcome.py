@@ -10,18 +10,18 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from graphrag_eval_lc.cli.gates import tell_gates
-from graphrag_eval_lc.cli.messages import tell
-from graphrag_eval_lc.cli.report_file import written_report
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
+from graphrag_eval_lc.cli.comparison_tables import tell_gates
+from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import gate_requirements
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
+from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.report.summary import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
-from graphrag_eval_lc.runner.benchmark import run_benchmark
-from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.runner.samples import RunPlan
 from graphrag_eval_lc.texts import counted, listed
 
 EXIT_FINDINGS = 1

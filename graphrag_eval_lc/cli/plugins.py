@@ -41,8 +41,7 @@ def plugins(
     from rich.console import Console
 
     from graphrag_eval_lc.config import load_config
-    from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of
-    from graphrag_eval_lc.registry.registrations import registered_now
+    from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of, registered_now
 
     load_named_plugins(plugins)
     load_config(config, has_llm=True, has_embeddings=True)
@@ -65,7 +64,7 @@ def _tables(givers: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Se
         show_all: Whether what the package itself has is shown too.
     """
     from graphrag_eval_lc.matching.built_in_kinds import BUILT_IN as BUILT_IN_KINDS
-    from graphrag_eval_lc.registry.evaluators import registered_evaluators
+    from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
     from graphrag_eval_lc.registry.exporters import exporters
     from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
     from graphrag_eval_lc.registry.step_kinds import custom_step_kinds, registered_name

@@ -1,4 +1,4 @@
-"""The command ``report``: one HTML file that shows a run."""
+"""The command report, and the report that other commands write into a run's folder."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
 
@@ -50,3 +51,19 @@ def _silent_stderr() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def written_report(folder: Path) -> tuple[Path | None, str | None]:
+    """Write the report into a run's folder.
+
+    Returns:
+        The file, or None where it could not be written; and what is to be said then.
+    """
+    try:
+        return exporter(REPORT).export(folder), None
+    except MissingExtraError as problem:
+        return None, f"There is no report: {problem}"
+    except GraphRAGEvalError as problem:
+        return None, f"Warning: the report could not be written: {problem}"
+    except Exception as problem:  # the run is paid for, and all of it is in its folder
+        return None, f"Warning: the report could not be written ({type(problem).__name__}: {problem})."

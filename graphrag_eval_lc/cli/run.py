@@ -1,6 +1,7 @@
-"""The command ``run``: a dataset through an agent."""
+"""The commands that ask an agent: run, and demo with the agent of the package."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,6 +45,8 @@ from graphrag_eval_lc.cli.options import (
 from graphrag_eval_lc.errors import OptionError
 
 _ALL = "all"
+
+
 _CONFIG_MEND = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
@@ -248,9 +251,9 @@ def run(
     `graphrag-eval-lc run qa.yaml -a agent.py:make_agent -o runs/try --sample 20 --seed 1 --dry-run`
     """
     # Imported here so that --help does not wait for langchain-core and langgraph.
+    from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+    from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import measuring_config, required_means, run_and_show, show_plan
-    from graphrag_eval_lc.runner.planning import plan_benchmark
-    from graphrag_eval_lc.runner.scored_with import load_matchers
 
     names = measure_names(measures)
     load_named_plugins(plugins)
@@ -333,3 +336,63 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     if not isinstance(config, dict):
         raise OptionError("--agent-config is no JSON object", mend=_CONFIG_MEND)
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR")
+    ] = Path("runs/demo"),
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A chat model as provider:name, such as openai:gpt-4o-mini, in place of the rule-based planner.",
+            metavar="PROVIDER:NAME",
+        ),
+    ] = None,
+    config: Config = None,
+    measures: Measures = None,
+    max_concurrency: MaxConcurrency = 8,
+    repeats: Repeats = 1,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+    worst: Worst = 5,
+) -> None:
+    """Run the built-in agent over a Nordic power grid, score it, and show where it went wrong.
+
+    The agent is a real LangGraph agent with a SPARQL store and a document search. By default its chat model is a
+    rule-based planner, which needs no key and no network and errs on purpose on some questions. Needs the extra
+    `graphrag-eval-lc[demo]`.
+
+    For example:
+
+    `graphrag-eval-lc demo`
+
+    `graphrag-eval-lc demo --model openai:gpt-4o-mini --output runs/gpt-4o-mini`
+    """
+    # Imported here so that --help does not wait for langchain-core and langgraph.
+    from graphrag_eval_lc.cli.outcome import measuring_config, run_and_show
+    from graphrag_eval_lc.config import PriceConfig, load_config
+    from graphrag_eval_lc.demo import DATASET_PATH
+    from graphrag_eval_lc.demo.agent import create_demo_agent
+
+    names = measure_names(measures)
+    settings = load_config(measuring_config(config, names))
+    if model is None:  # the planner costs nothing
+        prices = {"rule-based-planner": PriceConfig(input=0, output=0), **settings.prices}
+        settings = settings.model_copy(update={"prices": prices})
+    run_and_show(
+        partial(create_demo_agent, model),
+        DATASET_PATH,
+        worst=worst,
+        has_report=not no_report,
+        measures=names or (),
+        output_dir=output,
+        config=settings,
+        max_concurrency=max_concurrency,
+        repeats=repeats,
+        label=f"demo, {model or 'rule-based planner'}",
+        overwrite=True,
+        progress="off" if quiet else "auto",
+    )

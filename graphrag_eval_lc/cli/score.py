@@ -91,9 +91,9 @@ def score(
     `graphrag-eval-lc score runs/monday --matchers my_package.matchers --evaluator my_package.checks:answer_words`
     """
     # Imported here so that --help does not wait for what only a run needs.
+    from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
+    from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import measuring_config, required_means, show_run
-    from graphrag_eval_lc.runner.scored_with import load_matchers
-    from graphrag_eval_lc.runner.scoring import score_responses, score_run
 
     names = measure_names(measures)
     load_named_plugins(plugins)

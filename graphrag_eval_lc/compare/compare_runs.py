@@ -10,8 +10,8 @@ from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_resu
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
-from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, Literal
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
-from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.measurements import number
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC

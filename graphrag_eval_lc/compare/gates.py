@@ -12,8 +12,8 @@ from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC
-from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.texts import counted
 
 DEFAULT_MAX_DROP = 0.05

@@ -11,8 +11,8 @@ from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pai
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.custom_metrics import changed_since, note_recorded
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in
-from graphrag_eval_lc.registry.own_metrics import changed_since, note_recorded
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted

@@ -1,10 +1,12 @@
-"""The sections on judged metrics: how they are asked for, which ones, and what a model costs."""
+"""The sections on judged metrics: which ones, custom evaluations, the models that are asked, and their prices."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo, model_validator
 
-from graphrag_eval_lc.config.section import Section, mistake, named
+from graphrag_eval_lc.config.base import Section, is_reference, mistake, named
+from graphrag_eval_lc.masking import MASK
+from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
 from graphrag_eval_lc.registry.metrics import JUDGES, metric_spec
 
 
@@ -75,3 +77,128 @@ class PriceConfig(Section):
     cached_input: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
     cache_write_input: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
     cache_write_1h_input: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
+
+
+CustomInput = Literal["question", "reference_answer", "reference_steps", "actual_answer", "actual_steps"]
+
+
+StepsKey = Literal["args", "output"]
+
+
+class CustomEvaluationConfig(Section):
+    """One evaluation.
+
+    Attributes:
+        name: Its name; ``{name}_error`` and ``{name}_cost`` stand in the results.
+        inputs: What the model sees, of ``question``, ``reference_answer``, ``reference_steps``, ``actual_answer``
+            and ``actual_steps``.
+        instructions: What the model is told to do.
+        outputs: What it gives: the results' keys, each with the description of its value.
+        steps_name: The name of the steps that it sees; needed with steps in ``inputs``.
+        steps_keys: What it sees of them, of ``args`` and ``output``; needed with steps in ``inputs``.
+    """
+
+    name: str = Field(min_length=1)
+    inputs: list[CustomInput] = Field(min_length=1)
+    instructions: str = Field(min_length=1)
+    outputs: dict[Annotated[str, Field(min_length=1)], str] = Field(min_length=1)
+    steps_name: str | None = Field(default=None, min_length=1)
+    steps_keys: list[StepsKey] | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _steps_are_described(self) -> Self:
+        if {"reference_steps", "actual_steps"} & set(self.inputs):
+            for key in ("steps_name", "steps_keys"):
+                if getattr(self, key) is None:
+                    raise mistake(f"{key} is required when steps are in inputs", f"Add {key}.", key)
+        return self
+
+    @model_validator(mode="after")
+    def _keys_are_free(self) -> Self:
+        own = {f"{self.name}_error", f"{self.name}_cost"}
+        if any(map(is_reserved_key, own)):
+            raise mistake(f"the name {self.name} is reserved, as its keys are used otherwise", "Rename it.", "name")
+        for key in self.outputs:
+            if is_reserved_key(key) or key in own:
+                raise mistake(f"the output key {key} is reserved", "Rename it.", "outputs", key)
+        return self
+
+
+DEFAULT_PROVIDER = "openai"
+
+
+def _reference_or_secret(value: SecretStr, info: SerializationInfo) -> Any:
+    text = value.get_secret_value()
+    if is_reference(text):
+        return text
+    return value if info.mode == "python" else MASK
+
+
+Secret = Annotated[SecretStr, PlainSerializer(_reference_or_secret)]
+
+
+class _ModelConfig(Section):
+    model_config = ConfigDict(extra="allow")
+
+    provider: str = Field(default=DEFAULT_PROVIDER, min_length=1)
+    model: str = Field(min_length=1)
+    base_url: str | None = None
+    api_key: Secret | None = None
+
+    @model_validator(mode="after")
+    def _model_fits_provider(self) -> Self:
+        if self.provider != DEFAULT_PROVIDER and "model" not in self.model_fields_set:
+            raise mistake(f"the provider {self.provider} is named without a model", "Add model.", "model")
+        return self
+
+
+class GenerationConfig(_ModelConfig):
+    """The chat model that judges. Further keys are passed on to it (``model_extra``).
+
+    Attributes:
+        provider: ``openai`` for OpenAI and every endpoint that is compatible with it, else a provider that
+            LangChain's ``init_chat_model`` knows.
+        model: The model's name at the provider; needed for other providers than ``openai``.
+        base_url: The endpoint; None for the provider's own.
+        api_key: The key, best as ``${OPENAI_API_KEY}``; None for the provider's usual environment variable.
+        temperature: 0 to 2; None sends none, for models that refuse it.
+        max_tokens: The longest answer, in tokens; None for the provider's bound.
+    """
+
+    model: str = Field(default="gpt-4o-mini", min_length=1)
+    temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
+    max_tokens: int | None = Field(default=None, ge=1)
+
+
+class EmbeddingConfig(_ModelConfig):
+    """The model that turns texts into vectors. Further keys are passed on to it (``model_extra``).
+
+    Attributes:
+        provider: As for generation.
+        model: The model's name at the provider; needed for other providers than ``openai``.
+        base_url: The endpoint; None for the provider's own.
+        api_key: The key, best as ``${OPENAI_API_KEY}``; None for the provider's usual environment variable.
+    """
+
+    model: str = Field(default="text-embedding-3-small", min_length=1)
+
+
+class LLMConfig(Section):
+    """The models. The empty section stands for both defaults.
+
+    Attributes:
+        generation: The chat model that judges.
+        embedding: The embedding model; None: answer relevance is off.
+
+    Example:
+        >>> LLMConfig().embedding.model, LLMConfig(generation=GenerationConfig()).embedding
+        ('text-embedding-3-small', None)
+    """
+
+    generation: GenerationConfig = Field(default_factory=GenerationConfig)
+    embedding: EmbeddingConfig | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, values: Any) -> Any:
+        return {"generation": {}, "embedding": {}} if values == {} else values

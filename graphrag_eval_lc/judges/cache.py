@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from graphrag_eval_lc.append_file import AppendFile
-from graphrag_eval_lc.file_problems import cannot_read
+from graphrag_eval_lc.errors import cannot_read
+from graphrag_eval_lc.files.writing import AppendFile
 
 
 class JudgeCache:

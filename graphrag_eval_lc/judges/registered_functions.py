@@ -5,7 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.errors import JudgeError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, custom_functions
-from graphrag_eval_lc.registry.evaluators import registered_evaluators
+from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
 from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
 

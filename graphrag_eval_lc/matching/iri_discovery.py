@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
-from graphrag_eval_lc.record_files import Finding
 
 IRI_DISCOVERY = "iri_discovery"
 

@@ -8,9 +8,8 @@ from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import metric_spec
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.registry.evaluators import register_evaluator
-    from graphrag_eval_lc.registry.own_metrics import register_metric
-    from graphrag_eval_lc.registry.registrations import registered_only_here
+    from graphrag_eval_lc.registry.custom_metrics import register_evaluator, register_metric
+    from graphrag_eval_lc.registry.plugins import registered_only_here
     from graphrag_eval_lc.registry.step_kinds import StepKind
 
 __all__ = [

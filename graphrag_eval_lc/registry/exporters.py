@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.registry.plugins import load_installed_plugins
-from graphrag_eval_lc.registry.registrations import declare_registry, saved_mappings
+from graphrag_eval_lc.registry.plugins import declare_registry, load_installed_plugins, saved_mappings
 
 ExportFunction = Callable[[Any, Path | None], Path]
 _Function = TypeVar("_Function", bound=ExportFunction)

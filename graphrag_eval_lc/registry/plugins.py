@@ -1,28 +1,134 @@
-"""Plugins: modules that register metrics, step kinds and evaluators, and who registered what."""
+"""Plugins: modules that users name, what they register when they are loaded, and how that is undone."""
 
+import functools
+import hashlib
+import importlib
+import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, PluginError
-from graphrag_eval_lc.registry.modules import loaded_module, module_of, place_of
-from graphrag_eval_lc.registry.registrations import (
-    Restore,
-    declare_registry,
-    forgotten_on_error,
-    registered_now,
-    saved_mappings,
-)
+
+Restore = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Registry:
+    """One registry: what users registered in it, what gives back its present state, and its state at first."""
+
+    registered: Callable[[], Mapping[str, Any]]
+    saved: Callable[[], Restore]
+    forget: Restore
+
+
+_registries: list[_Registry] = []
+
+
+def declare_registry(registered: Callable[[], Mapping[str, Any]], saved: Callable[[], Restore]) -> None:
+    """Take up a registry, which holds nothing of users yet.
+
+    Args:
+        registered: Gives the functions that users registered in it, by a name that says what they are, such as
+            ``metric saved_sec``.
+        saved: Gives a function that puts the registry back into the state that it has now.
+    """
+    _registries.append(_Registry(registered, saved, saved()))
+
+
+def saved_mappings(*mappings: dict[Any, Any]) -> Restore:
+    """Give a function that puts mappings back into the state that they have now.
+
+    Example:
+        >>> known = {"a": 1}
+        >>> restore = saved_mappings(known)
+        >>> known["b"] = 2
+        >>> restore()
+        >>> known
+        {'a': 1}
+    """
+    copies = [dict(mapping) for mapping in mappings]
+
+    def restore() -> None:
+        for mapping, copied in zip(mappings, copies, strict=True):
+            mapping.clear()
+            mapping.update(copied)
+
+    return restore
+
+
+def registered_now() -> dict[str, Any]:
+    """Give all functions that users registered, by names that say what they are, those of a kind together."""
+    registered = [each for registry in _registries for each in registry.registered().items()]
+    return dict(sorted(registered, key=lambda each: each[0].partition(" ")[0]))
+
+
+@contextmanager
+def registered_only_here() -> Iterator[None]:
+    """Forget at the end of a block what is registered in it, plugins included, as tests and notebooks need it.
+
+    What was registered before is there in the block and after it. Modules that were first imported in the block and
+    registered something are forgotten too, so that importing them again registers it again. It counts for the whole
+    process, other threads included.
+
+    Example:
+        >>> from graphrag_eval_lc import register_metric
+        >>> with registered_only_here():
+        ...     @register_metric(key="words", unit="words")
+        ...     def words(question, response):
+        ...         return len(response["actual_answer"].split())
+    """
+    before, modules = registered_now(), set(sys.modules)
+    known = len(_registries)
+    with ExitStack() as stack:
+        for registry in _registries:
+            stack.callback(registry.saved())
+        try:
+            yield
+        finally:
+            new = {
+                module_of(function) for name, function in registered_now().items() if before.get(name) is not function
+            }
+            for name in {package for module in new for package in _with_packages(module)} - modules:
+                sys.modules.pop(name, None)
+            for registry in _registries[known:]:
+                registry.forget()
+
+
+@contextmanager
+def forgotten_on_error() -> Iterator[None]:
+    """Forget what is registered in a block that fails, as half of a module is no module."""
+    restores = [registry.saved() for registry in _registries]
+    try:
+        yield
+    except BaseException:
+        for restore in restores:
+            restore()
+        raise
+
+
+def _with_packages(module: str) -> Iterator[str]:
+    """Give a module and the packages that it is in, which would not import it again otherwise."""
+    parts = module.split(".")
+    yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+
 
 Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 
+
 GROUP: Final = "graphrag_eval_lc"
+
+
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
+
+
 NOTHING_MEND: Final = (
     "Let it call register_metric, register_step_kind, register_evaluator or register_exporter when it is loaded."
 )
@@ -49,13 +155,21 @@ class Plugin:
 
 
 _lock = threading.RLock()
+
+
 _plugins: dict[str, Plugin] = {}  # by name
+
+
 _givers: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded, with the function
+
+
 _imported: dict[str, None] = {}  # the modules that were first imported as plugins
+
+
 _installed: dict[str, bool] = {}  # empty until those of installed packages are loaded
 
 
-def _saved() -> Restore:
+def _saved_plugins() -> Restore:
     modules, restore = set(_imported), saved_mappings(_plugins, _givers, _imported, _installed)
 
     def restored() -> None:
@@ -66,7 +180,7 @@ def _saved() -> Restore:
     return restored
 
 
-declare_registry(dict, _saved)
+declare_registry(dict, _saved_plugins)
 
 
 def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
@@ -84,7 +198,7 @@ def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
         Traceback (most recent call last):
         graphrag_eval_lc.errors.PluginError: the plugin graphrag_eval_lc.records registers nothing. Let it ...
     """
-    return [_plugins[name] if name in _plugins else _checked(name, via) for name in names]
+    return [_plugins[name] if name in _plugins else _checked_plugin(name, via) for name in names]
 
 
 def loaded_plugin(name: str, via: Via) -> Plugin:
@@ -94,7 +208,7 @@ def loaded_plugin(name: str, via: Via) -> Plugin:
         AgentError: It does not exist, or fails to load.
         GraphRAGEvalError: What it registers cannot be registered.
     """
-    return _loaded(name, via, lambda: loaded_module(name))
+    return _load_plugin(name, via, lambda: loaded_module(name))
 
 
 def load_installed_plugins() -> None:
@@ -139,7 +253,7 @@ def plugin_of(name: str, function: Any) -> Plugin:
     return Plugin(name=place_of(module), via="Python", module=module)
 
 
-def _checked(name: str, via: Via) -> Plugin:
+def _checked_plugin(name: str, via: Via) -> Plugin:
     place, _, attribute = name.rpartition(":")
     if place and attribute.isidentifier():
         raise PluginError(f"the plugin {name} names an attribute of a module", mend=f"Write {place}.")
@@ -157,7 +271,7 @@ def _load_installed(entry_point: EntryPoint) -> None:
     distribution = entry_point.dist
     package = "an installed package" if distribution is None else f"the package {distribution.name}"
     try:
-        _loaded(entry_point.module, "entry point", lambda: _module_of(entry_point), entry_point)
+        _load_plugin(entry_point.module, "entry point", lambda: _module_of_entry_point(entry_point), entry_point)
     except (Exception, SystemExit) as problem:
         cause = problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
         raise PluginError(
@@ -166,12 +280,12 @@ def _load_installed(entry_point: EntryPoint) -> None:
         ) from problem
 
 
-def _module_of(entry_point: EntryPoint) -> ModuleType:
+def _module_of_entry_point(entry_point: EntryPoint) -> ModuleType:
     entry_point.load()
     return sys.modules[entry_point.module]
 
 
-def _loaded(name: str, via: Via, load: Callable[[], ModuleType], entry_point: EntryPoint | None = None) -> Plugin:
+def _load_plugin(name: str, via: Via, load: Callable[[], ModuleType], entry_point: EntryPoint | None = None) -> Plugin:
     with _lock:
         before, modules = registered_now(), set(sys.modules)
         with forgotten_on_error():
@@ -190,3 +304,102 @@ def _loaded(name: str, via: Via, load: Callable[[], ModuleType], entry_point: En
                 _givers[each] = (function, plugin)
         _plugins[name] = plugin
         return plugin
+
+
+_HOW_TO_NAME_MODULES = "Write package.module or path/to/file.py."
+
+
+# The files that modules were loaded from, as they were given, by the modules' names.
+_file_of_module: dict[str, str] = {}
+
+
+def loaded_module(place: str, *, mend: str = _HOW_TO_NAME_MODULES, adds_folder: bool = True) -> ModuleType:
+    """Load the module that ``package.module`` (also looked up in the current folder) or ``path/to/file.py`` names.
+
+    Args:
+        place: The module or the file; a file is loaded anew each time.
+        mend: How such a name is written, for messages.
+        adds_folder: Whether the current folder, or the file's, comes first on ``sys.path``.
+
+    Raises:
+        AgentError: It does not exist, or fails to load.
+    """
+    is_file = place.endswith(".py")
+    folder = str(Path(place).resolve().parent if is_file else Path.cwd())
+    if adds_folder and folder not in sys.path:
+        sys.path.insert(0, folder)
+    return _module_of_file(place, mend) if is_file else _module_of_name(place, mend)
+
+
+def spec_of(function: Any) -> str:
+    """Give the spec of a function or of another object's type, the same in each process.
+
+    What a spec of this process loaded from a file is named by that file. Functions inside of others have a spec too,
+    by which nothing can be found.
+
+    Example:
+        >>> spec_of(spec_of), spec_of(functools.partial(int, "3"))
+        ('graphrag_eval_lc.registry.plugins:spec_of', 'builtins:int')
+    """
+    named = _named(function)
+    return f"{place_of(named.__module__)}:{named.__qualname__}"
+
+
+def module_of(function: Any) -> str:
+    """Give the name of the module in which a function, or another object's type, is defined."""
+    return str(_named(function).__module__)
+
+
+def place_of(module: str) -> str:
+    """Give what loads a module again: the file that it was loaded from, as it was given, else its name.
+
+    Example:
+        >>> place_of("graphrag_eval_lc.records")
+        'graphrag_eval_lc.records'
+    """
+    return _file_of_module.get(module, module)
+
+
+def _named(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if hasattr(function, "__qualname__") else type(function)
+
+
+def _module_of_name(name: str, mend: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if problem.name and (name == problem.name or name.startswith(f"{problem.name}.")):
+            raise AgentError(f"there is no module {name}", mend=mend) from problem
+        raise _failed_import(name, problem) from problem
+    except (Exception, SystemExit) as problem:
+        raise _failed_import(name, problem) from problem
+
+
+def _module_of_file(place: str, mend: str) -> ModuleType:
+    path = Path(place).resolve()
+    if not path.is_file():
+        raise AgentError(f"there is no file {place}", mend=mend)
+    # A name of its own for each file, since two agents to compare are often called alike.
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise AgentError(f"{place} cannot be loaded as Python", mend=mend)
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    _file_of_module[name] = place
+    try:
+        specification.loader.exec_module(module)
+    except (Exception, SystemExit) as problem:
+        raise _failed_import(place, problem) from problem
+    return module
+
+
+def _failed_import(place: str, problem: Exception | SystemExit) -> GraphRAGEvalError:
+    if isinstance(problem, GraphRAGEvalError):
+        return problem
+    return AgentError(
+        f"loading {place} failed with {type(problem).__name__}: {problem}",
+        mend="Run it with --debug for the traceback.",
+    )

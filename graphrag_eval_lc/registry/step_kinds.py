@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.record_files import Finding
-from graphrag_eval_lc.registry.registrations import declare_registry
+from graphrag_eval_lc.files.record_file import Finding
+from graphrag_eval_lc.registry.plugins import declare_registry
 
 # The step name and the media type that are served; None stands for every one.
 MatcherKey = tuple[str | None, str | None]

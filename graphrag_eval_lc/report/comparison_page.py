@@ -18,11 +18,11 @@ from graphrag_eval_lc.compare.metric_comparison import (
     verdict_text,
 )
 from graphrag_eval_lc.compare.run_comparison import Comparison, PairComparison
+from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.formats import args_text, visible
 from graphrag_eval_lc.report.formats import shown_value as output_text
 from graphrag_eval_lc.report.page import render_page
-from graphrag_eval_lc.run_folder.atomic import replace_file
 
 _SCRIPTS = ("scroll_boxes.js", "comparison.js")
 

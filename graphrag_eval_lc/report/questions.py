@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation import reason_of
-from graphrag_eval_lc.aggregation.measurements import Metrics
-from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.measurements import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text

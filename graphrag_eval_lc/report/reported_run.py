@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from graphrag_eval_lc.aggregation import is_error
-from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of
-from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of, number
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.scorers import plugins_text
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.errors import OptionError
@@ -20,8 +21,6 @@ from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ELAPSED_SEC, STEPS_SCORE, metric_spec, own_metrics
 from graphrag_eval_lc.report.formats import one_line, shown_name
 from graphrag_eval_lc.run_folder import RUN_FILE
-from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.runner.recorded_plugins import plugins_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,12 @@ from typing import Any, TypedDict
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import RunNumbers, compute_aggregates
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
+from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
-from graphrag_eval_lc.registry.own_metrics import recorded_only_here
 from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
@@ -20,8 +22,6 @@ from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, detail_of
 from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run, reported_samples, title_of, what_ran
 from graphrag_eval_lc.report.scores import Repeats, score_records, score_values, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Extremes, Spent
-from graphrag_eval_lc.run_folder.atomic import replace_file
-from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import plural

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.aggregation.aggregator import repeats_summary, shown_chances
 from graphrag_eval_lc.aggregation.measurements import Metrics
-from graphrag_eval_lc.aggregation.repeats import repeats_summary, shown_chances
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
-from graphrag_eval_lc.aggregation.repeats import shown_chances
+from graphrag_eval_lc.aggregation.aggregator import shown_chances
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import (

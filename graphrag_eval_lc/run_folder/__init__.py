@@ -1,7 +1,8 @@
 """The files of one run: their names and format, and how they are written so that nothing is lost."""
 
-from graphrag_eval_lc.dataset import Key
-from graphrag_eval_lc.run_folder.atomic import write_data
+from graphrag_eval_lc.files.folder_lock import FolderLock
+from graphrag_eval_lc.files.writing import write_data, yaml_text
+from graphrag_eval_lc.records import Key
 from graphrag_eval_lc.run_folder.folder import (
     AGGREGATES_FILE,
     FORMAT_VERSION,
@@ -11,10 +12,7 @@ from graphrag_eval_lc.run_folder.folder import (
     RunFolder,
     read_run,
 )
-from graphrag_eval_lc.run_folder.folder_lock import FolderLock
-from graphrag_eval_lc.run_folder.journal import Journal, Summary
-from graphrag_eval_lc.run_folder.journal_lines import iter_responses
-from graphrag_eval_lc.run_folder.record_text import yaml_text
+from graphrag_eval_lc.run_folder.journal import Journal, Summary, iter_responses
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, iter_results
 
 __all__ = [

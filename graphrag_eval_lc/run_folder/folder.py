@@ -8,16 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.file_problems import cannot_read, cannot_write
+from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
+from graphrag_eval_lc.files.folder_lock import FolderLock
+from graphrag_eval_lc.files.writing import json_line, replace_file, unfinished, yaml_text
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.cache import JudgeCache
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
-from graphrag_eval_lc.run_folder.atomic import replace_file, unfinished
-from graphrag_eval_lc.run_folder.folder_lock import FolderLock
-from graphrag_eval_lc.run_folder.journal import Journal
-from graphrag_eval_lc.run_folder.journal_mending import torn_file
-from graphrag_eval_lc.run_folder.record_text import json_line, yaml_text
+from graphrag_eval_lc.run_folder.journal import Journal, torn_file
 from graphrag_eval_lc.run_folder.results_file import ResultsFile, collecting_file
 
 FORMAT_VERSION = 1

@@ -1,22 +1,44 @@
-"""The journal of a run: its responses, one line each as they end, and what of an earlier session it holds."""
+"""The journal of a run: one line for each response as it ends, and what an earlier session left."""
 
+import json
+import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from graphrag_eval_lc.append_file import AppendFile
-from graphrag_eval_lc.dataset import Key
-from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.file_problems import cannot_read, cannot_write
-from graphrag_eval_lc.run_folder.atomic import sync_folder
-from graphrag_eval_lc.run_folder.background_sync import BackgroundSync
-from graphrag_eval_lc.run_folder.journal_lines import JournalLine, journal_lines, key_of, record_in
-from graphrag_eval_lc.run_folder.journal_mending import end_last_line, set_aside
-from graphrag_eval_lc.run_folder.record_text import json_line
+from pydantic_core import from_json
+
+from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
+from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
+from graphrag_eval_lc.records import Key
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class JournalLine(NamedTuple):
+    """One line of a journal that is not blank.
+
+    Attributes:
+        number: The line's number, counted from 1.
+        offset: Where it begins in the file, in bytes.
+        length: How long it is in bytes, with its newline where it has one.
+        record: What it holds; None where it cannot be read.
+        has_newline: Whether it has an end; a last line without one was perhaps cut off.
+    """
+
+    number: int
+    offset: int
+    length: int
+    record: dict[str, Any] | None
+    has_newline: bool
+
 
 _ERROR = 1
+
+
 _INTERRUPTED = 2
 
 
@@ -193,3 +215,143 @@ class Journal:
                     yield record
         except OSError as problem:
             raise cannot_read(self.path, problem) from problem
+
+
+def journal_lines(path: Path) -> Iterator[JournalLine]:
+    """Read a journal line by line; blank lines are passed over.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+    """
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.isspace():
+                    yield JournalLine(number, offset, len(line), record_in(line), line.endswith(b"\n"))
+                offset += len(line)
+    except OSError as problem:
+        raise cannot_read(path, problem) from problem
+
+
+def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Read the responses of a run one at a time, without a change to the file; of one key the last one counts.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+    """
+    for line in journal_lines(Path(path)):
+        if line.record is not None:
+            yield line.record
+
+
+def record_in(line: bytes) -> dict[str, Any] | None:
+    """Give the record that a line holds; None where it is no JSON object with a question_id.
+
+    Example:
+        >>> record_in(b'{"question_id": "q1"}')
+        {'question_id': 'q1'}
+        >>> record_in(b'{"question_id": "q1", "sta')
+    """
+    value = _value_in(line.removeprefix(_BYTE_ORDER_MARK))
+    return value if isinstance(value, dict) and key_of(value) is not None else None
+
+
+def key_of(record: Mapping[str, Any]) -> Key | None:
+    """Give the key of a record: its question id as text and its repeat, 1 where it has none.
+
+    Returns:
+        None for a record without a question id, or whose repeat is no whole number from 1.
+
+    Example:
+        >>> key_of({"question_id": "q1", "repeat": 2})
+        ('q1', 2)
+    """
+    question_id, repeat = record.get("question_id"), record.get("repeat", 1)
+    if isinstance(question_id, bool) or not isinstance(question_id, str | int):
+        return None
+    if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
+        return None
+    return str(question_id), repeat
+
+
+def _value_in(line: bytes) -> Any:
+    try:
+        return from_json(line, cache_strings="keys")
+    except ValueError:  # no JSON, or lone surrogates, which only Python's parser takes
+        try:
+            return json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            return None
+
+
+def torn_file(journal: Path) -> Path:
+    """Give the file to which the lines of a journal that cannot be read are moved."""
+    return journal.with_name(f"{journal.name}.torn")
+
+
+def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> list[str]:
+    """Move lines that cannot be read out of a journal.
+
+    Args:
+        journal: The journal; nobody else may have it open.
+        lines: The lines that cannot be read, in their order.
+        good_length: Where the last line that can be read ends, in bytes: what follows is only cut off.
+
+    Returns:
+        A sentence for each line: which it was, and where it is now.
+
+    Raises:
+        RunFolderError: A file cannot be read or written; no byte is lost then.
+    """
+    target = torn_file(journal)
+    torn = AppendFile(target)
+    try:
+        for line in lines:
+            torn.append(_bytes_of(journal, line).rstrip(b"\n") + b"\n")
+        sync(torn.descriptor)
+        if lines[0].offset >= good_length:
+            os.truncate(journal, good_length)
+        else:
+            replace_file(journal, _bytes_without(journal, lines))
+    except OSError as problem:
+        raise cannot_write(journal, problem) from problem
+    finally:
+        torn.close()
+    return [_sentence(line, target) for line in lines]
+
+
+def end_last_line(journal: Path) -> None:
+    """Add the newline that a last line lacks, so that the next record gets a line of its own.
+
+    Raises:
+        RunFolderError: The file cannot be read or written.
+    """
+    try:
+        with journal.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(length - 1, 0))
+            is_ended = length == 0 or file.read(1) == b"\n"
+    except OSError as problem:
+        raise cannot_read(journal, problem) from problem
+    if not is_ended:
+        appended = AppendFile(journal)
+        appended.append(b"\n")
+        appended.close()
+
+
+def _bytes_of(journal: Path, line: JournalLine) -> bytes:
+    with journal.open("rb") as file:
+        file.seek(line.offset)
+        return file.read(line.length)
+
+
+def _bytes_without(journal: Path, lines: Sequence[JournalLine]) -> Iterator[bytes]:
+    left_out = {line.number for line in lines}
+    with journal.open("rb") as file:
+        yield from (line for number, line in enumerate(file, start=1) if number not in left_out)
+
+
+def _sentence(line: JournalLine, target: Path) -> str:
+    why = "holds no response" if line.has_newline else "was cut off while it was written"
+    return f"Line {line.number} ({line.length:,} bytes) {why}; it stands in {target} now."

@@ -7,12 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from graphrag_eval_lc.append_file import AppendFile
-from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.file_problems import cannot_read, cannot_write, removed
+from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
+from graphrag_eval_lc.files.writing import AppendFile, json_line, replace_file
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.run_folder.atomic import replace_file
-from graphrag_eval_lc.run_folder.record_text import json_line
 
 _ABSENT = -1
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.file_problems import cannot_write
+from graphrag_eval_lc.errors import MissingExtraError, cannot_write
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metric_spec import LARGEST
 from graphrag_eval_lc.registry.metrics import JUDGES

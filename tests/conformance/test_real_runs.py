@@ -8,8 +8,7 @@ import pytest
 
 from graphrag_eval_lc import compute_aggregates, load_dataset, load_responses, run_evaluation
 from graphrag_eval_lc.errors import DatasetError
-from graphrag_eval_lc.reading import read_text
-from graphrag_eval_lc.safe_yaml import parse_yaml
+from graphrag_eval_lc.files.reading import parse_yaml, read_text
 
 RUNS = [
     pytest.param("substations", "last_group", 190, id="substations"),

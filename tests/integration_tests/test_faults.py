@@ -27,7 +27,7 @@ from langgraph.prebuilt import ToolNode
 
 from graphrag_eval_lc import run_benchmark
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.runner.events import RunEvent
+from graphrag_eval_lc.evaluation.events import RunEvent
 
 
 def dataset_of(ids: Sequence[str]) -> list[dict[str, Any]]:

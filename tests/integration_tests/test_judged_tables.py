@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from openai_stub import OpenAIStub, StubRequest
 
-from graphrag_eval_lc.judged_tables.tsv import read_table, tsv_lines
+from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
 
 _MAIN = "from graphrag_eval_lc.cli import main; main()"
 _LONGEST_SEC = 90.0

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
+from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
@@ -22,7 +23,6 @@ from graphrag_eval_lc.matching.sparql.results import (
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, NumberKind, Tolerances
-from graphrag_eval_lc.record_files import Finding
 from graphrag_eval_lc.records import relative_tolerance
 
 

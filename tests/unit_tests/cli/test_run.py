@@ -130,7 +130,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
 
 
 def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphrag_eval_lc.runner.options import BenchmarkKeywords
+    from graphrag_eval_lc.benchmark.options import BenchmarkKeywords
 
     given: dict[str, Any] = {}
 
@@ -138,7 +138,7 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
         given.update(options, agent=agent, dataset=dataset)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphrag_eval_lc.runner.benchmark.run_benchmark", run_benchmark)
+    monkeypatch.setattr("graphrag_eval_lc.benchmark.run_benchmark.run_benchmark", run_benchmark)
     arguments = [argument for option, _ in OPTIONS.values() for argument in option]
     assert exit_code(*RUN, "agent.py:graph", *arguments) == 130
     expected = {name: value for name, (_, value) in OPTIONS.items()}

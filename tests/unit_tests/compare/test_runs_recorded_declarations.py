@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from graphrag_eval_lc import compare_runs, compute_aggregates, register_metric, report_html, run_evaluation
+from graphrag_eval_lc.benchmark.score_responses import score_responses
 from graphrag_eval_lc.cli.main import app
 from graphrag_eval_lc.compare import gate_results
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import registered_only_here
-from graphrag_eval_lc.runner.scoring import score_responses
 
 DATASET: Any = [
     {"template_id": f"t{n}", "questions": [{"id": f"q{n}", "question_text": "?", "reference_steps": []}]}

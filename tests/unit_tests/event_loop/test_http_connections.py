@@ -18,10 +18,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from openai_stub import OpenAIStub
 
 from graphrag_eval_lc import arun_benchmark, run_benchmark, run_evaluation
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.event_loop.http_connections import is_of_another_loop
 from graphrag_eval_lc.judges import ContextPrecision
 from graphrag_eval_lc.retrying import is_worth_a_retry
-from graphrag_eval_lc.runner.benchmark_run import BenchmarkRun
 
 QUESTIONS = 6
 DATASET: list[Any] = [

@@ -19,8 +19,8 @@ from graphrag_eval_lc.registry.plugins import (
     load_installed_plugins,
     load_plugins,
     plugin_of,
+    registered_now,
 )
-from graphrag_eval_lc.registry.registrations import registered_now
 
 METRIC = """
 from graphrag_eval_lc import register_metric

@@ -2,7 +2,7 @@ from typing import Any
 
 from graphrag_eval_lc.aggregation.measurements import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.registry.own_metrics import note_recorded, recorded_only_here
+from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.report.reported_run import reported_samples
 from graphrag_eval_lc.report.spent import Spent
 

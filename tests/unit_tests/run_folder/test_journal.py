@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.files import writing as syncing
 from graphrag_eval_lc.run_folder import Journal, Summary
-from graphrag_eval_lc.run_folder import background_sync as syncing
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_eval_lc.errors import RunFolderError
-from graphrag_eval_lc.run_folder.journal_lines import journal_lines, key_of, record_in
+from graphrag_eval_lc.run_folder.journal import journal_lines, key_of, record_in
 
 
 def test_lines_and_where_they_stand(tmp_path: Path) -> None:

@@ -1,0 +1,66 @@
+"""What specs such as ``package.module:attribute`` or ``path/to/file.py:attribute`` name."""
+
+import inspect
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from types import ModuleType
+from typing import Any
+
+from graphrag_eval_lc.errors import AgentError
+from graphrag_eval_lc.registry.plugins import loaded_module
+from graphrag_eval_lc.texts import listed
+
+_SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
+
+
+MOST_NAMED = 20
+
+
+def named_by(spec: str, what: str = "an agent") -> Any:
+    """Give what a spec names.
+
+    Args:
+        spec: ``package.module:attribute`` (also looked up in the current folder) or ``path/to/file.py:attribute``.
+        what: What it should name, for messages.
+
+    Raises:
+        AgentError: The module or the attribute does not exist, or fails to load.
+
+    Example:
+        >>> named_by("string:ascii_lowercase")[:3]
+        'abc'
+    """
+    place, separator, attribute = spec.rpartition(":")
+    if not separator or not place or not attribute:
+        raise AgentError(f"{spec!r} is no spec of {what}", mend=_SPEC_MEND)
+    module = loaded_module(place, mend=_SPEC_MEND)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            names = listed(nearest_first(attribute, _public_names(module)), MOST_NAMED)
+            raise AgentError(f"{place} has no attribute {attribute}", mend=f"It has: {names or 'nothing public'}.")
+        found = getattr(found, part)
+    return found
+
+
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Give the names of what there is, those first that are most like one that is not there.
+
+    Example:
+        >>> nearest_first("agnt", ["router", "agent"])
+        ['agent', 'router']
+    """
+    return sorted(known, key=lambda each: -SequenceMatcher(None, name.lower(), each.lower()).ratio())
+
+
+def _public_names(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and (_is_runnable(value) or inspect.isfunction(value))
+    ]
+
+
+def _is_runnable(value: Any) -> bool:
+    """Tell whether a value has what a Runnable has; scoring, which loads no LangChain, reads specs too."""
+    return hasattr(type(value), "invoke")

@@ -1,0 +1,419 @@
+"""One attempt: asking an agent one question, within its time, and capturing what it did."""
+
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import run_in_executor
+
+from graphrag_eval_lc.benchmark.agents import Agent
+from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler
+from graphrag_eval_lc.capture.handler import CaptureKeywords
+from graphrag_eval_lc.capture.messages import answer_of, is_interrupted, plain_answer
+from graphrag_eval_lc.capture.responses import PAUSED, utc_timestamp
+from graphrag_eval_lc.errors import CaptureError
+from graphrag_eval_lc.event_loop.stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNBLOCK_HINT, Span
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.records import Question, Response
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC
+from graphrag_eval_lc.retrying import error_text
+
+_CANCELLING_SEC = 2.0
+
+
+_STATE_SEC = 5.0
+
+
+_THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
+
+
+_NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
+
+
+_ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
+
+
+class QuestionTimeoutError(TimeoutError):
+    """An agent did not answer in time."""
+
+    is_question_timeout = True  # not worth a retry
+
+
+class RunInterruptedError(Exception):
+    """The run was stopped while an agent was at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one attempt gave.
+
+    Attributes:
+        response: With the steps, tokens and time up to the end or the error.
+        error: Why it failed; None where it did not.
+    """
+
+    response: Response
+    error: BaseException | None
+
+
+@dataclass(slots=True)
+class AgentCall:
+    """How an agent is asked.
+
+    Attributes:
+        agent: The agent.
+        input_fn: Makes its input from a question; None for its default.
+        answer_fn: Makes the answer from its output; None for the default.
+        agent_config: What its config has beside the handler.
+        capture: The options of the handler.
+        timeout: Seconds that one attempt may take, longer by those for which the event loop stood still by no fault of
+            the attempt; None for no limit.
+        use_threads: Whether it is asked through ``invoke`` in a thread, as its asynchronous path does not work.
+    """
+
+    agent: Agent
+    input_fn: Callable[[Question], Any] | None = None
+    answer_fn: Callable[[Any], Any] | None = None
+    agent_config: Mapping[str, Any] = field(default_factory=dict)
+    capture: CaptureKeywords = field(default_factory=CaptureKeywords)
+    timeout: float | None = None
+    use_threads: bool = False
+    _given_up: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+    async def aattempt(
+        self, question: Question, attempt_id: str, abandoned: "asyncio.Future[None]", span: Span | None = None
+    ) -> Attempt:
+        """Ask a question once. No exception of the agent leaves this function.
+
+        Args:
+            question: The question.
+            attempt_id: Unlike that of any other attempt. It stands in the metadata of the agent's config, and the id of
+                the attempt's own thread is made from it: a UUID, since deployed graphs take no other.
+            abandoned: Done when the attempt is to be given up.
+            span: Measures for how long the event loop stands still meanwhile; None where it is not watched.
+        """
+        in_thread = self.use_threads
+        attempt = await self._aattempt(question, attempt_id, abandoned, span, in_thread)
+        if in_thread or self.agent.is_function:
+            return attempt
+        if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
+            return attempt
+        # A graph with a synchronous checkpointer refuses so; but so may an agent that cannot answer this question.
+        another = await self._aattempt(question, attempt_id, abandoned, span, in_thread=True)
+        if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
+            return attempt  # its synchronous path does not exist
+        self.use_threads |= another.error is None or not _did_nothing(another)
+        return another
+
+    async def _aattempt(
+        self,
+        question: Question,
+        attempt_id: str,
+        abandoned: "asyncio.Future[None]",
+        span: Span | None,
+        in_thread: bool,
+    ) -> Attempt:
+        handler = GraphRAGEvalCallbackHandler(**self.capture)
+        clock = _AttemptClock(span)
+        config = self._config(question, attempt_id, handler)
+        given: Any = None
+        output: Any = None
+        error: BaseException | None = None
+        try:
+            given = self._input(question)
+        except (Exception, SystemExit) as problem:
+            error = problem
+            times = clock.times()
+        else:
+            block_id = handler.open_block(str(question["id"]))  # an agent may be several runs
+            output, error = await self._output(given, config, abandoned, clock, in_thread)
+            handler.on_block_end(run_id=block_id, error=error if handler.has_runs else None)
+            times = clock.times()
+            if error is not None and not handler.has_runs:
+                output = await self._left_behind(config, error)
+        response = self._captured(handler, question, config, given, output, error, times)
+        if error is None and self.answer_fn is not None:
+            error = self._put_answer(response, output)
+            times = times._replace(blocked=clock.blocked())  # that function may have, too
+        if error is not None:
+            response = _failed(response, error_text(error))
+        elif response.get("status") == "error" and "error" in response:
+            response["error"] = masked_text(response["error"])
+        elif response.get("actual_answer") is None and not _waits(response, output):
+            response["capture_warnings"] = [*response.get("capture_warnings", ()), _no_answer(output)]
+        return Attempt(_timed(response, times), error)
+
+    def _put_answer(self, response: Response, output: Any) -> BaseException | None:
+        """Put the answer into a response that the caller's own function makes; give what that raised."""
+        assert self.answer_fn is not None
+        try:
+            response["actual_answer"] = answer_of(self.answer_fn(output))
+        except (Exception, SystemExit) as problem:
+            response.pop("actual_answer", None)
+            return problem
+        return None
+
+    def _input(self, question: Question) -> Any:
+        if self.input_fn is not None:
+            return self.input_fn(question)
+        return self.agent.input_for(question["question_text"])
+
+    def _config(self, question: Question, attempt_id: str, handler: GraphRAGEvalCallbackHandler) -> RunnableConfig:
+        config = dict(self.agent_config)
+        config["callbacks"] = _with_handler(config.get("callbacks"), handler)
+        own = {"question_id": question["id"], "attempt_id": attempt_id}
+        config["metadata"] = {**(config.get("metadata") or {}), **own}
+        thread_id = uuid.uuid5(_THREADS, attempt_id.encode("utf-8", "backslashreplace").decode())
+        config["configurable"] = {**(config.get("configurable") or {}), "thread_id": str(thread_id)}
+        return cast("RunnableConfig", config)
+
+    async def _output(
+        self,
+        given: Any,
+        config: RunnableConfig,
+        abandoned: "asyncio.Future[None]",
+        clock: "_AttemptClock",
+        in_thread: bool,
+    ) -> tuple[Any, BaseException | None]:
+        task = asyncio.create_task(self._invoke(given, config, in_thread))
+        try:
+            await clock.first_of({task, abandoned}, self.timeout)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if task.done():
+            return task.result()
+        await self._give_up(task)
+        if abandoned.done():
+            return None, RunInterruptedError("the run was stopped before the agent answered")
+        longer = f", and {clock.stalled_sec:.1f} s more that it was stalled" if clock.stalled_sec else ""
+        return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout{longer}")
+
+    async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
+        """Give the output or the error; a task that raised SystemExit itself would end the event loop."""
+        runnable = self.agent.runnable
+        try:
+            if in_thread:
+                return await run_in_executor(None, runnable.invoke, given, config), None
+            return await runnable.ainvoke(given, config), None
+        except BaseException as problem:
+            return None, problem
+
+    async def _give_up(self, task: "asyncio.Task[Any]") -> None:
+        """Cancel an attempt, and wait no longer than a moment for its end."""
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CANCELLING_SEC)
+        if not task.done():
+            self._given_up.add(task)
+            task.add_done_callback(self._given_up.discard)
+
+    async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
+        """Give the state in which a failed graph left the attempt's own thread; None where there is none.
+
+        A deployed graph tells of no run, so that what it did up to the error stands nowhere else.
+        """
+        is_given_up = isinstance(error, QuestionTimeoutError | RunInterruptedError)
+        if is_given_up and self.agent.acancel is not None:  # else the server goes on with it, and others wait
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(_STATE_SEC):
+                    await self.agent.acancel(config["configurable"]["thread_id"])
+        read_state = getattr(self.agent.runnable, "aget_state", None)
+        if read_state is None or isinstance(error, RunInterruptedError):
+            return None
+        try:
+            async with asyncio.timeout(_STATE_SEC):
+                state = await read_state(config)
+        except Exception:  # the server is gone, or has no such thread; the agent's own error is told
+            return None
+        return getattr(state, "values", None) or None
+
+    def _captured(
+        self,
+        handler: GraphRAGEvalCallbackHandler,
+        question: Question,
+        config: RunnableConfig,
+        given: Any,
+        output: Any,
+        error: BaseException | None,
+        times: "_Times",
+    ) -> Response:
+        """Give what the handler heard; of an agent that told it of no run, what its output tells."""
+        if handler.has_runs or (error is not None and output is None):
+            return self._heard_response(handler, question, output, error)
+        handler.add_run(
+            given,
+            output,
+            question_id=str(question["id"]),
+            elapsed_sec=times.elapsed_sec,
+            tags=config.get("tags") or (),
+            metadata=config.get("metadata"),
+        )
+        response = self._unheard_response(handler, question, output)
+        if error is not None:
+            response.pop("actual_answer", None)  # what stands last in the state is a draft
+        return response
+
+    def _heard_response(
+        self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any, error: BaseException | None
+    ) -> Response:
+        identifier = str(question["id"])
+        try:
+            response = handler.response(identifier)
+        except CaptureError:  # the agent was not asked
+            response = Response(question_id=identifier, question_text=question["question_text"], status="success")
+            response["actual_steps"] = []
+        else:
+            response["question_text"] = question["question_text"]
+        is_unread = response.get("actual_answer") is None or isinstance(output, str)
+        if error is None and is_unread and not _waits(response, output):
+            answer = self._answer(output)
+            if answer is not None:
+                response["actual_answer"] = answer
+        for call in response.get("llm_calls") or ():
+            if "error" in call:
+                call["error"] = masked_text(call["error"])
+        return response
+
+    def _unheard_response(self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any) -> Response:
+        """Give the response of an agent that told of no run, such as a deployed graph, from what it gave."""
+        response = handler.response(str(question["id"]))
+        response["question_text"] = question["question_text"]
+        has_messages = bool(response["actual_steps"] or response["llm_calls"])
+        warnings = [_ONLY_MESSAGES if has_messages else _NO_EVENTS, *response.get("capture_warnings", ())]
+        has_none = _waits(response, output) or (isinstance(output, Mapping) and "messages" in output)
+        if response.get("actual_answer") is None and not has_none:
+            response["actual_answer"] = answer_of(output)
+        response["capture_warnings"] = warnings
+        return response
+
+    def _answer(self, output: Any) -> str | None:
+        """Give the answer in an output that the handler takes for none: what a function gives is its answer."""
+        if isinstance(output, Mapping) and "messages" in output:
+            return None
+        is_answer = self.agent.is_function or isinstance(output, str)
+        return answer_of(output) if is_answer else plain_answer(output)
+
+
+class _Times(NamedTuple):
+    """The times of an attempt.
+
+    Attributes:
+        started_at: Seconds since 1970.
+        elapsed_sec: Seconds in all: a run that a blocked loop was late to begin took longer than the handler saw.
+        stalled_sec: Seconds of these for which others held the loop up.
+        blocked: That and where it held the loop up itself.
+    """
+
+    started_at: float
+    elapsed_sec: float
+    stalled_sec: float
+    blocked: str | None
+
+
+class _AttemptClock:
+    """The time of one attempt: all of it, and what of it the event loop stood still by no fault of the attempt.
+
+    Args:
+        span: That of the attempts of one question; None where the loop is not watched.
+    """
+
+    def __init__(self, span: Span | None) -> None:
+        self._span = span
+        self._started_at = time.time()
+        self._began = time.perf_counter()
+        self._stalled_before = 0.0 if span is None else span.stalled_sec
+        self._blocked_before = 0.0 if span is None else span.blocked_sec
+
+    @property
+    def elapsed_sec(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def stalled_sec(self) -> float:
+        """Seconds of these for which others held the loop up; 0.0 where they are too few to count."""
+        stalled = 0.0 if self._span is None else self._span.stalled_sec - self._stalled_before
+        return min(stalled, self.elapsed_sec) if stalled >= SHORTEST_STALL_SEC else 0.0
+
+    async def first_of(self, ends: "set[asyncio.Future[Any]]", seconds: float | None) -> None:
+        """Wait for an end, no longer than so many seconds and those that the loop stood still beside."""
+        left = seconds
+        while True:
+            done, _ = await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if done or seconds is None:
+                return
+            left = seconds + self.stalled_sec - self.elapsed_sec
+            if left <= 0:
+                return
+
+    def times(self) -> "_Times":
+        """Give the times of an attempt that ends now."""
+        return _Times(self._started_at, self.elapsed_sec, self.stalled_sec, self.blocked())
+
+    def blocked(self) -> str | None:
+        """Say that and where the attempt blocked the loop itself; None where it did not, or not for long."""
+        if self._span is None or self._span.where is None:
+            return None
+        blocked = self._span.blocked_sec - self._blocked_before
+        if blocked < TOLD_SEC:
+            return None
+        return f"it blocked the event loop for {blocked:.1f} s in {self._span.where}: {UNBLOCK_HINT}"
+
+
+def _waits(response: Response, output: Any) -> bool:
+    """Tell whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
+    return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
+
+
+def _no_answer(output: Any) -> str:
+    """Say that nothing in what an agent gave is an answer."""
+    given = type(output).__name__
+    if isinstance(output, Mapping):
+        given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
+    return f"no answer was found in what the agent gave ({given}); answer_fn (--answer-fn) can make one of it"
+
+
+def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
+    """Give callbacks with one more handler; what was passed in stays as it is."""
+    if callbacks is None:
+        return [handler]
+    if isinstance(callbacks, list):
+        return [*callbacks, handler]
+    own = callbacks.copy()  # a callback manager
+    own.add_handler(handler, inherit=True)
+    return own
+
+
+def _failed(response: Response, error: str) -> Response:
+    """Give a response with its error, which stands where people look for it, behind the status."""
+    failed: dict[str, Any] = {}
+    for key, value in response.items():
+        if key not in ("status", "error"):
+            failed[key] = value
+        if key == "question_text":
+            failed |= {"status": "error", "error": error}
+    return cast("Response", failed)
+
+
+def _timed(response: Response, times: _Times) -> Response:
+    """Give a response with the times of its attempt."""
+    timed: dict[str, Any] = {}
+    own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.elapsed_sec}
+    for key, value in {**response, **own}.items():
+        timed[key] = value
+        if key == ELAPSED_SEC and times.stalled_sec:
+            timed[STALLED_SEC] = times.stalled_sec
+    if times.blocked is not None:
+        timed["capture_warnings"] = [*timed.get("capture_warnings", ()), times.blocked]
+    return cast("Response", timed)
+
+
+def _did_nothing(attempt: Attempt) -> bool:
+    """Tell whether an agent neither took a step nor asked a model."""
+    return not attempt.response.get("actual_steps") and not attempt.response.get("llm_calls")

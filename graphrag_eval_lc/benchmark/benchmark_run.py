@@ -1,0 +1,263 @@
+"""What a run gave: its aggregates, and its responses and results, read from the disk when they are asked for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.dataset.loading import response_key
+from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_write
+from graphrag_eval_lc.records import Response, Result
+from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
+from graphrag_eval_lc.registry.metrics import (
+    COST,
+    MAIN_METRIC,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_SUCCESS_SAMPLES,
+    TOTAL_TOKENS,
+    metric_spec,
+)
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
+from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
+from graphrag_eval_lc.tables.table import table_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+RunKind = Literal["questions", "steps", "aggregates"]
+
+
+_KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
+
+
+_COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
+
+
+_SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
+
+
+class BenchmarkRun:
+    """What a run gave.
+
+    A run with a folder holds nothing but its aggregates in memory; ``iter_results`` reads one result at a time.
+
+    Args:
+        aggregates: The sums over the results.
+        output_dir: The run's folder; None where none was asked for.
+        responses: The responses of a run without a folder.
+        results: Its results.
+        stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
+        warnings: What is to be known of the run.
+        judges: The judges of the run.
+
+    Attributes:
+        aggregates: The sums over the results.
+        output_dir: The run's folder, or None.
+        stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
+            max_cost; ``message``) and how many samples it left out (``left_out``); None where it asked all.
+        warnings: What is to be known of the run, such as lines of the journal that were set aside.
+        judges: The judges' models, metrics and prompts; None where nothing was judged.
+    """
+
+    def __init__(
+        self,
+        aggregates: dict[str, Any],
+        *,
+        output_dir: Path | None = None,
+        responses: list[Response] | None = None,
+        results: list[Result] | None = None,
+        stopped: Mapping[str, Any] | None = None,
+        warnings: Sequence[str] = (),
+        judges: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.aggregates = aggregates
+        self.output_dir = output_dir
+        self.stopped = stopped
+        self.warnings = warnings
+        self.judges = judges
+        self._responses = responses
+        self._results = results
+
+    def __repr__(self) -> str:
+        micro = self.aggregates["micro"]
+        parts = [
+            f"{micro[NUMBER_OF_SUCCESS_SAMPLES]} answered",
+            f"{micro[NUMBER_OF_ERROR_SAMPLES]} failed",
+            f"{MAIN_METRIC} {micro[MAIN_METRIC]['mean']:.3f}" if MAIN_METRIC in micro else "",
+            f"stopped: {self.stopped['reason']}" if self.stopped else "",
+            str(self.output_dir) if self.output_dir else "",
+        ]
+        return f"<BenchmarkRun {', '.join(part for part in parts if part)}>"
+
+    @cached_property
+    def results(self) -> Results:
+        """The scored samples, by question in the dataset's order, then by repeat."""
+        return Results(self.iter_results())
+
+    @cached_property
+    def responses(self) -> list[Response]:
+        """The responses that were scored, in the order of the results."""
+        if self._responses is not None:
+            return self._responses
+        if self.output_dir is None:
+            return []
+        known = {response_key(response): response for response in iter_responses(self.output_dir / RESPONSES_FILE)}
+        keys = map(response_key, self.iter_results())
+        return [cast("Response", known[key]) for key in keys if key in known]
+
+    def iter_results(self) -> Iterator[Result]:
+        """Give the results one at a time.
+
+        Raises:
+            RunFolderError: The file of results cannot be read.
+        """
+        if self._results is not None:
+            yield from self._results
+        elif self.output_dir is not None:
+            yield from cast("Iterator[Result]", iter_results(self.output_dir / RESULTS_FILE))
+
+    def result(self, question_id: str, repeat: int = 1) -> Result:
+        """Give the result of one question.
+
+        Raises:
+            RunFolderError: The run has none.
+        """
+        found = next((each for each in self.results if response_key(each) == (question_id, repeat)), None)
+        return found or self._missing("result", question_id, repeat)
+
+    def response(self, question_id: str, repeat: int = 1) -> Response:
+        """Give the response to one question.
+
+        Raises:
+            RunFolderError: The run has none.
+        """
+        found = next((each for each in self.responses if response_key(each) == (question_id, repeat)), None)
+        return found or self._missing("response", question_id, repeat)
+
+    def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
+        """Give a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
+
+        See ``frames.questions_table``, ``frames.steps_table`` and ``frames.aggregates_table`` for the columns. The
+        results are read one at a time.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+            OptionError: There is no such kind.
+            RunFolderError: The file of results cannot be read.
+        """
+        return self._table(kind).to_pandas()
+
+    def to_csv(self, directory: str | PathLike[str]) -> list[Path]:
+        """Write the three tables of ``to_pandas`` to questions.csv, steps.csv and aggregates.csv.
+
+        Args:
+            directory: The folder; it is made where it is missing, and files of these names are replaced.
+
+        Returns:
+            The files.
+
+        Raises:
+            RunFolderError: The file of results cannot be read, or a file cannot be written.
+        """
+        folder = Path(directory)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise cannot_write(folder, problem) from problem
+        return [self._table(kind).to_csv(folder / f"{kind}.csv") for kind in _KINDS]
+
+    def plot_scores(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw how the values of a metric are distributed, by template; failed samples stand apart.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No sample has the metric.
+            RunFolderError: The file of results cannot be read.
+        """
+        return plot_scores(self._table("questions").rows, metric, ax=ax)
+
+    @recorded_only_here()
+    def plot_templates(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw a metric's mean for each template with its 95 % interval.
+
+        Repeats of a question count as their mean, and failed samples as 0, or as the greatest value of a score of which
+        less is better.
+
+        Raises:
+            MissingExtraError: matplotlib or scipy is not installed.
+            OptionError: No sample has the metric.
+            RunFolderError: The file of results cannot be read.
+        """
+        numbers = run_results(self).numbers([metric])
+        values: dict[str, list[float]] = {}
+        for question in numbers.questions.values() if metric in numbers.measured() else ():
+            value = question.spent(metric) if numbers.is_spent(metric) else question.score(metric)
+            if value is not None:
+                values.setdefault(question.template_id, []).append(value)
+        return plot_templates(values, metric, ax=ax)
+
+    def plot_time(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw how many seconds samples took, by template.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            OptionError: No time was measured.
+            RunFolderError: The file of results cannot be read.
+        """
+        return plot_times(self._table("questions").rows, ax=ax)
+
+    def _repr_html_(self) -> str:
+        micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
+        rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
+        rows += [
+            (f"mean {metric}", f"{figure['mean']:.3f}")
+            for metric, figure in micro.items()
+            if isinstance(figure, Mapping) and "mean" in figure and not metric_spec(metric).is_spent
+        ]
+        rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
+        if self.stopped:
+            rows.append(("stopped", str(self.stopped["message"])))
+        if self.output_dir:
+            rows.append(("folder", str(self.output_dir)))
+        return table_html(f"Benchmark run ({self._means_are_over()})", rows)
+
+    def _means_are_over(self) -> str:
+        """Say over which questions the aggregates' means are, as far as that is known."""
+        if not self.aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]:
+            return "means over all questions"
+        errors = self._errors()
+        if errors is None:
+            return "means over the answered questions, unless aggregates.errors is include in the config"
+        return "failed questions count as 0" if errors == "include" else "means over the answered questions"
+
+    def _errors(self) -> str | None:
+        """Give ``aggregates.errors`` of the config in the run's folder; None where that does not tell it."""
+        try:
+            record = read_run(self.output_dir) if self.output_dir else None
+        except RunFolderError:
+            return None
+        config = (record or {}).get("config")
+        aggregates = config.get("aggregates") if isinstance(config, Mapping) else None
+        return aggregates.get("errors") if isinstance(aggregates, Mapping) else None
+
+    def _table(self, kind: RunKind) -> Table:
+        if kind == "questions":
+            return questions_table(self.iter_results())
+        if kind == "steps":
+            return steps_table(self.iter_results())
+        if kind == "aggregates":
+            return aggregates_table(self.aggregates)
+        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend=f"Give {', '.join(_KINDS)}.")
+
+    def _missing(self, what: str, question_id: str, repeat: int) -> Any:
+        raise RunFolderError(
+            f"the run has no {what} for repeat {repeat} of this question",
+            path=self.output_dir,
+            question_id=question_id,
+            mend="The ids are those of the results: [result['question_id'] for result in run.results].",
+        )

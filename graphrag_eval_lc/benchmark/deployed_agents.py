@@ -1,0 +1,360 @@
+"""Agents behind a LangGraph server, by their address: ``http://127.0.0.1:2024/agent``."""
+
+import asyncio
+import os
+import re
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Any, NoReturn
+from urllib.parse import quote, unquote, urlsplit
+from uuid import UUID
+
+import httpx
+from langgraph.pregel.remote import RemoteGraph
+from langgraph_sdk import get_client, get_sync_client
+from langgraph_sdk.client import LangGraphClient
+
+from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
+from graphrag_eval_lc.errors import AgentError, OptionError
+from graphrag_eval_lc.masking import masked_text, remember_secret
+from graphrag_eval_lc.texts import listed
+
+DEFAULT_KEY_VARIABLE = "LANGSMITH_API_KEY"
+
+
+_KEY_HEADER = "x-api-key"
+
+
+_CHECK_SEC = 20.0
+
+
+_CONNECT_SEC = 5.0
+
+
+_SILENCE_SEC = 300.0  # what the SDK waits for a server that sends nothing
+
+
+_MOST_LISTED = 100
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+_SHOWN_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+
+
+_EXAMPLE = "http://127.0.0.1:2024/agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a deployed agent is.
+
+    Attributes:
+        server: The server's address, such as ``http://127.0.0.1:2024``; it may end in a path.
+        assistant: The assistant's name or id; empty where the address has none.
+    """
+
+    server: str
+    assistant: str
+
+    def __str__(self) -> str:
+        return f"{self.server}/{quote(self.assistant, safe='')}" if self.assistant else self.server
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """The key of a server, and the environment variable that it is from."""
+
+    variable: str
+    value: str | None = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"the key in {self.variable}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedAgent:
+    """An assistant that is there.
+
+    Attributes:
+        graph: What is asked.
+        spec: Its address, as it is written down.
+        source: Which graph it is, and which version of the assistant.
+        input_schema: The JSON Schema of its input; empty where the server does not tell.
+        acancel: Ends what still runs on a thread; it takes the thread's id.
+        warnings: What is to be known of it.
+    """
+
+    graph: RemoteGraph
+    spec: str
+    source: str
+    input_schema: Mapping[str, Any]
+    acancel: Callable[[str], Awaitable[None]]
+    warnings: tuple[str, ...] = ()
+
+
+def is_address(spec: str) -> bool:
+    """Tell whether the spec of an agent is an address.
+
+    Example:
+        >>> is_address("http://127.0.0.1:2024/agent"), is_address("agent.py:make")
+        (True, False)
+    """
+    return "://" in spec
+
+
+def read_address(spec: str) -> Address:
+    """Take an address apart.
+
+    Raises:
+        AgentError: It is no address of an assistant, or says more than where it is, such as a password.
+
+    Example:
+        >>> read_address("https://graphs.example/eu/My%20agent")
+        Address(server='https://graphs.example/eu', assistant='My agent')
+    """
+    try:
+        parts = urlsplit(spec.strip())
+        host, port, scheme = parts.hostname, parts.port, parts.scheme.lower()
+    except ValueError as problem:
+        raise AgentError(f"the agent's address cannot be read ({problem})", mend=f"Write {_EXAMPLE}.") from None
+    if scheme not in ("http", "https") or not host:
+        raise AgentError("the agent's address is not one of http or https", mend=f"Write {_EXAMPLE}.")
+    if parts.username is not None or parts.password is not None:
+        raise AgentError(
+            f"the address of the agent at {host} has a user or password in it, which would be written down",
+            mend="Give the key in an environment variable, which --agent-key-env (agent_key_env) names.",
+        )
+    if parts.query or parts.fragment:
+        raise AgentError(
+            f"the address of the agent at {host} has more than the server and the assistant, behind ? or #",
+            mend=f"Write {_EXAMPLE}; --agent-key-env (agent_key_env) names the environment variable of a key.",
+        )
+    place = f"[{host}]" if ":" in host else host
+    path, _, assistant = parts.path.rstrip("/").rpartition("/")
+    return Address(f"{scheme}://{place}{'' if port is None else f':{port}'}{path}", unquote(assistant))
+
+
+def api_key(variable: str | None) -> ApiKey:
+    """Read the key of a server from the environment. It is masked from now on, and never written down.
+
+    Args:
+        variable: The name of the environment variable; None: LANGSMITH_API_KEY, where it is set.
+
+    Raises:
+        OptionError: The variable is not set, its name is none, or its value cannot be a key.
+    """
+    name = DEFAULT_KEY_VARIABLE if variable is None else variable
+    # What is no usual name may be the key itself.
+    shown = name if _SHOWN_VARIABLE.fullmatch(name) else "that agent_key_env names"
+    if not _VARIABLE.fullmatch(name):
+        raise _key_error("it is no name of an environment variable", "Give the variable's name, not the key itself.")
+    value = os.environ.get(name, "").strip() or None
+    if value is None and variable is not None:
+        raise _key_error(f"the environment variable {shown} is not set", "Set it to the key; give its name here.")
+    if value is not None and not (value.isascii() and value.isprintable()):
+        raise _key_error(f"the environment variable {shown} holds no key", "A key has printable ASCII characters only.")
+    remember_secret(value)
+    return ApiKey(name, value)
+
+
+def _key_error(what: str, mend: str) -> OptionError:
+    return OptionError(what, key="agent_key_env", mend=mend)
+
+
+async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, wants_schema: bool = True) -> DeployedAgent:
+    """Find an assistant on its server, and give what asks it.
+
+    Args:
+        address: Where it is.
+        key: The server's key; one without a value sends none.
+        stack: Closes the connections.
+        wants_schema: Whether the schema of its input is asked for, too.
+
+    Raises:
+        AgentError: The server is not there or is none of LangGraph, refuses the key, or has no such assistant.
+    """
+    headers = {} if key.value is None else {_KEY_HEADER: key.value}
+    # As the SDK's client: without the proxies of the environment. A redirect is told, as it would take the key along.
+    transport = httpx.AsyncHTTPTransport()
+    async with httpx.AsyncClient(transport=transport, headers=headers, timeout=_CHECK_SEC) as client:
+        server = _Server(client, address, key)
+        assistant = await server.assistant()
+        identifier = str(assistant["assistant_id"])
+        schema = await server.input_schema(identifier) if wants_schema else {}
+    timeouts = (_CONNECT_SEC, _SILENCE_SEC, _SILENCE_SEC, None)  # with no end of waiting for a place in the pool
+    remote = get_client(url=address.server, api_key=key.value, timeout=timeouts)
+    sync_remote = get_sync_client(url=address.server, api_key=key.value, timeout=timeouts)
+    await stack.enter_async_context(remote)
+    stack.enter_context(sync_remote)
+    graph_id, version = assistant.get("graph_id"), assistant.get("version")
+    is_known = address.assistant in (graph_id, identifier)
+    return DeployedAgent(
+        RemoteGraph(
+            address.assistant if is_known else identifier,
+            client=remote,
+            sync_client=sync_remote,
+            name=address.assistant,
+        ),
+        str(address),
+        f"graph {graph_id}, assistant {identifier}" + ("" if version is None else f", version {version}"),
+        schema,
+        partial(_acancel, remote),
+        (f"{key} goes to {address.server} unencrypted; write https:// where it speaks HTTPS",)
+        if key.value is not None and _is_open(address.server)
+        else (),
+    )
+
+
+async def _acancel(remote: LangGraphClient, thread_id: str) -> None:
+    for run in await remote.runs.list(thread_id):
+        if run["status"] in ("pending", "running"):
+            await remote.runs.cancel(thread_id, run["run_id"], wait=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A server that may not be there, and may be none of LangGraph."""
+
+    client: httpx.AsyncClient
+    address: Address
+    key: ApiKey
+
+    async def assistant(self) -> Mapping[str, Any]:
+        """Give the assistant that the address names, by its id, its graph or its name."""
+        wanted = self.address.assistant
+        if _is_uuid(wanted):
+            response = await self._ask("GET", f"assistants/{wanted}")
+            found = _json(response)
+            if response.is_success and isinstance(found, Mapping) and "assistant_id" in found:
+                return found
+            if response.status_code != HTTPStatus.NOT_FOUND:
+                self._refuse(response)
+        elif wanted:
+            for own in await self._search(graph_id=wanted, metadata={"created_by": "system"}, limit=1):
+                if own.get("graph_id") == wanted:
+                    return own
+            named = [each for each in await self._search(name=wanted) if each.get("name") == wanted]
+            if len(named) > 1:
+                ids = ", ".join(str(each["assistant_id"]) for each in named)
+                what = f"the server {self.address.server} has {len(named)} assistants with the name {wanted}"
+                raise AgentError(what, mend=f"Give the id of one: {ids}.")
+            if named:
+                return named[0]
+        raise self._none_such(await self._search())
+
+    async def _search(self, limit: int = _MOST_LISTED, **wanted: Any) -> list[Mapping[str, Any]]:
+        response = await self._ask("POST", "assistants/search", json={"limit": limit, "offset": 0, **wanted})
+        if wanted and response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY):
+            return []  # there is no such graph
+        found = _json(response)
+        if not response.is_success or not isinstance(found, list):
+            self._refuse(response)
+        return [each for each in found if isinstance(each, Mapping) and "assistant_id" in each]
+
+    async def input_schema(self, identifier: str) -> Mapping[str, Any]:
+        """Give the JSON Schema of the assistant's input; empty where the server does not tell."""
+        try:
+            response = await self._ask("GET", f"assistants/{identifier}/schemas")
+        except AgentError:
+            return {}
+        schemas = _json(response)
+        if not response.is_success or not isinstance(schemas, Mapping):
+            return {}
+        schema = schemas.get("input_schema") or schemas.get("state_schema")  # some types have only the latter
+        return schema if isinstance(schema, Mapping) else {}
+
+    async def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        server = self.address.server
+        try:
+            async with asyncio.timeout(_CHECK_SEC):
+                return await self.client.request(method, f"{server}/{path}", **options)
+        except (httpx.TimeoutException, TimeoutError):
+            what, mend = f"the server {server} does not answer within {_CHECK_SEC:g} s", "Look at what it is doing."
+        except httpx.ConnectError as problem:
+            what, mend = self._unreached(problem)
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            what = f"{server} gives no HTTP answer ({str(problem) or type(problem).__name__})"
+            mend = "Another program may listen there."
+            if server.startswith("http:"):
+                mend = f"{mend} Write https:// where it speaks HTTPS."
+        raise AgentError(masked_text(what), mend=mend)
+
+    def _unreached(self, problem: httpx.ConnectError) -> tuple[str, str]:
+        server = self.address.server
+        if not _is_of_tls(problem):
+            return f"there is no server at {server} ({problem})", "Start it (langgraph dev), or mend the address."
+        if "CERTIFICATE_VERIFY_FAILED" in str(problem):
+            mend = "Let SSL_CERT_FILE name a file with the certificate of who signed it."
+            return f"the certificate of {server} is not trusted ({problem})", mend
+        return f"{server} does not speak HTTPS ({problem})", "Write http:// where it speaks plain HTTP."
+
+    def _refuse(self, response: httpx.Response) -> NoReturn:
+        """Say why an answer is of no use."""
+        server, status = self.address.server, response.status_code
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            if self.key.value is None:
+                what = f"the server {server} asks for a key ({status}), and {self.key.variable} is not set"
+                mend = "Set it, or name another variable with --agent-key-env (agent_key_env)."
+            else:
+                what = f"the server {server} refuses {self.key} ({status})"
+                mend = "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
+        elif response.is_redirect:
+            target = urlsplit(response.headers.get("location", ""))
+            what = f"{server} sends on to {target.scheme or 'another path'}://{target.hostname or ''} ({status})"
+            mend = "Give the address that it sends on to."
+        elif response.is_server_error or status == HTTPStatus.TOO_MANY_REQUESTS:
+            what, mend = f"the server {server} fails ({status} {response.reason_phrase})", "Look at its log."
+        else:
+            what = f"{server} is no LangGraph server: it does not list its assistants ({status})"
+            mend = f"Write the server's address and the assistant's name, such as {_EXAMPLE}."
+        raise AgentError(what, mend=mend)
+
+    def _none_such(self, assistants: Sequence[Mapping[str, Any]]) -> AgentError:
+        server, wanted = self.address.server, self.address.assistant
+        names = [str(each[key]) for key in ("graph_id", "name") for each in assistants if each.get(key)]
+        known = nearest_first(wanted, dict.fromkeys(names))
+        what = f"the server {server} has no assistant {wanted}" if wanted else f"{server} names no assistant"
+        mend = f"It has {listed(known, MOST_NAMED)}; write {Address(server, known[0])}." if known else "It has none."
+        return AgentError(what, mend=mend)
+
+
+def _is_open(server: str) -> bool:
+    """Tell whether others can read what goes to a server: it is not encrypted, and leaves this machine."""
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    try:
+        is_here = ip_address(host).is_loopback
+    except ValueError:
+        is_here = host == "localhost" or host.endswith(".localhost")
+    return parts.scheme == "http" and not is_here
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _is_of_tls(problem: BaseException) -> bool:
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return "SSL" in str(problem)

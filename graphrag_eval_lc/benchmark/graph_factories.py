@@ -1,0 +1,126 @@
+"""Graph factories, called as LangGraph's server calls them, and the context managers that they give."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AsyncContextDecorator, AsyncExitStack, ContextDecorator
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, cast, get_args, get_origin, get_type_hints
+
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import ensure_config
+
+from graphrag_eval_lc.errors import AgentError
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+
+_CONFIG = frozenset({"RunnableConfig"})
+
+
+_RUNTIME = frozenset({"ServerRuntime", "_ExecutionRuntime", "_ReadRuntime"})
+
+
+_MOST_ARGUMENTS = 2
+
+
+def takes_server_arguments(function: Callable[..., Any]) -> bool:
+    """Tell whether a function is annotated as a graph factory: with ``RunnableConfig``, ``ServerRuntime`` or both.
+
+    Example:
+        >>> def make_graph(config: "RunnableConfig"): ...
+        >>> takes_server_arguments(make_graph)
+        True
+    """
+    annotations = _annotations(function)
+    known = [_names(each, _CONFIG) or _names(each, _RUNTIME) for each in annotations.values()]
+    return 0 < len(known) <= _MOST_ARGUMENTS and all(known)
+
+
+def server_arguments(
+    function: Callable[..., Any], name: str, config: Mapping[str, Any], store: object = None
+) -> dict[str, Any]:
+    """Give the arguments with which LangGraph's server calls a graph factory.
+
+    Args:
+        function: The factory. It takes nothing, the config, a ``ServerRuntime``, or the last two. One argument is the
+            config unless it is annotated as ``ServerRuntime``.
+        name: What it is called in messages.
+        config: LangChain's config, as the benchmark's caller gave it.
+        store: The store of the runtime.
+
+    Raises:
+        AgentError: It takes something else.
+    """
+    annotations = _annotations(function)
+    runtimes = [key for key, annotation in annotations.items() if _names(annotation, _RUNTIME)]
+    if len(annotations) > _MOST_ARGUMENTS or (len(annotations) == _MOST_ARGUMENTS and len(runtimes) != 1):
+        raise AgentError(
+            f"{name} takes {', '.join(annotations)}",
+            mend="LangGraph calls a graph factory with a config, with an argument annotated as ServerRuntime, with "
+            "these two, or with nothing.",
+        )
+    given = ensure_config(cast("RunnableConfig", {**config}))
+    given["configurable"] = {**given.get("configurable", {}), "__is_for_execution__": True}  # as the server says it
+    return {key: _server_runtime(store) if key in runtimes else given for key in annotations}
+
+
+async def opened(made: Any, stack: AsyncExitStack) -> Any:
+    """Give what a factory made: awaited where it can be, and entered where it is a context manager.
+
+    Args:
+        made: What the factory gave.
+        stack: Closes what is entered.
+    """
+    if inspect.isawaitable(made):
+        made = await made
+    if not is_context_manager(made):
+        return made
+    return await stack.enter_async_context(made) if hasattr(made, "__aenter__") else stack.enter_context(made)
+
+
+def is_context_manager(made: Any) -> bool:
+    """Tell whether something is to be entered, sync or async; what can be asked itself is not, nor is a class."""
+    is_decorator = isinstance(made, ContextDecorator | AsyncContextDecorator)  # callable, as contextlib's are
+    if isinstance(made, Runnable) or (callable(made) and not is_decorator):
+        return False
+    return any(hasattr(made, enter) and hasattr(made, leave) for enter, leave in _ENTERED)
+
+
+_ENTERED = (("__aenter__", "__aexit__"), ("__enter__", "__exit__"))
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    """Give the annotations of a function's arguments by name, as types where their names are known."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have none
+        return {}
+    try:
+        hints = get_type_hints(function)
+    except Exception:  # names that only a type checker imports
+        hints = {}
+    given = function.keywords if isinstance(function, partial) else {}
+    return {name: hints.get(name, parameter.annotation) for name, parameter in parameters.items() if name not in given}
+
+
+def _names(annotation: Any, names: frozenset[str]) -> bool:
+    """Tell whether an annotation is one of these types, maybe with parameters, optional or still a text."""
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
+    if isinstance(annotation, str):
+        return not names.isdisjoint(re.findall(r"\w+", annotation))
+    if getattr(annotation, "__name__", None) in names:
+        return True
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _names(arguments[0], names)
+    return any(_names(each, names) for each in (origin, *arguments) if each is not None)
+
+
+def _server_runtime(store: object) -> Any:
+    # Only a function that names the type gets here. The SDK has no other way to make one, and neither has the server.
+    from langgraph_sdk.runtime import _ExecutionRuntime
+
+    return _ExecutionRuntime(access_context="threads.create_run", user=None, store=store, context=None)  # type: ignore[arg-type]

@@ -1,0 +1,437 @@
+"""The samples of a run on their way through the agent: several at a time, again where it is worth it, none lost."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, cast
+
+from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, RunInterruptedError
+from graphrag_eval_lc.benchmark.options import BenchmarkOptions
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
+from graphrag_eval_lc.evaluation.limits import Budget, StopSignal, Verdict
+from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.records import Response
+from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
+from graphrag_eval_lc.run_folder import Key
+from graphrag_eval_lc.texts import counted
+
+_KEPT = (
+    "error", "started_at", ELAPSED_SEC, STALLED_SEC, "run_id", "run_ids", *TOKENS, AGENT_COST,
+    "actual_steps", "llm_calls", "llm_messages", "llm_tools",
+)  # fmt: skip
+
+
+def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what is kept of a failed attempt."""
+    return {key: response[key] for key in _KEPT if key in response}
+
+
+def superseded(key: Key) -> dict[str, Any]:
+    """Give the record that takes the place of a response to another text of its question, which is asked again."""
+    question_id, repeat = key
+    record = {"question_id": question_id} | ({"repeat": repeat} if repeat > 1 else {})
+    error = "answered with another text of the question"
+    return {**record, "status": "error", "error": error, "interrupted": True, "superseded": True}
+
+
+def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give the attempts that an earlier response stands for, itself the last, to be kept on the one that follows."""
+    if response.get("superseded"):
+        return []
+    return [*response.get("failed_attempts", ()), failed_attempt(response)]
+
+
+def tokens_spent(response: Mapping[str, Any]) -> int | None:
+    """Give the tokens of a response with all its attempts; None where some are not known.
+
+    An attempt that made no model call spent none, and a call that failed without a figure is not counted.
+
+    Example:
+        >>> tokens_spent({"total_tokens": 7, "failed_attempts": [{"total_tokens": 5}, {"llm_calls": []}]})
+        12
+    """
+    attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
+    spent = 0
+    for attempt in attempts:
+        if attempt.get(TOTAL_TOKENS) is not None:
+            spent += attempt[TOTAL_TOKENS]
+        elif any("error" not in call for call in attempt.get("llm_calls") or ()):
+            return None
+    return spent
+
+
+def cost_spent(response: Mapping[str, Any]) -> float | None:
+    """Give the USD that a response cost the agent with all its attempts; None where some are not known.
+
+    An attempt that spent no tokens cost nothing.
+
+    Example:
+        >>> cost_spent({"agent_cost": 0.5, "failed_attempts": [{"agent_cost": 0.25}, {"llm_calls": []}]})
+        0.75
+    """
+    attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
+    spent = 0.0
+    for attempt in attempts:
+        if attempt.get(AGENT_COST) is not None:
+            spent += attempt[AGENT_COST]
+        elif _spent_tokens(attempt) or any(
+            "error" not in call or _spent_tokens(call) for call in attempt.get("llm_calls") or ()
+        ):
+            return None
+    return spent
+
+
+def seconds_spent(response: Mapping[str, Any]) -> float:
+    """Give the seconds that a response took with all its attempts, without the waits between them."""
+    attempts = [response, *response.get("failed_attempts", ())]
+    return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in attempts)
+
+
+def seconds_stalled(response: Mapping[str, Any]) -> float:
+    """Give those of the spent seconds for which the event loop stood still by the fault of others."""
+    attempts = [response, *response.get("failed_attempts", ())]
+    return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in attempts)
+
+
+def _spent_tokens(record: Mapping[str, Any]) -> bool:
+    return any(record.get(key) for key in TOKENS)
+
+
+class ConcurrencyLimit:
+    """The places for attempts, in one event loop.
+
+    At a rate limit the number of places is halved, and nothing starts before the time that the server names; for
+    attempts that began before the halving it is not halved again. After as many good attempts in a row as there are
+    places there is one more, up to ``most``: additive increase, multiplicative decrease, as TCP does.
+
+    Args:
+        most: The highest number of places, at least 1.
+        per_minute: How many attempts may start in a minute, evenly spread; None for no limit.
+        on_change: Told the new number of places and why.
+        clock: Seconds, for tests.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        per_minute: float | None,
+        on_change: Callable[[int, str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most = most
+        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
+        self._on_change = on_change
+        self._clock = clock
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._starts_from = 0.0
+        self._good_in_a_row = 0
+        self.limit = most
+        self.in_flight = 0
+        self.epoch = 0
+
+    async def take_place(self, stop: StopSignal) -> int | None:
+        """Wait for a place and give the number of halvings so far, which ``leave`` wants; None where the run stops."""
+        while True:
+            if stop.reason is not None:
+                return None
+            if self.in_flight >= self.limit:
+                await self._wait_for_place()
+                continue
+            seconds = self._starts_from - self._clock()
+            if seconds <= 0:
+                break
+            await stop.sleep(seconds)
+        if self._interval:
+            self._starts_from = max(self._clock(), self._starts_from) + self._interval
+        self.in_flight += 1
+        return self.epoch
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self.in_flight -= 1
+        self._wake()
+
+    def went_well(self) -> None:
+        """Note an attempt without a rate limit."""
+        if self.limit == self._most:
+            return
+        self._good_in_a_row += 1
+        if self._good_in_a_row >= self.limit:
+            self._set(self.limit + 1, "no rate limit for a while")
+
+    def was_limited(self, epoch: int | None, retry_after: float | None) -> None:
+        """Note a rate limit.
+
+        Args:
+            epoch: What ``take_place`` gave the attempt.
+            retry_after: Seconds that the server asks to wait.
+        """
+        self._good_in_a_row = 0
+        if retry_after:
+            self._starts_from = max(self._starts_from, self._clock() + retry_after)
+        if epoch == self.epoch and self.limit > 1:
+            self.epoch += 1
+            self._set(self.limit // 2, "rate limit")
+
+    def wake_all(self) -> None:
+        """Let all that wait look again, since the run stops."""
+        while self._waiting:
+            self._wake()
+
+    def _set(self, limit: int, reason: str) -> None:
+        self.limit = limit
+        self._good_in_a_row = 0
+        self._on_change(limit, reason)
+        self._wake()
+
+    async def _wait_for_place(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        await place
+
+    def _wake(self) -> None:
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+
+
+class Harness:
+    """Asks the samples of one session of a run.
+
+    Args:
+        call: How the agent is asked.
+        options: The options of the run.
+        attempt_prefix: The beginning of the ids of this session's attempts, unlike that of any other.
+        total: The number of samples of the whole run.
+        stop: Ends the session before its time.
+        budget: What the run may spend.
+        tell: Told what happens.
+        earlier_attempts: Gives the attempts of earlier sessions for a sample, which its response keeps.
+        keep: Keeps each response, as soon as it ends.
+        take: Given each response when it is kept; it may wait.
+        priced: Gives a response with what its model calls cost.
+        stalls: Watches the event loop; None: nobody does.
+    """
+
+    def __init__(
+        self,
+        call: AgentCall,
+        options: BenchmarkOptions,
+        *,
+        attempt_prefix: str,
+        total: int,
+        stop: StopSignal,
+        budget: Budget,
+        tell: Observer,
+        earlier_attempts: Callable[[Sample], list[dict[str, Any]]],
+        keep: Callable[[Sample, Response], None],
+        take: Callable[[Sample, Response], Awaitable[None]],
+        priced: Callable[[Response], Response],
+        stalls: RunStalls | None = None,
+    ) -> None:
+        self._call = call
+        self._options = options
+        self._attempt_prefix = attempt_prefix
+        self._total = total
+        self._stop = stop
+        self._budget = budget
+        self._tell = tell
+        self._earlier_attempts = earlier_attempts
+        self._keep = keep
+        self._take = take
+        self._priced = priced
+        self._stalls = stalls or RunStalls(lambda message: None, tell, options.repeats)
+        self._waiting: deque[Sample] = deque()
+        self._asking = 0
+        self._errors = 0
+        self._some_end = asyncio.Event()
+        self._places = ConcurrencyLimit(
+            options.max_concurrency,
+            options.requests_per_minute,
+            lambda limit, reason: self._event("limit_changed", limit=limit, reason=reason),
+        )
+
+    async def arun(self, samples: Sequence[Sample]) -> int:
+        """Ask samples, and give the number of those that were left out since the run was stopped."""
+        self._waiting = deque(samples)
+        self._stop.bind(self._stopping)
+        timers = [asyncio.create_task(self._watch_time())]
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self._options.max_concurrency, len(samples))):
+                    workers.create_task(self._work())
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None  # a file cannot be written, or a caller's function failed: one says it
+        finally:
+            for timer in timers:
+                timer.cancel()
+        return len(self._waiting)
+
+    @property
+    def left_out(self) -> Sequence[Sample]:
+        """The samples that were not asked since the run was stopped."""
+        return list(self._waiting)
+
+    def look_again(self) -> None:
+        """Ask the budget again whether the next question fits."""
+        self._some_end.set()
+
+    async def _work(self) -> None:
+        while await self._may_start():  # before a place is taken, which a retry may need meanwhile
+            epoch = await self._places.take_place(self._stop)
+            if epoch is None:
+                return
+            if not self._waiting or self._budget.verdict(self._asking) is not Verdict.GO:  # another one was quicker
+                self._places.leave()
+                continue
+            sample = self._waiting.popleft()
+            earlier = self._earlier_attempts(sample)
+            self._asking += 1
+            try:
+                response = await self._ask(sample, epoch, earlier)
+            finally:
+                self._asking -= 1
+                self._some_end.set()
+            await self._ended(sample, response, len(earlier))
+
+    async def _may_start(self) -> bool:
+        """Tell whether there is another sample to ask, after a wait for those in flight where the budget wants it."""
+        while self._waiting and self._stop.reason is None:
+            verdict = self._budget.verdict(self._asking)
+            if verdict is Verdict.GO:
+                return True
+            if verdict is Verdict.END and self._budget.reason is not None:
+                self._stop.request(self._budget.reason, self._budget.message)
+                return False
+            self._some_end.clear()
+            await self._some_end.wait()
+        return False
+
+    async def _ask(self, sample: Sample, epoch: int | None, earlier: list[dict[str, Any]]) -> Response:
+        """Ask one sample until it is answered, is not worth another attempt, or the run stops.
+
+        Args:
+            sample: The sample.
+            epoch: That of the place that is taken for its first attempt.
+            earlier: The attempts of earlier sessions.
+        """
+        for number in count(1):
+            try:
+                attempt = await self._attempt(sample, number)
+            finally:
+                self._places.leave()
+            if self._stop.is_at_once:
+                raise KeyboardInterrupt(self._stop.message)  # perhaps it hit the agent, which took it for its own
+            if attempt.error is None:
+                self._places.went_well()
+                return self._complete(sample, attempt.response, earlier)
+            wait = self._wait_after(attempt, number, epoch)
+            self._tell_failed(sample, attempt, number, wait)
+            if wait is None and not isinstance(attempt.error, RunInterruptedError):
+                return self._complete(sample, attempt.response, earlier)
+            if wait is None or await self._stop.sleep(wait):
+                break
+            epoch = await self._places.take_place(self._stop)
+            if epoch is None:
+                break
+            earlier = [*earlier, failed_attempt(attempt.response)]
+        return self._complete(sample, attempt.response, earlier, is_interrupted=True)
+
+    async def _attempt(self, sample: Sample, number: int) -> Attempt:
+        self._event_of("attempt_started", sample, attempt=number)
+        attempt_id = f"{self._attempt_prefix}/{sample.key[0]}/{sample.repeat}/{number}"
+        with self._stalls.asking(sample) as span:
+            return await self._call.aattempt(sample.question, attempt_id, self._stop.abandoned, span)
+
+    def _wait_after(self, attempt: Attempt, number: int, epoch: int | None) -> float | None:
+        error = attempt.error
+        if error is None or isinstance(error, RunInterruptedError):
+            return None
+        if is_rate_limit(error):
+            retry_after = retry_after_of(error)
+            longest = self._options.retry.longest_retry_after
+            self._places.was_limited(epoch, retry_after if retry_after is None or retry_after <= longest else None)
+        return self._options.retry.wait_before_retry(number, error)
+
+    def _complete(
+        self, sample: Sample, response: Response, earlier: list[dict[str, Any]], *, is_interrupted: bool = False
+    ) -> Response:
+        """Give the response as it is kept: with its repeat, the attempts before it, and whether it was cut off."""
+        complete: dict[str, Any] = {"question_id": sample.key[0]}
+        if self._options.repeats > 1:
+            complete["repeat"] = sample.repeat
+        complete |= response
+        if is_interrupted:
+            complete |= {"status": "error", "interrupted": True}
+        if earlier:
+            complete["failed_attempts"] = earlier
+        return self._priced(cast("Response", complete))
+
+    async def _ended(self, sample: Sample, response: Response, earlier: int) -> None:
+        """Tell and hand on a response, of whose failed attempts so many are of earlier sessions."""
+        attempts = cast("dict[str, Any]", response).get("failed_attempts", [])
+        own = {**response, "failed_attempts": attempts[earlier:]}
+        self._keep(sample, response)  # before anything that may fail
+        stalled_sec = seconds_stalled(own)
+        self._budget.spend(tokens_spent(own), seconds_spent(own) - stalled_sec, cost_spent(own))
+        is_error = response.get("status") == "error"
+        self._event_of(
+            "response_ended",
+            sample,
+            status="error" if is_error else "success",
+            error=response.get("error"),
+            attempts=1 + len(attempts),
+            elapsed_sec=seconds_spent(response),
+            stalled_sec=seconds_stalled(response),
+            total_tokens=tokens_spent(own),
+            steps=len(response.get("actual_steps") or ()),
+        )
+        await self._take(sample, response)
+        if is_error and not cast("dict[str, Any]", response).get("interrupted"):
+            self._errors += 1
+            limit = self._options.failure_limit
+            if limit is not None and limit.is_passed(errors=self._errors, total=self._total):
+                failed = f"{counted(self._errors, 'question')} failed in this session"
+                self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
+
+    def _stopping(self) -> None:
+        """Note that the run stops: nobody waits for a place any longer, and those in flight have a time to end."""
+        in_flight = self._places.in_flight
+        message = f"Stopping ({self._stop.message}): {in_flight or 'nothing'} in flight"
+        if self._stop.reason == "interrupted" and in_flight:
+            message += f" may take {self._options.grace:g} s to end; once more stops at once"
+        self._places.wake_all()
+        self._some_end.set()
+        if self._stop.reason == "interrupted":
+            asyncio.get_running_loop().call_later(self._options.grace, self._stop.abandon)
+        self._event("run_stopping", reason=self._stop.reason, message=message, in_flight=in_flight)  # which may fail
+
+    async def _watch_time(self) -> None:
+        """End the run when its time is over."""
+        seconds = self._budget.seconds_left
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+            self._stop.request("max_time", f"the time of {self._options.max_time:g} s is over")
+            self._stop.abandon()
+
+    def _tell_failed(self, sample: Sample, attempt: Attempt, number: int, wait: float | None) -> None:
+        self._event_of(
+            "attempt_failed",
+            sample,
+            attempt=number,
+            error=attempt.response.get("error"),
+            retry_in_sec=wait,
+            elapsed_sec=attempt.response.get(ELAPSED_SEC),
+        )
+
+    def _event_of(self, kind: EventKind, sample: Sample, **fields: Any) -> None:
+        repeat = sample.repeat if self._options.repeats > 1 else None
+        self._tell(RunEvent(kind, {"question_id": sample.key[0], "repeat": repeat, **fields}))
+
+    def _event(self, kind: EventKind, **fields: Any) -> None:
+        self._tell(RunEvent(kind, fields))

@@ -1,0 +1,335 @@
+"""The graphs that a langgraph.json names, with the environment variables that they need."""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
+from langgraph.store.memory import InMemoryStore
+
+from graphrag_eval_lc.benchmark.agent_specs import MOST_NAMED, nearest_first
+from graphrag_eval_lc.benchmark.graph_factories import opened, server_arguments
+from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
+from graphrag_eval_lc.files.reading import read_text
+from graphrag_eval_lc.masking import remember_secrets_of
+from graphrag_eval_lc.registry.plugins import loaded_module
+from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.texts import listed
+
+Variables = Mapping[str, str | None]
+
+
+# Agents may be open at the same time and end in any order: the last one that sets a variable wins, and once none does
+# it is again what it was.
+_lock = threading.Lock()
+
+
+_layers: list[Variables] = []
+
+
+_before: dict[str, str | None] = {}
+
+
+@contextmanager
+def environment_variables(variables: Variables) -> Iterator[None]:
+    """Set environment variables of this process, and put them back at the end.
+
+    The values of those that are secrets by their names are masked from now on.
+
+    Args:
+        variables: Values by name; None unsets one.
+
+    Example:
+        >>> with environment_variables({"MODEL_OF_TODAY": "gpt-4o-mini"}):
+        ...     os.environ["MODEL_OF_TODAY"]
+        'gpt-4o-mini'
+    """
+    layer = dict(variables)
+    remember_secrets_of({name: value for name, value in layer.items() if value is not None})
+    try:
+        with _lock:
+            for name in layer:
+                _before.setdefault(name, os.environ.get(name))
+            _layers.append(layer)
+            _apply(layer)
+        yield
+    finally:
+        with _lock:
+            _layers[:] = [other for other in _layers if other is not layer]
+            _apply(layer)
+
+
+def _apply(names: Variables) -> None:
+    for name in names:
+        setting = [layer for layer in _layers if name in layer]
+        value = setting[-1][name] if setting else _before.pop(name)
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+FILE_NAME = "langgraph.json"
+
+
+_EXAMPLE = '"graphs": {"agent": "./agent.py:agent"}'
+
+
+_JAVASCRIPT = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+
+
+_UNNAMED = "LangGraph"  # what LangGraph calls a graph that has no name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSpec:
+    """A graph as a ``langgraph.json`` names it.
+
+    Attributes:
+        file: The file, as it was given.
+        name: The graph's name in it.
+        source: Where the graph is: ``./path/to/file.py:variable`` or ``package.module:variable``.
+        dependencies: The local folders that go on ``sys.path``.
+        variables: The environment variables of its ``env``.
+        warnings: What is to be known of it.
+    """
+
+    file: Path
+    name: str
+    source: str
+    dependencies: tuple[Path, ...] = ()
+    variables: Variables
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The graph's full spec, such as ``langgraph.json:agent``."""
+        return f"{self.file}:{self.name}"
+
+    def error(self, what: str, mend: str) -> AgentError:
+        """Give an error of this graph's entry in the file."""
+        return AgentError(what, path=self.file, key=f"graphs.{self.name}", mend=mend)
+
+
+def is_graph_spec(spec: str) -> bool:
+    """Tell whether a spec names a graph of a ``langgraph.json``; a bare name does where there is one to look into."""
+    file, _, _ = spec.rpartition(":")
+    if spec.lower().endswith(".json") or file.lower().endswith(".json"):
+        return True
+    is_name = bool(spec) and ":" not in spec and "/" not in spec and not spec.endswith(".py")
+    return is_name and Path(FILE_NAME).is_file()
+
+
+def read_graph_spec(spec: str) -> GraphSpec:
+    """Find a graph in its ``langgraph.json``.
+
+    Args:
+        spec: ``path/to/langgraph.json:graph``, or the bare name of a graph in the ``langgraph.json`` of the current
+            folder.
+
+    Raises:
+        AgentError: The file cannot be read, has no such graph, or says something that ``langgraph`` does not take.
+    """
+    place, name = (spec, "") if spec.lower().endswith(".json") else spec.rpartition(":")[::2]
+    file = Path(place or FILE_NAME)
+    config = _config_in(file)
+    graphs = _graphs_in(config, file)
+    if name not in graphs:
+        what = f"there is no graph {name}" if name else f"{spec} does not say which graph"
+        known = nearest_first(name, graphs)
+        mend = f"It has {listed(known, MOST_NAMED)}; write {file}:{known[0]}."
+        raise AgentError(what, path=file if name else None, mend=mend)
+    folder = file.resolve().parent
+    variables, warnings = _variables_of(config, file, folder)
+    if isinstance(store := config.get("store"), Mapping) and store.get("index"):
+        warnings += (f"{file}: store.index is not used, so that the graph's store finds nothing by meaning",)
+    return GraphSpec(
+        file=file,
+        name=name,
+        source=_source_of(graphs[name], file, name),
+        dependencies=(folder, *_local_dependencies(config, file, folder)),
+        variables=variables,
+        warnings=warnings,
+    )
+
+
+async def aopen_graph(spec: GraphSpec, config: Mapping[str, Any], stack: AsyncExitStack) -> Pregel[Any, Any, Any, Any]:
+    """Load a graph, and keep open what it needs.
+
+    A factory is called once, with the config that is the same for all questions, and what it opens stays open until
+    the end; LangGraph's server calls it for each run. As there, a graph that is not compiled is compiled, and one
+    without a store gets one in memory.
+
+    Args:
+        spec: The graph.
+        config: LangChain's config, for a factory that takes it.
+        stack: Closes what is opened: context managers first, the environment variables last.
+
+    Raises:
+        AgentError: It cannot be loaded, or is no graph.
+    """
+    stack.enter_context(environment_variables(spec.variables))
+    value = _loaded(spec)
+    store = InMemoryStore()
+    if callable(value):
+        try:
+            value = await opened(value(**server_arguments(value, spec.source, config, store)), stack)
+        except GraphRAGEvalError:
+            raise
+        except (Exception, SystemExit) as problem:
+            what = f"{spec.source} failed with {error_text(problem)}"
+            raise spec.error(what, "Run it with --debug for the traceback.") from problem
+    if isinstance(value, StateGraph):
+        value = value.compile()
+    if not isinstance(value, Pregel):
+        hint = " Decorate it with contextlib.asynccontextmanager." if hasattr(value, "__anext__") else ""
+        what = f"{spec.source} gives {type(value).__name__}, which langgraph does not take for a graph"
+        raise spec.error(what, f"Name a StateGraph, a compiled graph, or a function that gives one of these.{hint}")
+    own: dict[str, Any] = {}
+    if value.store is None:
+        own["store"] = store
+    if value.name == _UNNAMED:
+        own["name"] = spec.name
+    return value.copy(own)
+
+
+def _config_in(file: Path) -> Mapping[str, Any]:
+    text = read_text(file, AgentError, what="LangGraph configuration").text
+    try:
+        config = json.loads(text)
+    except ValueError as problem:
+        line = getattr(problem, "lineno", None)
+        raise AgentError(f"it is no JSON ({problem})", path=file, line=line, mend="Mend it.") from None
+    if not isinstance(config, Mapping):
+        raise AgentError("it is no JSON object", path=file, mend=f"Write {{{_EXAMPLE}}}.")
+    return config
+
+
+def _graphs_in(config: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    graphs = config.get("graphs")
+    if not isinstance(graphs, Mapping) or not graphs:
+        raise AgentError("it names no graphs", path=file, key="graphs", mend=f"Write {_EXAMPLE}.")
+    return graphs
+
+
+def _source_of(entry: Any, file: Path, name: str) -> str:
+    source = entry.get("path") if isinstance(entry, Mapping) else entry
+    place, _, variable = source.rpartition(":") if isinstance(source, str) else ("", "", "")
+    key = f"graphs.{name}"
+    if not place or not variable:
+        what = f"{json.dumps(entry)} does not say where the graph is"
+        raise AgentError(what, path=file, key=key, mend='Write "./agent.py:agent", or {"path": "./agent.py:agent"}.')
+    if place.lower().endswith(_JAVASCRIPT):
+        mend = "Start LangGraph's server for it and give its address, such as http://127.0.0.1:2024/agent."
+        raise AgentError(f"{source} is JavaScript, which cannot be loaded here", path=file, key=key, mend=mend)
+    return str(source)
+
+
+def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> Iterable[Path]:
+    """Give the dependencies that are folders; the others are packages, which whoever runs it has installed."""
+    dependencies = config.get("dependencies", [])
+    if not isinstance(dependencies, list) or not all(isinstance(each, str) for each in dependencies):
+        mend = 'Write a list of folders and packages, such as ["."].'
+        raise AgentError("it is no list of texts", path=file, key="dependencies", mend=mend)
+    return [path for each in dependencies if (path := (folder / each).resolve()).is_dir()]
+
+
+def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[Variables, tuple[str, ...]]:
+    """Give the variables of ``env``, and what is to be known of them. They go before those of the process."""
+    env = config.get("env") or {}
+    if isinstance(env, str):
+        return _variables_in(folder / env, env, file)
+    if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
+        mend = 'Write a file, such as ".env", or texts by name, such as {"MODEL": "gpt-4o-mini"}.'
+        raise AgentError("it is neither a file nor texts by name", path=file, key="env", mend=mend)
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:  # the system takes none of these
+            what = f"{json.dumps(name)} cannot be set as an environment variable"
+            raise AgentError(what, path=file, key="env", mend="Give it another name, without =, or another value.")
+    return dict(env), ()
+
+
+def _variables_in(path: Path, given: str, file: Path) -> tuple[Variables, tuple[str, ...]]:
+    if not path.is_file():  # it is no part of a repository, as where a job has its variables from elsewhere
+        return {}, (f"{file}: there is no file {given}, so that env sets nothing",)
+    try:
+        from dotenv import dotenv_values  # langgraph-cli has it; no other agent needs it
+    except ImportError:
+        what = f"reading {given} needs the package python-dotenv, which is not installed"
+        raise AgentError(what, path=file, key="env", mend="Run: pip install python-dotenv") from None
+    try:
+        return dotenv_values(path), ()
+    except (OSError, UnicodeError) as problem:
+        raise AgentError(f"{given} cannot be read ({problem})", path=file, key="env", mend="Mend it.") from problem
+
+
+# The folders of all graphs that were loaded so far, and whether each came on sys.path by that.
+_folders: dict[str, bool] = {}
+
+
+def _put_on_path(spec: GraphSpec) -> None:
+    """Put the graph's folders on ``sys.path``, before those of other graphs; refuse where these hide its modules."""
+    own = [str(folder) for folder in spec.dependencies]
+    others = [folder for folder in _folders if folder not in own]
+    if others and (found := _hidden_module(own, others)):
+        name, loaded, hidden = found
+        what = f"the module {name} is already loaded for another graph from {loaded}, so that {hidden} would not be"
+        raise spec.error(what, "Run each of the two in a process of its own.")
+    last = [folder for folder in others if _folders[folder] and folder in sys.path]
+    for folder in last:
+        sys.path.remove(folder)
+    for folder in own:
+        is_new = folder not in sys.path
+        if is_new:
+            sys.path.append(folder)
+        _folders.setdefault(folder, is_new)
+    sys.path.extend(last)
+
+
+def _hidden_module(own: list[str], others: list[str]) -> tuple[str, str, Path] | None:
+    """Find a module that was loaded from other folders and that these have, too: its name, its file and theirs."""
+    for name, module in list(sys.modules.items()):
+        loaded = getattr(module, "__file__", None)
+        if not isinstance(loaded, str) or not loaded.startswith(tuple(others)):
+            continue
+        place = Path(*name.split("."))
+        files = (place.with_suffix(".py"), place / "__init__.py")
+        if Path(loaded) in {Path(folder, file) for folder in others for file in files}:
+            hidden = next((path for folder in own for file in files if (path := Path(folder, file)).is_file()), None)
+            if hidden is not None:
+                return name, loaded, hidden
+    return None
+
+
+def _loaded(spec: GraphSpec) -> Any:
+    """Load the variable that holds the graph or its factory."""
+    _put_on_path(spec)
+    place, _, variable = spec.source.rpartition(":")
+    is_file = "/" in place or place.endswith(".py")
+    try:
+        module = loaded_module(str(spec.file.parent / place) if is_file else place, adds_folder=False)
+    except AgentError as problem:
+        mend = str(problem.mend)
+        if problem.what.startswith("there is no"):
+            mend = "Files start from the folder of the JSON file; modules are looked for in dependencies and what is "
+            mend += "installed."
+        elif isinstance(problem.__cause__, ModuleNotFoundError):
+            mend = "Install the dependencies of the project; they are never installed from here."
+        raise spec.error(problem.what, mend) from problem.__cause__
+    found = vars(module).get(variable)
+    if found is None:
+        graphs = [key for key, value in vars(module).items() if isinstance(value, StateGraph | Pregel)]
+        mend = (
+            f"It has {listed(nearest_first(variable, graphs), MOST_NAMED)}."
+            if graphs
+            else "Name one that is a graph or makes one."
+        )
+        raise spec.error(f"{place} has no variable {variable}", mend)
+    return found

@@ -1,0 +1,280 @@
+"""How far a run is, in numbers and in words."""
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_eval_lc.evaluation.events import RunEvent
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
+from graphrag_eval_lc.texts import counted
+
+# So many rounds of the questions in flight, and at least so many questions, stand for the recent rate.
+_RECENT_ROUNDS = 4
+
+
+_RECENT_SAMPLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RunSnapshot:
+    """How a run stands at one moment.
+
+    Attributes:
+        total: Samples of the run.
+        done: Samples that are answered, failed ones and those of earlier sessions included.
+        errors: How many of them failed.
+        retries: Attempts that failed and were tried again, in this session.
+        in_flight: Samples under way, those that wait for another attempt included.
+        max_concurrency: How many may be in flight at most; None before the run started.
+        limit: How many may be in flight now; None before the run started.
+        tokens: What the responses of this session spent, as far as it is known; None while nothing is.
+        tokens_unknown: Responses of this session that do not say what they spent.
+        steps_score: The mean over what has been scored so far, 0 to 1; None while nothing is.
+        elapsed_sec: Seconds since this session started; None before, and standing still once the run has ended.
+        per_minute: Samples a minute over this session; None while none is done.
+        seconds_left: Estimated from the recent rate; None while unknown, and where the run is stopping or has ended.
+        stopping: Why the run is stopping before its end; None where it is not.
+        ended: Whether all is over.
+    """
+
+    total: int
+    done: int
+    errors: int
+    retries: int
+    in_flight: int
+    max_concurrency: int | None
+    limit: int | None
+    tokens: int | None
+    tokens_unknown: int
+    steps_score: float | None
+    elapsed_sec: float | None
+    per_minute: float | None
+    seconds_left: float | None
+    stopping: str | None
+    ended: bool
+
+
+class RunState:
+    """An observer that keeps count. It may be told and asked from any thread, and inside a signal handler.
+
+    Args:
+        clock: Gives seconds that never run backwards.
+
+    Example:
+        >>> state = RunState()
+        >>> state(RunEvent("run_started", {"total": 20, "done": 5, "errors": 1, "max_concurrency": 8}))
+        >>> state(RunEvent("attempt_started", {"question_id": "q6", "repeat": None, "attempt": 1}))
+        >>> snapshot = state.snapshot()
+        >>> snapshot.done, snapshot.total, snapshot.in_flight
+        (5, 20, 1)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
+        self._total = self._done = self._errors = self._retries = 0
+        self._in_flight: set[tuple[str, int | None]] = set()
+        self._max_concurrency: int | None = None
+        self._limit: int | None = None
+        self._tokens: int | None = None
+        self._tokens_unknown = 0
+        self._scores = 0
+        self._score_sum = 0.0
+        self._answered = 0  # in this session
+        self._started_at: float | None = None
+        self._ended_at: float | None = None
+        self._recent: deque[float] = deque()
+        self._stopping: str | None = None
+        self._takers: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "run_started": self._run_started,
+            "attempt_started": self._attempt_started,
+            "attempt_failed": self._attempt_failed,
+            "response_ended": self._response_ended,
+            "result_scored": self._result_scored,
+            "limit_changed": self._limit_changed,
+            "run_stopping": self._run_stopping,
+            "run_ended": self._run_ended,
+        }
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take up one event."""
+        take = self._takers.get(event.kind)
+        if take is not None:
+            with self._lock:
+                take(event.fields)
+
+    def snapshot(self) -> RunSnapshot:
+        """Give how the run stands now."""
+        with self._lock:
+            now = self._clock() if self._ended_at is None else self._ended_at
+            elapsed = None if self._started_at is None else now - self._started_at
+            return RunSnapshot(
+                total=self._total,
+                done=self._done,
+                errors=self._errors,
+                retries=self._retries,
+                in_flight=len(self._in_flight),
+                max_concurrency=self._max_concurrency,
+                limit=self._limit,
+                tokens=self._tokens,
+                tokens_unknown=self._tokens_unknown,
+                steps_score=self._score_sum / self._scores if self._scores else None,
+                elapsed_sec=elapsed,
+                per_minute=60 * self._answered / elapsed if elapsed and self._answered else None,
+                seconds_left=self._seconds_left(now),
+                stopping=self._stopping,
+                ended=self._ended_at is not None,
+            )
+
+    def _seconds_left(self, now: float) -> float | None:
+        """Estimate from the last rounds. Before the first round is through, only the quick ones have ended."""
+        if self._ended_at is not None or self._stopping is not None or self._started_at is None:
+            return None
+        left = self._total - self._done
+        if left <= 0:
+            return 0.0
+        if self._answered < max(1, self._max_concurrency or 1):
+            return None
+        span = now - self._recent[0]
+        return left * span / (len(self._recent) - 1) if span > 0 else None
+
+    def _run_started(self, fields: Mapping[str, Any]) -> None:
+        self._total, self._done, self._errors = fields["total"], fields["done"], fields["errors"]
+        self._max_concurrency = self._limit = fields["max_concurrency"]
+        self._started_at = self._clock()
+        kept = max(_RECENT_ROUNDS * fields["max_concurrency"], _RECENT_SAMPLES)
+        self._recent = deque([self._started_at], maxlen=kept + 1)
+
+    def _attempt_started(self, fields: Mapping[str, Any]) -> None:
+        self._in_flight.add((fields["question_id"], fields["repeat"]))
+
+    def _attempt_failed(self, fields: Mapping[str, Any]) -> None:
+        self._retries += fields["retry_in_sec"] is not None
+
+    def _response_ended(self, fields: Mapping[str, Any]) -> None:
+        self._in_flight.discard((fields["question_id"], fields["repeat"]))
+        self._done += 1
+        self._answered += 1
+        self._errors += fields["status"] == "error"
+        tokens = fields[TOTAL_TOKENS]
+        if tokens is None:
+            self._tokens_unknown += 1
+        else:
+            self._tokens = (self._tokens or 0) + tokens
+        self._recent.append(self._clock())
+
+    def _result_scored(self, fields: Mapping[str, Any]) -> None:
+        score = fields[MAIN_METRIC]
+        if score is not None:
+            self._scores += 1
+            self._score_sum += score
+
+    def _limit_changed(self, fields: Mapping[str, Any]) -> None:
+        self._limit = fields["limit"]
+
+    def _run_stopping(self, fields: Mapping[str, Any]) -> None:
+        self._stopping = fields["reason"]
+
+    def _run_ended(self, fields: Mapping[str, Any]) -> None:
+        self._total, self._done, self._errors = fields["total"], fields["done"], fields["errors"]
+        self._in_flight.clear()
+        self._ended_at = self._clock()
+
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def progress_line(run: RunSnapshot) -> str:
+    """Give how a run stands as one line.
+
+    Example:
+        >>> progress_line(RunSnapshot(2000, 120, 3, 5, 8, 8, 8, 1_234_567, 0, 0.7123, 212, 34.0, 3300, None, False))
+        '120 of 2,000 done, 3 errors, 5 retries, 8 in flight, 1.2M tokens, 34/min, about 55 min left, steps_score 0.712'
+    """
+    return ", ".join((f"{run.done:,} of {run.total:,} done", *progress_figures(run).values()))
+
+
+def progress_figures(run: RunSnapshot) -> dict[str, str]:
+    """Give what is known of a run beside how many questions are done, by the name of the figure, in reading order."""
+    left = run.seconds_left
+    figures = {
+        "errors": counted(run.errors, "error"),
+        "retries": counted(run.retries, "retry", "retries") if run.retries else "",
+        "in_flight": _in_flight(run),
+        "tokens": _tokens(run),
+        "rate": "" if run.per_minute is None else f"{rate_text(run.per_minute)}/min",
+        "left": "" if not left else f"about {duration_text(left)} left",
+        "stopping": f"stopping ({run.stopping})" if run.stopping and not run.ended else "",
+        "elapsed": f"in {duration_text(run.elapsed_sec)}" if run.ended and run.elapsed_sec is not None else "",
+        MAIN_METRIC: "" if run.steps_score is None else f"{MAIN_METRIC} {run.steps_score:.3f}",
+    }
+    return {name: text for name, text in figures.items() if text}
+
+
+def message_of(event: RunEvent) -> str | None:
+    """Give what an event tells people at once; None for those that only change the figures."""
+    if event.kind == "warning":
+        return f"Warning: {event.fields['message']}"
+    return str(event.fields["message"]) if event.kind == "run_stopping" else None
+
+
+def amount_text(number: int) -> str:
+    """Give a large number in short.
+
+    Example:
+        >>> amount_text(950), amount_text(12_345), amount_text(1_234_567), amount_text(2_000_000_000)
+        ('950', '12.3k', '1.2M', '2.0B')
+    """
+    if number < 1000:
+        return str(number)
+    amount = float(number)
+    for unit in "kM":
+        amount /= 1000
+        if amount < 999.95:
+            return f"{amount:.1f}{unit}"
+    return f"{amount / 1000:.1f}B"
+
+
+def rate_text(per_minute: float) -> str:
+    """Give a rate with as many digits as it is worth.
+
+    Example:
+        >>> rate_text(0.25), rate_text(3.14), rate_text(1234.5)
+        ('0.25', '3.1', '1,234')
+    """
+    return f"{per_minute:.2g}" if per_minute < 1 else f"{per_minute:.1f}" if per_minute < 10 else f"{per_minute:,.0f}"
+
+
+def duration_text(seconds: float) -> str:
+    """Give a time span in the units that people would say.
+
+    Example:
+        >>> duration_text(7.2), duration_text(3300), duration_text(7800), duration_text(200_000)
+        ('8 s', '55 min', '2 h 10 min', '2 days 8 h')
+    """
+    if seconds < 1.5 * _MINUTE:
+        return f"{math.ceil(seconds)} s"
+    minutes = round(seconds / _MINUTE)
+    if minutes < 90:
+        return f"{minutes} min"
+    if seconds < 2 * _DAY:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = round(seconds / _HOUR)
+    return f"{hours // 24:,} days {hours % 24} h"
+
+
+def _in_flight(run: RunSnapshot) -> str:
+    if not run.in_flight:
+        return ""
+    lowered = run.limit is not None and run.max_concurrency is not None and run.limit < run.max_concurrency
+    return f"{run.in_flight:,} in flight" + (f" (limit {run.limit:,})" if lowered else "")
+
+
+def _tokens(run: RunSnapshot) -> str:
+    if not run.tokens:
+        return ""
+    return ("at least " if run.tokens_unknown else "") + f"{amount_text(run.tokens)} tokens"

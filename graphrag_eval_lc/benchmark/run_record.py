@@ -1,0 +1,422 @@
+"""What run.json says of a run, and what must not have changed when the run goes on."""
+
+import hashlib
+import json
+import platform
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.benchmark.scorers import Missing, missing_scorers, refuse_missing, scored_with
+from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.masking import masked_text, masked_values
+from graphrag_eval_lc.matching.unknown_tools import reference_names
+from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+from graphrag_eval_lc.registry.plugins import spec_of
+from graphrag_eval_lc.texts import counted, listed
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.options import BenchmarkOptions
+    from graphrag_eval_lc.capture.handler import CaptureKeywords
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+_PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One stretch of a run, from its start or resumption to its end.
+
+    Attributes:
+        started_at: When it began.
+        finished_at: When it ended; None before, and for one that was killed.
+        stopped: Why it ended before its time, and how many samples it left out; None where it did not.
+    """
+
+    started_at: datetime
+    finished_at: datetime | None = None
+    stopped: Mapping[str, Any] | None = None
+
+    @property
+    def elapsed_sec(self) -> float:
+        """Seconds from its start to its end; 0 before the end."""
+        return 0.0 if self.finished_at is None else round((self.finished_at - self.started_at).total_seconds(), 3)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the session as it stands in run.json."""
+        record: dict[str, Any] = {"started": _time_text(self.started_at)}
+        if self.finished_at is not None:
+            record |= {"finished": _time_text(self.finished_at), ELAPSED_SEC: self.elapsed_sec}
+        if self.stopped is not None:
+            record["stopped"] = dict(self.stopped)
+        return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """The content of run.json, for a run that this process carries out.
+
+    Attributes:
+        run_id: Unique for each run; a resumed run keeps it.
+        described: What ran: label, href, tags, dataset, selection, repeats, agent, capture, limits, matchers,
+            evaluators, versions, config.
+        questions: A digest of each selected question's text, by its id.
+        session: The stretch that this process carries out.
+        earlier_sessions: Those before it, as run.json has them.
+        earlier_questions: Digests of questions that they asked and that are no longer selected.
+        totals: What it spent; None before it is scored.
+    """
+
+    run_id: str
+    described: Mapping[str, Any]
+    questions: Mapping[str, str]
+    session: Session
+    earlier_sessions: Sequence[Mapping[str, Any]] = ()
+    earlier_questions: Mapping[str, str] = field(default_factory=dict)
+    totals: Mapping[str, Any] | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        source: object,
+        templates: Sequence[Template],
+        questions: Iterable[Question],
+        config: EvaluationConfig,
+        scorers: Mapping[str, Any] | None = None,
+        **described: Any,
+    ) -> "RunRecord":
+        """Give the record of a run that begins now.
+
+        Args:
+            source: The dataset's path, or the dataset itself.
+            templates: The dataset.
+            questions: Those that are selected.
+            config: The configuration.
+            scorers: What ``scored_with`` gives.
+            **described: What else is to stand in run.json, secrets masked; what is None or empty is left out.
+        """
+        now = datetime.now(UTC)
+        known = {key: masked_values(value) for key, value in described.items() if value not in (None, (), [], {})}
+        first: dict[str, Any] = {key: known.pop(key) for key in ("label", "href", "tags") if key in known}
+        return cls(
+            run_id=f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}",
+            described={
+                **first,
+                "dataset": _dataset_record(source, templates),
+                **known,
+                **(scorers or {}),  # the empty lists too: they say that there are none
+                "versions": _versions(),
+                "config": config_record(config),
+            },
+            questions={str(question["id"]): _text_digest(question["question_text"]) for question in questions},
+            session=Session(started_at=now),
+        )
+
+    def resuming(self, earlier: Mapping[str, Any]) -> "RunRecord":
+        """Give the record of the same run as ``earlier``, a run.json, which goes on with this session."""
+        described = ("label", "href", "tags")
+        kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
+        return replace(
+            self,
+            run_id=str(earlier.get("run_id") or self.run_id),
+            described={**kept, **self.described},
+            earlier_sessions=self._earlier_sessions(earlier),
+            earlier_questions={
+                key: digest
+                for digests in (earlier.get("earlier_questions") or {}, earlier.get("questions") or {})
+                for key, digest in digests.items()
+                if key not in self.questions
+            },
+        )
+
+    def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+        """Give the earlier sessions, with the options of their capture where those of this one are others."""
+        sessions = (earlier.get("times") or {}).get("sessions") or ()
+        if "capture" not in earlier or earlier["capture"] == self.described.get("capture"):
+            return tuple(sessions)
+        return tuple({"capture": earlier["capture"], **session} for session in sessions)
+
+    def end(
+        self,
+        totals: Mapping[str, Any],
+        stopped: Mapping[str, Any] | None = None,
+        scorers: Mapping[str, Any] | None = None,
+    ) -> "RunRecord":
+        """Give the record of the same run, whose session ends now; what is known of its scorers by now is taken."""
+        session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
+        return replace(self, session=session, totals=totals, described={**self.described, **(scorers or {})})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the record as it stands in run.json; what is not known is absent."""
+        record: dict[str, Any] = {"run_id": self.run_id, **self.described, "times": self._times()}
+        if self.session.stopped is not None:
+            record["stopped"] = dict(self.session.stopped)
+        if self.totals is not None:
+            record["totals"] = dict(self.totals)
+        record["questions"] = dict(self.questions)
+        if self.earlier_questions:
+            record["earlier_questions"] = dict(self.earlier_questions)
+        return record
+
+    def _times(self) -> dict[str, Any]:
+        sessions = [*self.earlier_sessions, self.session.as_dict()]
+        times: dict[str, Any] = {"started": sessions[0].get("started")}
+        if "finished" in sessions[-1]:
+            times["finished"] = sessions[-1]["finished"]
+            # Time between sessions is no time of the run; of one that was killed it is not known.
+            times[ELAPSED_SEC] = round(sum(session.get(ELAPSED_SEC, 0.0) for session in sessions), 3)
+        return {**times, "sessions": sessions}
+
+
+def begun_record(
+    agent: object,
+    source: object,
+    templates: Sequence[Template],
+    questions: Sequence[tuple[Template, Question]],
+    options: "BenchmarkOptions",
+    judges: Mapping[str, Any] | None = None,
+    *,
+    agent_source: str | None = None,
+) -> RunRecord:
+    """Give the record of a run of an agent that begins now.
+
+    Args:
+        agent: The agent as the caller gave it, or its full spec.
+        source: The dataset's path, or the dataset itself.
+        templates: The dataset.
+        questions: Those that are selected.
+        options: The options of the run.
+        judges: What is to be told of the judges.
+        agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
+            ``langgraph.json`` names; the graph and the version of a server's assistant.
+    """
+    return RunRecord.begin(
+        source,
+        templates,
+        [question for _, question in questions],
+        options.config,
+        scored_with(questions, options.config, options.evaluators),
+        label=options.label,
+        href=options.href,
+        tags=list(options.tags),
+        selection=options.selection.as_dict(),
+        repeats=options.repeats if options.repeats > 1 else None,
+        agent=agent_name(agent),
+        agent_source=agent_source,
+        agent_config=_plain(options.agent_config),
+        capture=capture_record(options.capture),
+        judges=judges,
+        limits={
+            "max_concurrency": options.max_concurrency,
+            "requests_per_minute": options.requests_per_minute,
+            "timeout": options.timeout,
+            "max_retries": options.retry.max_retries,
+            "max_failures": None if options.failure_limit is None else str(options.failure_limit),
+            "max_tokens": options.max_tokens,
+            "max_time": options.max_time,
+            "max_cost": options.max_cost,
+        },
+    )
+
+
+def config_record(config: EvaluationConfig) -> dict[str, Any]:
+    """Give a configuration as run.json has it: complete, with the secrets of its models masked."""
+    record = config.model_dump()
+    return {**record, "llm": masked_values(record["llm"])}
+
+
+def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
+    """Give the options of the handler as run.json has them: all of them, a function by its spec.
+
+    Example:
+        >>> capture_record({"retrieval_documents": {"b", "a"}})["retrieval_documents"]
+        ['a', 'b']
+    """
+    documents, redact = options.get("retrieval_documents", False), options.get("redact")
+    return {
+        "step_names": dict(options.get("step_names") or {}),
+        "retrieval_documents": documents if isinstance(documents, bool) else sorted(documents) or False,
+        "max_output_chars": options.get("max_output_chars"),
+        "redact": None if redact is None else spec_of(redact),
+        "keep_artifacts": options.get("keep_artifacts", True),
+        "keep_messages": options.get("keep_messages", False),
+    }
+
+
+def _plain(config: Mapping[str, Any]) -> Any:
+    """Give an agent's config as JSON has it, the same in each process, without callbacks."""
+    return parse_json(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
+
+
+def agent_name(agent: object) -> str:
+    """Give the spec of an agent, or what can be said of one that was made in Python, the same in each process."""
+    if isinstance(agent, str):
+        return agent
+    if isinstance(agent, partial):
+        arguments = [*map(repr, agent.args), *(f"{key}={value!r}" for key, value in agent.keywords.items())]
+        return f"{agent_name(agent.func)}({_ADDRESS.sub('', masked_text(', '.join(arguments)))})"
+    named = agent if hasattr(agent, "__qualname__") else type(agent)
+    name = getattr(agent, "name", None)
+    return f"{named.__module__}:{named.__qualname__}" + (f" {name}" if isinstance(name, str) else "")
+
+
+def _time_text(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _dataset_record(source: object, templates: Sequence[Template]) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    questions = 0
+    # One question at a time, as the text of a whole dataset may be as large as the dataset.
+    for template in templates:
+        _add_to(digest, {key: value for key, value in template.items() if key != "questions"})
+        for question in template.get("questions") or ():
+            _add_to(digest, question)
+            questions += 1
+    path = {"path": str(source)} if isinstance(source, str | PathLike) else {}
+    return {
+        **path,
+        "sha256": digest.hexdigest(),
+        "templates": len(templates),
+        "questions": questions,
+        "step_names": reference_names(templates),
+    }
+
+
+def _add_to(digest: "hashlib._Hash", record: Mapping[str, Any]) -> None:
+    text = json.dumps(record, sort_keys=True, default=str)
+    digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def changed_questions(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> frozenset[str]:
+    """Give the ids of the questions whose text is another one now.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same as this session would write it.
+    """
+    before, after = {**_questions(earlier, "earlier_questions"), **_questions(earlier)}, _questions(now)
+    return frozenset(key for key in after.keys() & before.keys() if after[key] != before[key])
+
+
+def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
+
+    A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same as this session would write it.
+        folder: Where the run is.
+
+    Raises:
+        RunFolderError: With everything that changed.
+    """
+    changes = [*_agent_changes(earlier, now), *_capture_changes(earlier, now), *_question_changes(earlier, now)]
+    if changes:
+        raise RunFolderError(
+            f"the folder holds a run that differs from this one: {'; '.join(changes)}",
+            path=folder,
+            mend="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
+            "questions kept; or --overwrite (overwrite=True) to start anew.",
+        )
+
+
+def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "BenchmarkOptions") -> list[Missing]:
+    """Give what scored the run in earlier sessions and would not score it in this one, which scores all anew.
+
+    Args:
+        earlier: The run.json of the run.
+        folder: Where the run is.
+        options: Those of this session.
+
+    Raises:
+        RunFolderError: Something is missing, and is not to be done without (``force``).
+    """
+    missing = missing_scorers(
+        earlier,
+        folder,
+        options.config,
+        evaluators=options.evaluators,
+        llm=options.llm,
+        embeddings=options.embeddings,
+    )
+    if not options.force:
+        refuse_missing(missing, folder, "--force (force=True) to go on without")
+    return missing
+
+
+def _agent_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
+    names = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
+    for key, name in names.items():
+        before, after = earlier.get(key), now.get(key)
+        if before != after:
+            yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"
+
+
+def _capture_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
+    """Give what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    defaults = CaptureConfig().model_dump()
+    before, after = ({**defaults, **_part(run, "capture")} for run in (earlier, now))
+    for key in defaults:
+        if before[key] != after[key]:
+            yield f"capture.{key} was {_shown(before[key])} and is {_shown(after[key])}"
+
+
+def capture_warnings(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
+    changes = "; ".join(_capture_changes(earlier, now))
+    return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else json_text(value)
+
+
+def _question_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
+    before, after = _questions(earlier), _questions(now)
+    changed = changed_questions(earlier, now)
+    kinds = {
+        "with another text": [key for key in after if key in changed],
+        "added": [key for key in after if key not in before],
+        "left out": [key for key in before if key not in after],
+    }
+    for kind, ids in kinds.items():
+        if ids:
+            yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
+
+
+def _questions(run: Mapping[str, Any], key: str = "questions") -> Mapping[str, Any]:
+    return _part(run, key)
+
+
+def _part(run: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = run.get(key)
+    return part if isinstance(part, Mapping) else {}

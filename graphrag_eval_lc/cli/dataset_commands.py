@@ -1,0 +1,118 @@
+"""The commands for datasets: validate and draft-dataset."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+from graphrag_eval_lc.texts import counted
+
+
+def validate(
+    dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
+    responses: Annotated[
+        Path | None,
+        typer.Option(
+            "--responses",
+            "-r",
+            help="Responses to check against it: a file, or the folder of a run.",
+            metavar="FILE|RUN_DIR",
+        ),
+    ] = None,
+    config: Config = None,
+    plugins: Plugins = None,
+) -> None:
+    """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
+
+    With responses also tools whose names no reference step has, where reference steps are missed for it. The config
+    says what the tools are called among the reference steps (`steps: {names: …}`) and which count as retrieval.
+
+    Exit code 0: nothing; 1: there are problems; 2: a file cannot be read at all.
+
+    For example:
+
+    `graphrag-eval-lc validate qa.yaml`
+
+    `graphrag-eval-lc validate qa.yaml --responses responses.jsonl`
+
+    `graphrag-eval-lc validate qa.yaml --responses runs/first --config config.yaml`
+
+    `graphrag-eval-lc validate qa.yaml --plugin my_package.step_kinds`
+    """
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.cli.outcome import EXIT_FINDINGS
+    from graphrag_eval_lc.dataset.validation import validate_dataset
+
+    load_named_plugins(plugins)
+    problems = validate_dataset(dataset, responses, config)
+    for problem in problems:
+        typer.echo(str(problem))
+    if problems:
+        typer.echo(f"\n{counted(len(problems), 'problem')} found.")
+        raise typer.Exit(EXIT_FINDINGS)
+    typer.echo("No problems found.")
+
+
+def draft_dataset(
+    responses: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder of a run, or a file of responses (JSON Lines, JSON or YAML).", metavar="RUN_DIR|RESPONSES"
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write: JSON where its name ends in .json, else YAML.", metavar="FILE"
+        ),
+    ],
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset",
+            help="The dataset that was asked, whose templates and order are kept; without it that of the run's folder.",
+            metavar="FILE",
+        ),
+    ] = None,
+    config: Config = None,
+    plugins: Plugins = None,
+    keep_references: Annotated[
+        bool,
+        typer.Option(
+            "--keep-references", help="Keep the references that the dataset has, and draft only those that are missing."
+        ),
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Turn captured runs into a draft of a reference dataset.
+
+    The last successful steps become reference steps, the answers reference answers, all marked `draft: true`. Steps
+    have the names that the config gives their tools (`steps: {names: …}`; with a run's folder its own config, unless
+    another is given), SPARQL results are told by their form. Of several repeats the first that did not fail is taken.
+    An agent's run is no truth: check each question, and take the marks away.
+
+    For example:
+
+    `graphrag-eval-lc draft-dataset runs/first --output reference.yaml`
+
+    `graphrag-eval-lc draft-dataset responses.jsonl --dataset questions.yaml --config config.yaml -o reference.yaml`
+    """
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.dataset.drafting import draft
+    from graphrag_eval_lc.errors import ResponsesError
+    from graphrag_eval_lc.run_folder import write_data
+
+    load_named_plugins(plugins)
+    drafted = draft(responses, dataset, config, keep_references=keep_references)
+    for note in drafted.notes:
+        typer.echo(f"Note: {note}", err=True)
+    count = drafted.number_of_questions
+    if not count:
+        raise ResponsesError(
+            "there is nothing to draft: no question has a response that did not fail",
+            path=responses,
+            mend="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
+        )
+    write_data(output, drafted.templates, overwrite=overwrite)
+    typer.echo(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")

@@ -1,0 +1,1 @@
+"""Reference datasets and recorded responses: how they are read, checked and drafted."""

@@ -1,0 +1,286 @@
+"""Drafting a reference dataset from what an agent did: questions, reference answers and reference steps."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, cast
+
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
+from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source, has_failed
+from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
+from graphrag_eval_lc.errors import DatasetError, MatcherError
+from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.registry.step_kinds import (
+    RETRIEVAL,
+    StepKind,
+    drafting_kinds,
+    drafting_kinds_by_form,
+    step_kind_for,
+)
+from graphrag_eval_lc.texts import counted, listed
+
+DRAFT_TEMPLATE_ID = "draft"
+
+
+_REFERENCES = ("reference_answer", "reference_steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft of a reference dataset.
+
+    Attributes:
+        templates: The dataset.
+        notes: What is to be known of it, each in a sentence, such as which questions are not in it.
+    """
+
+    templates: list[Template]
+    notes: tuple[str, ...]
+
+    @property
+    def number_of_questions(self) -> int:
+        """The number of questions."""
+        return sum(len(template.get("questions") or ()) for template in self.templates)
+
+
+def draft_dataset(
+    responses: Responses | str | PathLike[str],
+    dataset: DatasetSource | None = None,
+    config: ConfigSource = None,
+    *,
+    keep_references: bool = False,
+) -> list[Template]:
+    """Draft a reference dataset from what an agent did.
+
+    Of each tool the last successful step with an output that can be compared becomes a reference step, in a group
+    of its own, in the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL results
+    are told by their form, whatever the tool is called; a registered step kind says itself what is drafted. The
+    answers become the reference answers. All of it is marked with ``draft: true``: an agent's run is no truth, so
+    check each question, and take the marks away.
+
+    Args:
+        responses: The folder of a run, a file of responses, the responses by question id, or a list of responses that
+            carry their question ids. Of several repeats of a question the first that did not fail is taken.
+        dataset: A path, or the templates: they and their questions keep their order and all their keys but the
+            references. None for that of the run's folder; else all questions stand in one template.
+        config: A path, a dict or an EvaluationConfig, which names the steps (``steps: {names: …}``) and those that
+            count as retrieval. None for that of the run's folder.
+        keep_references: Whether reference answers and steps that the dataset has stay as they are, so that only what
+            is missing is drafted.
+
+    Returns:
+        The templates, with a question for each response that did not fail.
+
+    Raises:
+        ResponsesError: The responses cannot be read, are neither a mapping nor a list of responses with question ids,
+            or break the format.
+        RunFolderError: The folder holds no responses, or its run.json cannot be read.
+        DatasetError: The dataset cannot be read or breaks the format; or there is none whose references could be kept.
+        ConfigError: The config has a key or value that does not exist.
+        MatcherError: The draft of a registered step kind fails, or gives no reference step.
+
+    Example:
+        >>> step = {"name": "add", "args": {}, "id": "c1", "status": "success", "output": "3"}
+        >>> draft_dataset([{"question_id": "q", "question_text": "1 + 2?", "actual_steps": [step]}])[0]["questions"]
+        [{'id': 'q', 'question_text': '1 + 2?', 'draft': True, 'reference_steps': [[{'name': 'add', 'args': {}, \
+'output': '3', 'output_media_type': 'application/json'}]]}]
+    """
+    return draft(responses, dataset, config, keep_references=keep_references).templates
+
+
+def draft(
+    responses: Responses | str | PathLike[str],
+    dataset: DatasetSource | None = None,
+    config: ConfigSource = None,
+    *,
+    keep_references: bool = False,
+) -> Draft:
+    """Draft a reference dataset; see ``draft_dataset``. What is to be known of it comes with it."""
+    source = draft_source(responses, dataset, config)
+    if keep_references and source.templates is None:
+        raise DatasetError(
+            "there is no dataset whose references could be kept",
+            mend="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
+        )
+    drafting = _Drafting(source, keep_references)
+    if source.templates is None:
+        own = {"template_id": DRAFT_TEMPLATE_ID, "draft": True, "questions": drafting.rest()}
+        return Draft([cast("Template", own)], (*source.notes, *drafting.notes()))
+    templates = [template for each in source.templates if (template := drafting.template(each)) is not None]
+    rest = drafting.rest()
+    if rest:
+        _add_rest(templates, rest)
+    return Draft([cast("Template", template) for template in templates], (*source.notes, *drafting.notes()))
+
+
+def _add_rest(templates: list[dict[str, Any]], questions: list[dict[str, Any]]) -> None:
+    """Add questions that the dataset does not have, to the template of drafts."""
+    own = next((each for each in templates if each["template_id"] == DRAFT_TEMPLATE_ID), None)
+    if own is None:
+        own = {"template_id": DRAFT_TEMPLATE_ID, "questions": []}
+        templates.append(own)
+    own["draft"] = True
+    own["questions"] = [*own["questions"], *questions]
+
+
+class _Drafting:
+    """Drafts questions, and notes which are left out."""
+
+    def __init__(self, source: DraftSource, keep_references: bool) -> None:
+        self._source = source
+        self._keep_references = keep_references
+        self._left = dict(source.responses)
+        self._failed: list[str] = []
+        self._unasked: list[str] = []
+        self._changed: list[str] = []
+        self._unknown: list[str] = []
+
+    def template(self, template: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Give a template with its drafted questions; None where there is none."""
+        questions = [
+            drafted
+            for question in template.get("questions") or ()
+            if (drafted := self._question(question, self._left.pop(str(question["id"]), None))) is not None
+        ]
+        if not questions:
+            return None
+        mark = {"draft": True} if any(question.get("draft") for question in questions) else {}
+        return {**{key: value for key, value in template.items() if key != "questions"}, **mark, "questions": questions}
+
+    def rest(self) -> list[dict[str, Any]]:
+        """Give the questions that no template has."""
+        left, self._left = self._left, {}
+        if self._source.templates is not None:
+            self._unknown = list(left)
+        questions = [
+            self._question({"id": identifier, "question_text": _text_of(response)}, response)
+            for identifier, response in left.items()
+        ]
+        return [question for question in questions if question is not None]
+
+    def notes(self) -> Iterator[str]:
+        """Say what is left out, and what differs."""
+        kept = "left as they are" if self._keep_references else "left out"
+        yield from _noted(f"Failed, and {kept}", self._failed)
+        yield from _noted(f"Without a response, and {kept}", self._unasked)
+        yield from _noted("Asked with another text than the dataset has now, which the draft has", self._changed)
+        yield from _noted(f"Not in the dataset, and now in the template {DRAFT_TEMPLATE_ID}", self._unknown)
+
+    def _question(self, question: Mapping[str, Any], response: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if response is None or has_failed(response):
+            (self._unasked if response is None else self._failed).append(str(question["id"]))
+            return dict(question) if self._keep_references else None
+        kept = _REFERENCES if self._keep_references else ()
+        base = {key: value for key, value in question.items() if key not in _REFERENCES or _has(question, key, kept)}
+        asked = _asked_text(response)
+        if asked is not None and " ".join(asked.split()) != " ".join(str(question["question_text"]).split()):
+            self._changed.append(str(question["id"]))
+            base["question_text"] = asked
+        drafted = drafted_references(response, self._source.config)
+        new = {key: drafted[key] for key in _REFERENCES if key in drafted and key not in base}
+        mark = {"draft": True} if new or not kept else {}
+        first = {key: base.pop(key) for key in ("id", "question_text")}
+        return {**first, **mark, **base, **new}
+
+
+def _has(question: Mapping[str, Any], key: str, kept: Sequence[str]) -> bool:
+    return key in kept and bool(question.get(key))
+
+
+def _asked_text(response: Mapping[str, Any]) -> str | None:
+    text = response.get("question_text")
+    return text if isinstance(text, str) and text else None
+
+
+def _text_of(response: Mapping[str, Any]) -> str:
+    return _asked_text(response) or f"(write the question of {response.get('question_id')})"
+
+
+def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:
+    if ids:
+        yield f"{what} ({counted(len(ids), 'question')}): {listed(ids)}."
+
+
+def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
+    """Give the reference answer and the groups of reference steps for which a response may stand.
+
+    Args:
+        response: A response that did not fail.
+        config: The configuration: what the tools are called among the reference steps, and which are retrieval.
+
+    Returns:
+        ``reference_answer`` and ``reference_steps``, each only where there is one.
+    """
+    references: dict[str, Any] = {}
+    if response.get("actual_answer"):
+        references["reference_answer"] = response["actual_answer"]
+    names = config.steps.names
+    steps = [
+        {**step, "name": names.get(str(step.get("name")), str(step.get("name")))}
+        for step in response.get("actual_steps") or ()
+        if isinstance(step, Mapping)
+    ]
+    groups = _groups(steps, config.retrieval.document_step_names(names))
+    if groups:
+        references["reference_steps"] = groups
+    return references
+
+
+def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list[list[dict[str, Any]]]:
+    successful = [step for step in steps if step.get("status", "success") == "success"]
+    drafted: dict[tuple[str, str], dict[str, Any]] = {}
+    for place, step in enumerate(successful):
+        name = step["name"]
+        kind = _kind_of(step, document_names)
+        reference = None if kind is None else _reference_step(kind, step, successful[place + 1 :])
+        if kind is None or reference is None:
+            continue
+        key = (name, str(reference.get("output")) if kind.drafts_each else "")
+        if not kind.drafts_each:
+            drafted.pop(key, None)
+        drafted[key] = reference
+    return [[reference] for reference in drafted.values()]
+
+
+def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKind | None:
+    """Give the kind of which an actual step is, by its name or by the form of its output; None for none."""
+    name = step["name"]
+    kinds = [step_kind_for(RETRIEVAL, None)] if name in document_names else drafting_kinds(name)
+    if not kinds:
+        kinds = [kind for kind in drafting_kinds_by_form() if kind.parse] + [step_kind_for(None, None)]
+    return next((kind for kind in kinds if _is_readable(step, kind)), None)
+
+
+def _is_readable(step: Mapping[str, Any], kind: StepKind) -> bool:
+    if kind.reads == "args" or (kind.draft is not None and kind.parse is None):
+        return True
+    output = step.get("output")
+    if not isinstance(output, str) or not output:
+        return False
+    try:
+        if kind.parse is not None:
+            kind.parse(output)
+    except UnreadableOutput:
+        return False
+    return True
+
+
+def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Give the reference step that a kind makes of an actual one; None where its output says nothing."""
+    step = {**step, "args": step.get("args") or {}}
+    if kind.draft is None:
+        keys = ("name", "args") if kind.reads == "args" else ("name", "args", "output")
+        media_type = kind.media_type_for(step["name"])
+        return {key: step[key] for key in keys} | ({} if media_type is None else {"output_media_type": media_type})
+    try:
+        reference = kind.draft(step, later)
+    except UnreadableOutput:
+        return None
+    except Exception as problem:
+        what = f"the draft of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
+        raise MatcherError(what, mend="Mend the function that drafts its reference steps.") from problem
+    if reference is not None and not (isinstance(reference, Mapping) and isinstance(reference.get("name"), str)):
+        mend = "A draft is a reference step with a name, or None."
+        raise MatcherError(f"the draft of {kind.key} gave {reference!r:.80}", mend=mend)
+    return None if reference is None else dict(reference)

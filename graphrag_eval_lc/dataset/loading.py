@@ -1,0 +1,234 @@
+"""Reading reference datasets and recorded responses, going through their questions, and their JSON Schemas."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import TypeAdapter
+
+from graphrag_eval_lc.errors import DatasetError, ResponsesError
+from graphrag_eval_lc.files.reading import Source
+from graphrag_eval_lc.files.record_file import RecordFile, read_records
+from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
+
+if TYPE_CHECKING:
+    pass
+
+
+DatasetSource = str | PathLike[str] | Sequence[Template]
+
+
+Responses = Mapping[str, Response] | Iterable[Response]
+
+
+TEMPLATES = TypeAdapter(list[TemplateModel])
+
+
+RESPONSES = TypeAdapter(list[ResponseModel])
+
+
+def load_dataset(source: Source) -> list[Template]:
+    r"""Read a reference dataset: a list of templates, each with its questions.
+
+    Args:
+        source: A path (.yaml, .yml, .json, .jsonl with one template a line), or a file open for reading.
+
+    Returns:
+        The templates in the file's order, every key kept. A template may have no questions.
+
+    Raises:
+        DatasetError: The file cannot be read or breaks the format; with file, line, question id and key.
+
+    Example:
+        >>> import io
+        >>> load_dataset(io.StringIO("- template_id: t\n  questions: [{id: q1, question_text: Why?}]"))
+        [{'template_id': 't', 'questions': [{'id': 'q1', 'question_text': 'Why?'}]}]
+    """
+    dataset = read_records(source, DatasetError, what="reference dataset")
+    dataset.check(TEMPLATES, DatasetError)
+    return _with_text_ids(dataset.values)
+
+
+def load_responses(source: Source) -> dict[str, Response]:
+    """Read recorded responses.
+
+    Args:
+        source: A path (.jsonl with one response a line, .json, .yaml: a list of responses, or a mapping of
+            question ids to responses), or a file open for reading.
+
+    Returns:
+        The responses by question id. Of several lines of one question the last one wins, as in a run's journal.
+
+    Raises:
+        ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
+    """
+    return {str(response["question_id"]): response for response in load_response_records(source)}
+
+
+def load_response_records(source: Source) -> list[Response]:
+    """Read recorded responses as a list, as ``load_responses`` does, with all repeats of a question.
+
+    Raises:
+        ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
+    """
+    responses = read_response_records(source)
+    responses.check(RESPONSES, ResponsesError)
+    return cast("list[Response]", responses.values)
+
+
+def read_response_records(source: Source) -> RecordFile:
+    """Read a file of responses as a list, without a check of its records.
+
+    Raises:
+        ResponsesError: The file cannot be read or parsed.
+    """
+    responses = read_records(source, ResponsesError, what="file of responses")
+    if isinstance(responses.values, dict):
+        responses.values = _listed(responses.values)
+    return responses
+
+
+def _listed(by_id: dict[Any, Any]) -> list[Any]:
+    """Give the responses of a mapping, each with the question id that is its key."""
+    if "question_id" in by_id:
+        return [by_id]
+    return [{"question_id": str(key), **value} if isinstance(value, dict) else value for key, value in by_id.items()]
+
+
+def response_records(responses: Responses) -> list[Response]:
+    """Give responses as a list, each with its question id.
+
+    Raises:
+        ResponsesError: They are neither a mapping nor a list of responses with question ids.
+    """
+    if isinstance(responses, Mapping):
+        return [
+            cast("Response", {"question_id": str(identifier), **response})
+            for identifier, response in responses.items()
+            if isinstance(response, Mapping)
+        ]
+    if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
+        raise ResponsesError(
+            f"responses cannot be read from {type(responses).__name__}",
+            mend="Give a dict by question id or a list; load_responses(path) reads a file.",
+        )
+    records = list(responses)
+    for index, response in enumerate(records):
+        if not isinstance(response, Mapping) or response.get("question_id") is None:
+            raise ResponsesError(
+                "a response without question_id", key=f"[{index}]", mend="Add the id of the question that it answers."
+            )
+    return records
+
+
+def checked_dataset(values: Any) -> list[Template]:
+    """Give templates that were made in Python as a list, once they are known to have graphrag-eval's format.
+
+    Raises:
+        DatasetError: With the first thing that is wrong, and how many more there are.
+    """
+    templates = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
+    RecordFile(templates).check(TEMPLATES, DatasetError)
+    return cast("list[Template]", templates)
+
+
+def templates_of(dataset: DatasetSource) -> list[Template]:
+    """Give the templates of a dataset, read from its path or checked as they are.
+
+    Raises:
+        DatasetError: The dataset cannot be read or breaks the format.
+    """
+    return load_dataset(dataset) if isinstance(dataset, str | PathLike) else checked_dataset(dataset)
+
+
+def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Question]]:
+    """Give each question of a dataset with its template, in the dataset's order."""
+    for template in dataset:
+        for question in template.get("questions") or ():
+            yield template, question
+
+
+def response_key(response: Mapping[str, Any]) -> Key:
+    """Give what a response is known by; one that does not say which repeat it is, is the first.
+
+    Example:
+        >>> response_key({"question_id": "q1", "repeat": 2}), response_key({"question_id": "q1"})
+        (('q1', 2), ('q1', 1))
+    """
+    repeat = response.get("repeat")
+    return str(response["question_id"]), repeat if isinstance(repeat, int) and repeat > 0 else 1
+
+
+def repeats_of(
+    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
+) -> Iterator[tuple[Template, Question, int]]:
+    """Give what is to be scored: each question with each of its repeats, in the order of the questions.
+
+    Args:
+        questions: The questions with their templates.
+        keys: What the responses are known by.
+        only_answered: Whether a question without a response is left out; else it stands there once.
+
+    Example:
+        >>> asked = [({"template_id": "t"}, {"id": "a"}), ({"template_id": "t"}, {"id": "b"})]
+        >>> [(question["id"], repeat) for _, question, repeat in repeats_of(asked, [("a", 2), ("a", 1)])]
+        [('a', 1), ('a', 2), ('b', 1)]
+    """
+    repeats: dict[str, list[int]] = {}
+    for question_id, repeat in keys:
+        repeats.setdefault(question_id, []).append(repeat)
+    for template, question in questions:
+        for repeat in sorted(repeats.get(str(question["id"]), [] if only_answered else [1])):
+            yield template, question, repeat
+
+
+def _with_text_ids(templates: list[dict[str, Any]]) -> list[Template]:
+    for template in templates:
+        template["template_id"] = str(template["template_id"])
+        for question in template.get("questions") or ():
+            question["id"] = str(question["id"])
+    return cast("list[Template]", templates)
+
+
+SCHEMA_PATHS = {name: Path(__file__).parent / f"{name}.schema.json" for name in ("dataset", "responses")}
+
+
+_SCHEMA_SOURCES: dict[str, tuple[TypeAdapter[Any], str]] = {
+    "dataset": (TEMPLATES, "A reference dataset in graphrag-eval's format: templates with their questions."),
+    "responses": (RESPONSES, "Responses of an agent in graphrag-eval's format."),
+}
+
+
+def format_schema(name: str) -> dict[str, Any]:
+    """Give the JSON Schema (draft 2020-12) of a format.
+
+    Args:
+        name: ``dataset`` or ``responses``.
+
+    Example:
+        >>> format_schema("dataset")["type"]
+        'array'
+    """
+    adapter, description = _SCHEMA_SOURCES[name]
+    schema = _without_noise(adapter.json_schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "description": description, **schema}
+
+
+def format_schema_text(name: str) -> str:
+    """Give the JSON Schema of a format as the text of its file."""
+    return json.dumps(format_schema(name), indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_noise(schema: Any) -> Any:
+    """Leave out the titles and null defaults that pydantic adds; editors would show them beside the descriptions."""
+    if isinstance(schema, list):
+        return [_without_noise(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_noise(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
+    }

@@ -1,0 +1,337 @@
+"""What is wrong with a reference dataset and with responses to it: every problem at once, with its place."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records
+from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
+from graphrag_eval_lc.files.reading import Source, TextFile
+from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, format_findings, read_records
+from graphrag_eval_lc.matching.candidates import RetrievalSteps
+from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
+from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
+from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, step_kind_for
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
+from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        what: What is wrong.
+        mend: How to put it right.
+        path: The file; None for records that were made in Python.
+        line: The line, from 1, where there is a file.
+        question_id: The question that it concerns.
+        key: The key that it concerns, such as ``[0].questions[2].id``.
+    """
+
+    what: str
+    mend: str
+    path: str | None = None
+    line: int | None = None
+    question_id: str | None = None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        return str(
+            DatasetError(
+                self.what, path=self.path, line=self.line, question_id=self.question_id, key=self.key, mend=self.mend
+            )
+        )
+
+
+def validate_dataset(
+    dataset: Source | Sequence[Template],
+    responses: Source | Mapping[str, Response] | Sequence[Response] | None = None,
+    config: ConfigSource = None,
+) -> list[Problem]:
+    """Find everything that is wrong with a dataset and, if given, with responses to it.
+
+    Args:
+        dataset: A path, an open file, or a list of templates.
+        responses: The folder of a run, a path, an open file, responses by question id, or a list of responses. Of a
+            run the last line of each question and repeat counts, and only the questions that it asked.
+        config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
+            says which steps count as retrieval.
+
+    Returns:
+        The problems, those of the dataset first, in the order of the file; an empty list where all is well.
+
+    Raises:
+        DatasetError: The dataset cannot be read at all.
+        ResponsesError: The responses cannot be read at all.
+        RunFolderError: The folder holds no responses, or its run.json cannot be read.
+        ConfigError: The config has a key or value that does not exist.
+        MatcherError: The check of a registered step kind gives something that is no Finding.
+
+    Example:
+        >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
+        ['the key question_text is missing']
+    """
+    settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
+    templates = _dataset_records(dataset)
+    problems = _problems(templates, _dataset_findings(templates, settings))
+    if responses is not None:
+        folder = _run_folder_of(responses)
+        records = _response_records(cast("Any", responses)) if folder is None else _journal_records(folder)
+        asked = None if folder is None else ((read_run(folder) or {}).get("questions") or None)
+        problems += _problems(records, _response_findings(records, templates))
+        problems += _problems(templates, _questions_without_response(templates, records, asked))
+        problems += _problems(records, _unknown_tools(templates, records, settings))
+    return problems
+
+
+def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
+    if isinstance(dataset, str | PathLike) or hasattr(dataset, "read"):
+        return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
+    return RecordFile(_listed(dataset))
+
+
+def _run_folder_of(responses: Any) -> Path | None:
+    """Give the folder of the run that wrote the responses; None where they are others."""
+    if not isinstance(responses, str | PathLike):
+        return None
+    path = Path(responses)
+    if path.is_dir():
+        return path
+    return path.parent if path.name == RESPONSES_FILE and (path.parent / RUN_FILE).is_file() else None
+
+
+def _journal_records(folder: Path) -> RecordFile:
+    """Read the responses of a run: of each key the last line, without one that was cut off as the run ended."""
+    path = folder / RESPONSES_FILE
+    if not path.is_file():
+        mend = "Give the folder of a run, or a file of responses."
+        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, mend=mend)
+    lines = list(journal_lines(path))
+    if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
+        return read_response_records(path)
+    last = {key_of(line.record): line for line in lines if line.record is not None}
+    lines = sorted(last.values(), key=lambda line: line.number)
+    return RecordFile(
+        [line.record for line in lines], TextFile("", str(path), "jsonl"), [line.number for line in lines]
+    )
+
+
+def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
+    if isinstance(responses, str | PathLike) or hasattr(responses, "read"):
+        return read_response_records(cast("Source", responses))
+    if isinstance(responses, Mapping):
+        return RecordFile(
+            [
+                {"question_id": str(key), **response} if isinstance(response, Mapping) else response
+                for key, response in responses.items()
+            ]
+        )
+    return RecordFile(_listed(responses))
+
+
+def _listed(records: Any) -> Any:
+    """Give any collection of records but a mapping as a list."""
+    return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
+
+
+def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:
+    return [Problem(finding.what, finding.mend, **records.place_of(finding)) for finding in findings]
+
+
+def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
+    if dataset.file is not None and dataset.file.format == "yaml" and dataset.line_index is not None:
+        for key, line in dataset.line_index.repeated_keys():
+            yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
+    yield from format_findings(TEMPLATES, dataset.values)
+    yield from _repeated(_template_ids(dataset.values), "two templates have the id {}", "Give each an id of its own.")
+    questions = list(_questions(dataset.values))
+    ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
+    yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
+    yield from _same_texts(questions)
+    retrieval = RetrievalSteps(config.retrieval, config.steps.names)
+    for location, question in questions:
+        yield from _question_findings(location, question, retrieval)
+
+
+def _template_ids(values: Any) -> list[tuple[Location, str]]:
+    return [
+        ((index, "template_id"), str(template["template_id"]))
+        for index, template in enumerate(_list(values))
+        if isinstance(template, Mapping) and template.get("template_id") is not None
+    ]
+
+
+def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
+    """Give each question that is one with its location; what is none is a finding of the format."""
+    for index, template in enumerate(_list(values)):
+        for place, question in enumerate(_list(template.get("questions")) if isinstance(template, Mapping) else ()):
+            if isinstance(question, Mapping):
+                yield (index, "questions", place), question
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else []
+
+
+def _repeated(places: Iterable[tuple[Location, str]], what: str, mend: str) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for location, text in places:
+        if text in seen:
+            yield Finding(what.format(text), mend, location)
+        seen.add(text)
+
+
+def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
+    """Find the same question in two templates; within one template it may be asked with other parameters."""
+    first: dict[str, Location] = {}
+    for location, question in questions:
+        text = question.get("question_text")
+        if not isinstance(text, str):
+            continue
+        earlier = first.setdefault(" ".join(text.split()).casefold(), location)
+        if earlier[0] != location[0]:
+            yield Finding(
+                f"the same question stands in another template, at [{earlier[0]}].questions[{earlier[2]}]",
+                "Keep it in one of them.",
+                (*location, "question_text"),
+            )
+
+
+def _question_findings(location: Location, question: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
+    for group_index, group in enumerate(_list(question.get("reference_steps"))):
+        place = (*location, "reference_steps", group_index)
+        if isinstance(group, list | tuple) and not group:
+            yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
+        for index, step in enumerate(_list(group)):
+            if isinstance(step, Mapping):
+                yield from _step_findings((*place, index), step, retrieval)
+
+
+def _step_findings(location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
+    name, media_type = str(step.get("name")), step.get("output_media_type")
+    texts = {"name": name, "output_media_type": media_type if isinstance(media_type, str) else None}
+    reference = retrieval.reference_view({**step, **texts}, {})
+    kind = step_kind_for(*retrieval.compared_by(reference))
+    if step.get("relevant_ids") is not None:
+        yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
+        # An output beside them is there for its texts.
+        if retrieval.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
+            return
+    for finding in _kind_findings(kind, reference):
+        at = finding.location if not finding.location or finding.location[0] in step else ()
+        yield replace(finding, location=(*location, *at))
+
+
+def _kind_findings(kind: StepKind, reference: StepView) -> Iterator[Finding]:
+    """Find what is wrong with a reference step of a kind, with locations that begin in the step."""
+    if kind.reads == "output" and kind.check is None and kind.parse is None:
+        kind = step_kind_for(None, reference["output_media_type"])
+    try:
+        if kind.check is not None:
+            yield from _checked(kind, kind.check, reference)
+        elif kind.reads == "args":
+            if not isinstance(reference.get("args"), Mapping):
+                yield Finding(f"a {reference['name']} step is compared by its args, and has none", "Add args.")
+        elif kind.parse is not None:
+            reference.parsed(kind.parse)
+        elif reference.get("output") is None:
+            yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
+    except UnreadableOutput as problem:
+        what = f"the output cannot be read as {kind.title}: {problem}"
+        yield Finding(what, "Store what the tool gives.", ("output",))
+
+
+def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
+    try:
+        findings = list(check(reference))
+    except UnreadableOutput:
+        raise
+    except Exception as problem:
+        what = f"the check of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
+        return [Finding(what, "Mend the step, or the function that checks it.")]
+    for finding in findings:
+        if not isinstance(finding, Finding):
+            mend = "A check gives Findings of graphrag_eval_lc.matching."
+            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", mend=mend)
+    return findings
+
+
+def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
+    try:
+        if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
+            parse_relevant_ids(relevant_ids)
+    except UnreadableOutput as problem:
+        mend = "List ids, or groups of ids of which one will do, or give each id its gain."
+        yield Finding(str(problem), mend, location)
+
+
+def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
+    yield from format_findings(RESPONSES, responses.values)
+    known = {str(question.get("id")) for _, question in _questions(dataset.values)}
+    identified = _identified(responses)
+    for location, response in identified:
+        if str(response["question_id"]) not in known:
+            yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
+    yield from _answered_twice(identified)
+
+
+def _answered_twice(identified: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
+    """Find second responses but those to a question that a run asked again: it had failed, or has another text now."""
+    failed: dict[str, bool] = {}
+    for location, response in identified:
+        key = _key_text(response)
+        if not failed.get(key, True) and not response.get("superseded"):
+            what = f"two responses to the question {key}; the last one counts"
+            yield Finding(what, "Remove one of them.", location)
+        failed[key] = response.get("status") == "error" or response.get("error") is not None
+
+
+def _key_text(response: Mapping[str, Any]) -> str:
+    repeat = response.get("repeat")
+    return f"{response['question_id']}" + (f" (repeat {repeat})" if repeat not in (None, 1) else "")
+
+
+def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]]]:
+    """Give each response that has a question id, with the place of that id."""
+    return [
+        ((index, "question_id"), response)
+        for index, response in enumerate(_list(responses.values))
+        if isinstance(response, Mapping) and response.get("question_id") is not None
+    ]
+
+
+def _questions_without_response(
+    dataset: RecordFile, responses: RecordFile, asked: Collection[str] | None
+) -> Iterator[Finding]:
+    answered = {str(response["question_id"]) for _, response in _identified(responses)}
+    for location, question in _questions(dataset.values):
+        if question.get("id") is None or str(question["id"]) in answered:
+            continue
+        if asked is None or str(question["id"]) in asked:
+            yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)
+
+
+def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
+    """Find tools whose names no reference step has, each at its first call."""
+    questions = {str(question.get("id")): question for _, question in _questions(dataset.values)}
+    last = {_key_text(response): response for _, response in _identified(responses)}
+    tools = UnknownTools(config, reference_names(dataset.values))
+    for response in last.values():
+        tools.add(questions.get(str(response["question_id"]), {}).get("reference_steps"), response)
+    for unknown in tools.found():
+        hint = f"{unknown.hint[:1].upper()}{unknown.hint[1:]}."
+        yield Finding(unknown.what, hint, _first_call(responses, unknown.tools[0]))
+
+
+def _first_call(responses: RecordFile, tool: str) -> Location:
+    for index, response in enumerate(_list(responses.values)):
+        for place, step in enumerate(_list(response.get("actual_steps")) if isinstance(response, Mapping) else ()):
+            if isinstance(step, Mapping) and str(step.get("name")) == tool:
+                return index, "actual_steps", place, "name"
+    return ()

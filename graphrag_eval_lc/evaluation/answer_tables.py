@@ -1,0 +1,213 @@
+"""Tables of answers in files of tab-separated values, and the cells in which a judge's findings stand."""
+
+import csv
+import difflib
+import io
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.files.reading import read_text
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1
+from graphrag_eval_lc.texts import counted
+
+_WHAT = "table of answers"
+
+
+# A C long, which has 32 bits on Windows.
+_LONGEST_CELL = min(sys.maxsize, 2**31 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """A table as it stands in a file.
+
+    Attributes:
+        path: The file.
+        columns: The names in its first row.
+        rows: Its other rows, each with as many cells as there are columns.
+        lines: The line of the file in which each row begins.
+    """
+
+    path: str
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Give the places of columns in a row.
+
+        Raises:
+            ResponsesError: A column is missing, or there are two of its name.
+        """
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise ResponsesError(
+                f"there is no column {' and no column '.join(missing)}",
+                path=self.path,
+                line=1,
+                mend=_mend(missing[0], [column for column in self.columns if column and column not in names]),
+            )
+        for name in names:
+            if self.columns.count(name) > 1:
+                raise ResponsesError(
+                    f"there are {self.columns.count(name)} columns {name}",
+                    path=self.path,
+                    line=1,
+                    mend="Rename all but one.",
+                )
+        return [self.columns.index(name) for name in names]
+
+
+def read_table(path: str | PathLike[str]) -> AnswerTable:
+    """Read a table; blank lines are passed over.
+
+    Raises:
+        ResponsesError: The file cannot be read, is not UTF-8 or empty, or has a row with more or fewer cells than
+            columns, or with quotation marks that do not match.
+    """
+    file = read_text(path, ResponsesError, what=_WHAT)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    line = 1
+    with _cells_of_any_length():
+        # strict, as a lone quotation mark would else swallow the rows behind it without a word.
+        reader = csv.reader(io.StringIO(file.text, newline=""), delimiter="\t", strict=True)
+        try:
+            for row in reader:
+                if row:
+                    rows.append(row)
+                    lines.append(line)
+                line = reader.line_num + 1
+        except csv.Error as problem:
+            raise ResponsesError(
+                f"the row cannot be read: {problem}",
+                path=path,
+                line=line,
+                mend='Write a cell that begins with a quotation mark as "…", with each mark in it doubled.',
+            ) from problem
+    if not rows:
+        raise ResponsesError(f"the {_WHAT} has no columns", path=path, mend="Give their names in its first row.")
+    columns = rows[0]
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(columns):
+            raise ResponsesError(
+                f"the row has {counted(len(row), 'cell')} and the first row {len(columns)}",
+                path=path,
+                line=line,
+                mend='Write a cell that holds a tab or a line break as "…", and leave no cell out.',
+            )
+    return AnswerTable(str(path), tuple(columns), rows[1:], lines[1:])
+
+
+def tsv_lines(rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
+    r"""Give rows as the lines of a file, which ``read_table`` reads to the letter.
+
+    Example:
+        >>> list(tsv_lines([["a", "b c"], ["d\te", ""]]))
+        [b'a\tb c\n', b'"d\te"\t\n']
+    """
+    for row in rows:
+        # Half of a pair of UTF-16, which a model may write in JSON, has no bytes.
+        yield ("\t".join(map(_quoted, row)) + "\n").encode("utf-8", "replace")
+
+
+def _quoted(cell: str) -> str:
+    # By hand, as csv leaves a lone carriage return unquoted in some versions of Python.
+    return '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in '\t\r\n"') else cell
+
+
+def _mend(missing: str, others: Sequence[str]) -> str:
+    plain = {_plain(column): column for column in others}
+    near = difflib.get_close_matches(_plain(missing), plain, n=1, cutoff=0.5)
+    if near:
+        return f"Rename {plain[near[0]]}, if that is it, to {missing}."
+    names = ", ".join(others)[:300] or "none"
+    return f"The other columns are: {names}. The first row names the columns, with tabs between them."
+
+
+def _plain(column: str) -> str:
+    return column.strip().lower().replace("_", " ")
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    earlier = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(earlier)
+
+
+ANSWER_COLUMNS = ("Question", "Reference answer", "Actual answer")
+
+
+_KEYS = {
+    "#Reference": "answer_reference_claims_count",
+    "#PTarget": "answer_actual_claims_count",
+    "#Matching": "answer_matching_claims_count",
+    "Reasoning": f"{ANSWER_CORRECTNESS}_reason",
+    "Error": f"{ANSWER_CORRECTNESS}_error",
+    "True positives": "answer_true_positives",
+    "False positives": "answer_false_positives",
+    "False negatives": "answer_false_negatives",
+}
+
+
+JUDGED_COLUMNS = tuple(_KEYS)
+
+
+_COUNTS = JUDGED_COLUMNS[:3]
+
+
+Cells = Mapping[str, str]
+
+
+def cells_of(record: Mapping[str, Any]) -> Cells:
+    """Give the cells of answer correctness, by column.
+
+    Args:
+        record: The keys of a result. What is absent is a blank cell; lists become JSON.
+
+    Example:
+        >>> cells = cells_of({"answer_matching_claims_count": 1, "answer_true_positives": ["Oslo is in NO1."]})
+        >>> cells["#Matching"], cells["True positives"], cells["Error"]
+        ('1', '["Oslo is in NO1."]', '')
+    """
+    return {column: _text(record.get(key)) for column, key in _KEYS.items()}
+
+
+def is_judged(cells: Cells) -> bool:
+    """Tell whether a row has its counts and no error."""
+    return not cells["Error"].strip() and all(cells[column].isdecimal() for column in _COUNTS)
+
+
+def score_in(cells: Cells, metric: str) -> float | None:
+    """Give the score of a judged row.
+
+    Args:
+        cells: Its cells; see ``is_judged``.
+        metric: ``answer_f1``, which is ``2 · #Matching / (#Reference + #PTarget)``, or ``answer_recall``, which is
+            ``#Matching / #Reference``.
+
+    Returns:
+        0 to 1; None where there are no claims to count.
+
+    Example:
+        >>> score_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2"}, "answer_f1")
+        0.6666666666666666
+    """
+    reference, actual, matching = (int(cells[column]) for column in _COUNTS)
+    part, whole = (2 * matching, reference + actual) if metric == ANSWER_F1 else (matching, reference)
+    return part / whole if whole else None
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_text(value)

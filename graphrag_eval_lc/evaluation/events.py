@@ -1,0 +1,252 @@
+"""What a run tells while it goes on: its events, code that blocks the event loop, and the log file of both."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.event_loop.stalls import UNBLOCK_HINT, Span, Stall, StallWatch
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.texts import listed
+
+EventKind = Literal[
+    "run_started",
+    "attempt_started",
+    "attempt_failed",
+    "response_ended",
+    "result_scored",
+    "limit_changed",
+    "loop_stalled",
+    "run_stopping",
+    "run_ended",
+    "warning",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One thing that happened in a run.
+
+    A *sample* is one question asked once, known by `question_id` and `repeat` (from 1; None where the run asks each
+    question once). An *attempt* is one call of the agent for a sample, counted from 1.
+
+    Kinds, each with its fields:
+
+    - `run_started`: `total` (samples of the run), `done` (samples that an earlier session answered), `errors` (of
+      those), `max_concurrency`, `run_id`, `label`, `output_dir`.
+    - `attempt_started`: `question_id`, `repeat`, `attempt`.
+    - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not tried
+      again), `elapsed_sec`.
+    - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
+      `elapsed_sec`, `stalled_sec` (those of them for which others blocked the event loop), `total_tokens` (failed
+      attempts included; None: unknown), `steps` (their number).
+    - `result_scored`: `question_id`, `repeat`, `steps_score` (0 to 1, or None). It comes from the scoring thread.
+    - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
+    - `loop_stalled`: `question_id` (of what blocks the event loop; None: it belongs to no question), `repeat`, `where`
+      (function, file and line), `blocked_sec` (so far), `message`. It comes once for each question, while it blocks,
+      from a thread of its own.
+    - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
+      `in_flight`.
+    - `run_ended`: `total`, `done`, `errors`, `elapsed_sec`, `left_out` (samples that were not asked).
+    - `warning`: `message`.
+
+    Example:
+        >>> RunEvent("warning", {"message": "The disk is nearly full."}).fields["message"]
+        'The disk is nearly full.'
+    """
+
+    kind: EventKind
+    fields: Mapping[str, Any]
+
+
+Observer = Callable[[RunEvent], None]
+"""Who is told of the events. Events come from several threads, so an observer is thread-safe, and it is quick."""
+
+
+# Names and fixed words hold no secrets, and masking each of them would slow a quick run down.
+_NAMES = frozenset({"question_id", "run_id", "status"})
+
+
+class EventLog:
+    """An observer that adds each event to a file: one JSON object a line, with `time`, `event` and the event's fields.
+
+    A log that cannot be written later on does not end the run: it stops, and `problem` says why. Secrets in texts are
+    masked; question ids stay as they are.
+
+    Args:
+        path: The file; what stands in it is kept.
+
+    Attributes:
+        problem: Why the log is not complete; None where it is.
+
+    Raises:
+        RunFolderError: The file cannot be opened.
+
+    Example:
+        >>> with EventLog("events.jsonl") as log:  # doctest: +SKIP
+        ...     log(RunEvent("warning", {"message": "The disk is nearly full."}))
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.problem: str | None = None
+        self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
+        try:
+            # Unbuffered: each line goes to the system at once and whole, even where the process is killed.
+            self._file = self.path.open("ab", buffering=0)
+        except OSError as problem:
+            raise RunFolderError(
+                f"the log file cannot be opened ({problem.strerror or problem})",
+                path=self.path,
+                mend="Give the path of a file in a folder that exists and that you may write to.",
+            ) from problem
+        self._separator = b"\n" if _is_torn(self.path) else b""
+
+    def __enter__(self) -> "EventLog":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._lock:
+            try:
+                self._file.close()
+            except OSError as problem:
+                self._stop(problem)
+
+    def __call__(self, event: RunEvent) -> None:
+        """Add one event; after the log is closed, nothing."""
+        record: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "event": event.kind,
+            **{key: _masked(key, value) for key, value in event.fields.items()},
+        }
+        line = f"{json_text(record)}\n".encode()
+        with self._lock:
+            if self.problem is None and not self._file.closed:
+                self._write(self._separator + line)
+                self._separator = b""
+
+    def _write(self, line: bytes) -> None:
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError as problem:
+            self._stop(problem)
+
+    def _stop(self, problem: OSError) -> None:
+        self.problem = self.problem or (
+            f"The log file {self.path} is not complete: it cannot be written ({problem.strerror or problem})."
+        )
+
+
+def _masked(key: str, value: Any) -> Any:
+    return masked_text(value) if isinstance(value, str) and key not in _NAMES else value
+
+
+def _is_torn(path: Path) -> bool:
+    """Give whether a file ends inside a line, as where a disk was full; the next line then begins a new one."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) == 0:
+                return False
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except OSError:  # a file that may be written but not read
+        return False
+
+
+_MOST_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Doing:
+    """What is done for a sample.
+
+    Attributes:
+        sample: The sample.
+        text: What it is, in words.
+    """
+
+    sample: Sample
+    text: str
+
+
+class RunStalls:
+    """Tells of what blocks the event loop of a run.
+
+    Each question is an event, `loop_stalled`. The first three are warnings too, with what helps, and ``summary`` says
+    how many there were.
+
+    Args:
+        warn: Told the warnings, in a thread of the watch.
+        tell: Told the events, in the same thread.
+        repeats: How often each question is asked.
+
+    Attributes:
+        watch: Watches the loop, while its context lasts.
+    """
+
+    def __init__(self, warn: Callable[[str], None], tell: Observer, repeats: int) -> None:
+        self.watch = StallWatch(self._stalled)
+        self._warn = warn
+        self._tell = tell
+        self._repeats = repeats
+        self._lock = threading.Lock()
+        self._blocking: dict[str, list[Span]] = {}
+
+    def asking(self, sample: Sample) -> AbstractContextManager[Span]:
+        """Take what is run inside of this context as asking a sample."""
+        return self.watch.span(_Doing(sample, self._name(sample)))
+
+    def judging(self, sample: Sample) -> AbstractContextManager[Span]:
+        """Take what is run inside of this context as judging a sample."""
+        return self.watch.span(_Doing(sample, f"judging {self._name(sample)}"))
+
+    def summary(self) -> str | None:
+        """Say who blocked the loop, and for how long; None where all of them were told by warnings."""
+        with self._lock:
+            blocking = {text: list(spans) for text, spans in self._blocking.items()}
+        if len(blocking) <= _MOST_TOLD:
+            return None
+        seconds = sum(span.blocked_sec for spans in blocking.values() for span in spans)
+        return f"the event loop was blocked for {seconds:.1f} s in all, by {listed(list(blocking))}: {UNBLOCK_HINT}"
+
+    def _name(self, sample: Sample) -> str:
+        repeat = f" (repeat {sample.repeat})" if self._repeats > 1 else ""
+        return f"question {sample.key[0]}{repeat}"
+
+    def _stalled(self, stall: Stall) -> None:
+        doing = None if stall.span is None else stall.span.subject
+        if stall.span is None or not isinstance(doing, _Doing):
+            self._told(stall, None, "code that belongs to no question", is_warned=True)
+            return
+        with self._lock:
+            spans = self._blocking.setdefault(doing.text, [])
+            spans.append(stall.span)
+            is_first, is_warned = len(spans) == 1, len(self._blocking) <= _MOST_TOLD
+        if is_first:
+            self._told(stall, doing.sample, doing.text, is_warned=is_warned)
+
+    def _told(self, stall: Stall, sample: Sample | None, text: str, *, is_warned: bool) -> None:
+        message = stall.text(text)
+        fields = {
+            "question_id": None if sample is None else sample.key[0],
+            "repeat": sample.repeat if sample is not None and self._repeats > 1 else None,
+            "where": stall.where,
+            "blocked_sec": round(stall.seconds, 3),
+            "message": message,
+        }
+        self._tell(RunEvent("loop_stalled", fields))
+        if is_warned:
+            self._warn(message)

@@ -1,0 +1,167 @@
+"""How far a judge's verdicts agree with the labels of people."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_judged, score_in
+from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, wilson_interval
+
+_CORRECT = frozenset({"1", "yes", "true", "correct"})
+
+
+_INCORRECT = frozenset({"0", "no", "false", "incorrect"})
+
+
+def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
+    """Give the label of each row.
+
+    Args:
+        table: The table.
+        column: The column of the labels: 1, yes, true or correct; 0, no, false or incorrect; in any case.
+
+    Returns:
+        Whether the answer is correct; None where the cell is blank.
+
+    Raises:
+        ResponsesError: There is no such column, a label is something else, or there is none at all.
+    """
+    (place,) = table.places([column])
+    labels = []
+    for row, line in zip(table.rows, table.lines, strict=True):
+        label = row[place].strip().lower()
+        if label and label not in _CORRECT | _INCORRECT:
+            near = difflib.get_close_matches(label, sorted(_CORRECT | _INCORRECT), n=1, cutoff=0.7)
+            raise ResponsesError(
+                f"{row[place][:50]!r} is no label",
+                path=table.path,
+                line=line,
+                key=column,
+                mend=f"Did you mean {near[0]}?"
+                if near
+                else "Write 1, yes, true or correct; 0, no, false or incorrect.",
+            )
+        labels.append(label in _CORRECT if label else None)
+    if not any(label is not None for label in labels):
+        raise ResponsesError("no row has a label", path=table.path, key=column, mend="Write 1 or 0 in this column.")
+    return labels
+
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How often something was so.
+
+    Attributes:
+        count: How often it was so.
+        number: How often it could have been.
+    """
+
+    count: int
+    number: int
+
+    @property
+    def value(self) -> float | None:
+        """0 to 1; None where it could never have been so."""
+        return self.count / self.number if self.number else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's 95 % interval; None where there is no value."""
+        return wilson_interval(self.count, self.number) if self.number else None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """Labels against verdicts.
+
+    Attributes:
+        labels: Whether people call each answer correct; None where nobody said.
+        verdicts: Whether the judge does; None where it could not be told.
+    """
+
+    labels: Sequence[bool | None]
+    verdicts: Sequence[bool | None]
+
+    def count(self, *, label: bool, verdict: bool) -> int:
+        """Give how many rows have such a label and verdict."""
+        return sum(pair == (label, verdict) for pair in zip(self.labels, self.verdicts, strict=True))
+
+    @property
+    def table(self) -> list[list[int]]:
+        """The counts: the labels correct and incorrect as rows, the verdicts so as columns."""
+        return [[self.count(label=label, verdict=verdict) for verdict in (True, False)] for label in (True, False)]
+
+    @property
+    def judged(self) -> int:
+        """Rows with a label and a verdict."""
+        return sum(map(sum, self.table))
+
+    @property
+    def unlabelled(self) -> int:
+        """Rows without a label."""
+        return sum(label is None for label in self.labels)
+
+    @property
+    def agreement(self) -> Share:
+        """The rows on which both agree, of those with a label and a verdict."""
+        (both, _), (_, neither) = self.table
+        return Share(both + neither, self.judged)
+
+    @property
+    def false_positives(self) -> Share:
+        """The answers that the judge calls correct, of those that people call incorrect."""
+        return Share(self.table[1][0], sum(self.table[1]))
+
+    @property
+    def false_negatives(self) -> Share:
+        """The answers that the judge calls incorrect, of those that people call correct."""
+        return Share(self.table[0][1], sum(self.table[0]))
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa; None where it is not defined."""
+        return cohens_kappa(self.table)
+
+    @property
+    def kappa_interval(self) -> Interval | None:
+        """Its 95 % interval; None where nothing is known of its error."""
+        return kappa_interval(self.table)
+
+    @property
+    def disagreements(self) -> list[int]:
+        """The places of the rows on which both disagree."""
+        pairs = enumerate(zip(self.labels, self.verdicts, strict=True))
+        return [place for place, (label, verdict) in pairs if None not in (label, verdict) and label is not verdict]
+
+
+def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
+    """Tell whether a judge calls an answer correct.
+
+    Args:
+        cells: What it found.
+        metric: The score that decides, ``answer_f1`` or ``answer_recall``.
+        threshold: The least score of a correct answer, 0 to 1.
+
+    Returns:
+        None where it found nothing, or no claims to count.
+
+    Example:
+        >>> verdict_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2", "Error": ""}, "answer_f1", 0.5)
+        True
+    """
+    score = score_in(cells, metric) if is_judged(cells) else None
+    return None if score is None else score >= threshold
+
+
+def verdict_text(verdict: bool | None) -> str:
+    """Give a label or verdict in words; nothing where there is none.
+
+    Example:
+        >>> verdict_text(True), verdict_text(False), verdict_text(None)
+        ('correct', 'incorrect', '')
+    """
+    return "" if verdict is None else "correct" if verdict else "incorrect"

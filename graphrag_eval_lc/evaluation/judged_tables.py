@@ -1,0 +1,343 @@
+"""Judging all answers of a table: many at once, each paid for once, whatever happens in between."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+from typing import Protocol
+
+from graphrag_eval_lc.config import ConfigSource, expanded, load_config
+from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError, ResponsesError, RunFolderError, cannot_write
+from graphrag_eval_lc.evaluation.answer_tables import (
+    ANSWER_COLUMNS,
+    JUDGED_COLUMNS,
+    AnswerTable,
+    Cells,
+    cells_of,
+    is_judged,
+    read_table,
+    tsv_lines,
+)
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.event_loop.stalls import StallWatch
+from graphrag_eval_lc.files.writing import replace_file
+from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
+from graphrag_eval_lc.judges.cache import JudgeCache
+from graphrag_eval_lc.judges.judged_keys import correctness_record
+from graphrag_eval_lc.judges.run_models import run_models
+from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, total_cost
+from graphrag_eval_lc.prices import Pricing
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJudge:
+    """A judge of answers.
+
+    Attributes:
+        correctness: The metric.
+        name: Its model.
+        max_concurrency: The most answers that are judged at once.
+        pricing: The prices, which know afterwards what had none.
+    """
+
+    correctness: AnswerCorrectness
+    name: str
+    max_concurrency: int
+    pricing: Pricing
+
+
+def answer_judge(config: ConfigSource) -> AnswerJudge:
+    """Give the judge of a config.
+
+    Args:
+        config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used. None stands for
+            ``llm: {}``, OpenAI's default model.
+
+    Raises:
+        ConfigError: The config cannot be read, has no ``llm`` section, or its prompt or model cannot be used.
+        MissingExtraError: The package that the model needs is not installed.
+    """
+    settings = load_config({"llm": {}} if config is None else config)
+    pricing = Pricing(settings.prices)
+    model = run_models(settings, needs_embeddings=False, pricing=pricing).generation
+    if model is None:
+        raise ConfigError(
+            "there is no model to judge with",
+            key="llm",
+            mend="Add llm: {}, which stands for OpenAI's default model, or name yours in llm.generation.",
+        )
+    section = settings.answer_correctness
+    prompt = expanded(section.prompt, "answer_correctness.prompt") if section is not None else None
+    return AnswerJudge(AnswerCorrectness(model, prompt), model.name, settings.judges.max_concurrency, pricing)
+
+
+Answer = tuple[str, str, str]
+"""A question, its reference answer and the actual answer."""
+
+
+class EarlierCells:
+    """The cells of answers that were judged without an error, by answer.
+
+    What is judged now is kept beside the output, in ``<output>.partial``, as it comes, so that a crash loses nothing
+    that was paid for. The output itself is only ever written as a whole.
+
+    Args:
+        output: The file that is written in the end.
+
+    Raises:
+        RunFolderError: The output is another file than one of judged answers, or a file cannot be read.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self._partial = _partial_of(output)
+        self._kept = _cells_in(output)
+        self._journal = JudgeCache(self._partial)
+
+    def get(self, answer: Answer) -> Cells | None:
+        """Give the cells of an answer; None where it is to be judged."""
+        record = self._journal.get(_digest(answer))
+        if record is not None and all(isinstance(record.get(column), str) for column in JUDGED_COLUMNS):
+            return {column: record[column] for column in JUDGED_COLUMNS}
+        return self._kept.get(answer)
+
+    def put(self, answer: Answer, cells: Cells) -> None:
+        """Keep the cells of an answer."""
+        self._journal.put(_digest(answer), cells)
+
+    def outdated(self, answers: Iterable[Answer]) -> int:
+        """Give how many judged answers of the output are none of ``answers``, and will be gone from it.
+
+        Raises:
+            RunFolderError: That would be all of them.
+        """
+        lost = len(self._kept.keys() - set(answers))
+        if lost and lost == len(self._kept):
+            raise RunFolderError(
+                "the file exists and holds judged answers, none of which is in the input",
+                path=self._partial.with_suffix(""),
+                mend="Give another file, or pass --overwrite.",
+            )
+        return lost
+
+    def close(self, *, is_done: bool) -> None:
+        """Close the file beside the output; where the output is written, remove it."""
+        self._journal.close()
+        if is_done:
+            _remove(self._partial)
+
+
+def forget_earlier(output: Path) -> None:
+    """Remove what earlier sessions wrote, to begin anew."""
+    _remove(output)
+    _remove(_partial_of(output))
+
+
+def _partial_of(output: Path) -> Path:
+    return output.with_name(f"{output.name}.partial")
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as problem:
+        raise cannot_write(path, problem) from problem
+
+
+def _cells_in(output: Path) -> dict[Answer, Cells]:
+    if not output.exists() or (output.is_file() and not output.stat().st_size):
+        return {}
+    try:
+        table = read_table(output)
+        answer_places = table.places(ANSWER_COLUMNS)
+        judged_places = table.places(JUDGED_COLUMNS)
+    except ResponsesError as problem:
+        raise RunFolderError(
+            f"the file exists and is no table of judged answers ({problem.what})",
+            path=output,
+            mend="Give another file, or pass --overwrite.",
+        ) from problem
+    known: dict[Answer, Cells] = {}
+    for row in table.rows:
+        cells = dict(zip(JUDGED_COLUMNS, (row[place] for place in judged_places), strict=True))
+        if is_judged(cells):
+            question, reference, actual = (row[place] for place in answer_places)
+            known[question, reference, actual] = cells
+    return known
+
+
+def _digest(answer: Answer) -> str:
+    return hashlib.sha256(json.dumps(answer).encode()).hexdigest()
+
+
+_NOTHING = cells_of({})
+
+
+MoreColumns = Mapping[str, Callable[[Cells], str]]
+"""Further columns of the output, each with what gives its cell from those of the judge."""
+
+
+class Progress(Protocol):
+    """Who is told how the judging goes."""
+
+    def started(self, total: int, done: int) -> None:
+        """Hear how many different answers there are, and how many of them were judged earlier."""
+
+    def judged(self, error: str) -> None:
+        """Hear that another one is judged, or why it could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTable:
+    """A table with what the judge found.
+
+    Attributes:
+        cells: What it found of each row, in the table's order; blank where it was not asked.
+        asked: How many different answers were judged now; the others were known.
+        outdated: How many answers of an earlier output are no longer in the table.
+        costs: USD of each answer judged now; None where it is not known.
+    """
+
+    cells: list[Cells]
+    asked: int = 0
+    outdated: int = 0
+    costs: list[float | None] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float | None:
+        """USD of all that was judged now; None where it is not known."""
+        return total_cost(self.costs)
+
+
+def judge_table(
+    table: AnswerTable,
+    judge: AnswerJudge,
+    progress: Progress,
+    *,
+    chosen: Sequence[bool] | None = None,
+    output: Path | None = None,
+    overwrite: bool = False,
+    more_columns: MoreColumns | None = None,
+) -> JudgedTable:
+    """Judge the answers of a table, and write them.
+
+    Args:
+        table: The table.
+        judge: The judge.
+        progress: Who is told how it goes.
+        chosen: Which rows are judged; of the others only what is known from an earlier session. None: all.
+        output: The file to write: the table's columns, then those of the judge, which take the place of columns that
+            are called so in the table. What it holds from an earlier session is kept, but for errors. None: nothing
+            is written.
+        overwrite: Whether it is begun anew.
+        more_columns: Further columns of that file.
+
+    Raises:
+        ResponsesError: The table lacks a column.
+        OptionError: The output is the table's own file.
+        RunFolderError: The output is something else than judged answers, or cannot be written.
+    """
+    answers = answers_in(table)
+    wanted = dict.fromkeys(answers if chosen is None else compress(answers, chosen))
+    if output is not None:
+        _prepare(output, table, overwrite=overwrite)
+    with _earlier(output) as earlier:
+        known = {} if earlier is None else _known(answers, earlier)
+        outdated = 0 if earlier is None else earlier.outdated(answers)
+        missing = [answer for answer in wanted if answer not in known]
+        progress.started(len(wanted), len(wanted) - len(missing))
+        judging = _Judging(judge, progress, None if earlier is None else earlier.put)
+        run_sync(lambda: judging.ajudge(missing))
+        known.update(judging.cells)
+        cells = [known.get(answer, _NOTHING) for answer in answers]
+        if output is not None:
+            replace_file(output, tsv_lines(_output_rows(table, cells, more_columns or {})))
+    return JudgedTable(cells, len(missing), outdated, judging.costs)
+
+
+def answers_in(table: AnswerTable) -> list[Answer]:
+    """Give the three texts of each row.
+
+    Raises:
+        ResponsesError: The table lacks one of their columns.
+    """
+    question, reference, actual = table.places(ANSWER_COLUMNS)
+    return [(row[question], row[reference], row[actual]) for row in table.rows]
+
+
+class _Judging:
+    """The judging of different answers, as many at once as the judge's config says."""
+
+    def __init__(self, judge: AnswerJudge, progress: Progress, keep: Callable[[Answer, Cells], None] | None) -> None:
+        self.cells: dict[Answer, Cells] = {}
+        self.costs: list[float | None] = []
+        self._judge = judge
+        self._progress = progress
+        self._keep = keep
+
+    async def ajudge(self, answers: Sequence[Answer]) -> None:
+        # Workers, as a task for each answer of a long table takes more memory than the table.
+        waiting = iter(answers)
+        workers = min(self._judge.max_concurrency, len(answers))
+        with StallWatch(lambda stall: None):  # so that a model that blocks the loop costs the others no time
+            await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
+
+    async def _work(self, waiting: Iterable[Answer]) -> None:
+        for answer in waiting:
+            cells = cells_of(await correctness_record(self._score(answer)))
+            self.cells[answer] = cells
+            if self._keep is not None and is_judged(cells):
+                self._keep(answer, cells)
+            self._progress.judged(cells["Error"])
+
+    async def _score(self, answer: Answer) -> JudgeScore:
+        question, reference, actual = answer
+        try:
+            score = await self._judge.correctness.ascore(user_input=question, reference=reference, response=actual)
+        except JudgeError as problem:
+            self.costs.append(cost_of(problem))
+            raise
+        self.costs.append(score.cost)
+        return score
+
+
+def _prepare(output: Path, table: AnswerTable, *, overwrite: bool) -> None:
+    if output.resolve() == Path(table.path).resolve():
+        raise OptionError(f"{output} is the input itself", mend="Give another file for the output.")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise cannot_write(output.parent, problem) from problem
+    if overwrite:
+        forget_earlier(output)
+
+
+def _known(answers: Iterable[Answer], earlier: EarlierCells) -> dict[Answer, Cells]:
+    found = ((answer, earlier.get(answer)) for answer in answers)
+    return {answer: cells for answer, cells in found if cells is not None}
+
+
+@contextmanager
+def _earlier(output: Path | None) -> Iterator[EarlierCells | None]:
+    if output is None:
+        yield None
+        return
+    earlier = EarlierCells(output)
+    is_done = False
+    try:
+        yield earlier
+        is_done = True
+    finally:
+        earlier.close(is_done=is_done)
+
+
+def _output_rows(table: AnswerTable, cells: Sequence[Cells], more_columns: MoreColumns) -> Iterable[list[str]]:
+    written = (*JUDGED_COLUMNS, *more_columns)
+    kept = [place for place, column in enumerate(table.columns) if column not in written]
+    yield [*(table.columns[place] for place in kept), *written]
+    for row, judged in zip(table.rows, cells, strict=True):
+        more = (cell_of(judged) for cell_of in more_columns.values())
+        yield [*(row[place] for place in kept), *(judged[column] for column in JUDGED_COLUMNS), *more]

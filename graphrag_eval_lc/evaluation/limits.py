@@ -1,0 +1,343 @@
+"""What ends a run before its time: a signal, too many failures, or a budget of tokens, time or money."""
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from types import FrameType
+from typing import Literal
+
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.prices import dollars
+
+StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "max_cost"]
+
+
+class StopSignal:
+    """Whether a run shall stop asking, and whether it shall also give up what is in flight.
+
+    ``request`` and ``abandon`` may be called from any thread and from signal handlers.
+
+    Attributes:
+        reason: Why it stops; None while it goes on.
+        message: The same for people.
+        is_abandoned: Whether what is in flight is given up.
+        is_at_once: Whether nothing is waited for any more, not even for writing what is in flight.
+    """
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self.message = ""
+        self.is_abandoned = False
+        self.is_at_once = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._requested: asyncio.Future[None] | None = None
+        self._abandoned: asyncio.Future[None] | None = None
+        self._on_request: Callable[[], None] | None = None
+
+    def bind(self, on_request: Callable[[], None]) -> None:
+        """Belong to the running event loop from now on; ``on_request`` is called there at the first request."""
+        self._loop = asyncio.get_running_loop()
+        self._requested, self._abandoned = self._loop.create_future(), self._loop.create_future()
+        self._on_request = on_request
+        self._tell()
+
+    def request(self, reason: StopReason, message: str) -> None:
+        """Ask for no further question. The first reason stays."""
+        if self.reason is None:
+            self.message, self.reason = message, reason
+            self._tell_soon()
+
+    def abandon(self) -> None:
+        """Give up what is in flight."""
+        self.is_abandoned = True
+        self._tell_soon()
+
+    @property
+    def abandoned(self) -> "asyncio.Future[None]":
+        """Done when what is in flight is given up."""
+        if self._abandoned is None:
+            raise RuntimeError("bind the signal to a loop first")
+        return self._abandoned
+
+    async def sleep(self, seconds: float) -> bool:
+        """Wait, but no longer than until the run shall stop; tell whether it shall."""
+        if self.reason is None and self._requested is not None:
+            await asyncio.wait({self._requested}, timeout=seconds)
+        return self.reason is not None
+
+    def _tell_soon(self) -> None:
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        if self.reason is not None and self._requested is not None and not self._requested.done():
+            self._requested.set_result(None)
+            if self._on_request is not None:
+                self._on_request()
+        if self.is_abandoned and self._abandoned is not None and not self._abandoned.done():
+            self._abandoned.set_result(None)
+
+
+@contextmanager
+def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
+    """Let Ctrl-C and SIGTERM stop a run in order, and the second of them at once.
+
+    Where the run stops already for another reason, the first gives up what is in flight.
+
+    Signals reach only the main thread; in another one nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    was_signalled = False
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal was_signalled
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        if was_signalled:
+            stop.is_at_once = True
+            stop.abandon()
+            raise KeyboardInterrupt(name)
+        was_signalled = True
+        if stop.reason is not None:
+            stop.abandon()
+        stop.request("interrupted", name)
+
+    earlier = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            # None: set by something that is not Python, and cannot be put back from here.
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLimit:
+    """A number of failures, or a share of all samples of the run.
+
+    Attributes:
+        value: The number, or the share from 0 to 1.
+        is_share: Which of both it is.
+
+    Example:
+        >>> FailureLimit.read("5%").is_passed(errors=6, total=100)
+        True
+    """
+
+    value: float
+    is_share: bool
+
+    @classmethod
+    def read(cls, value: object) -> "FailureLimit":
+        """Give the limit that a whole number such as ``20`` or a share such as ``5%`` means.
+
+        Raises:
+            OptionError: It is neither.
+        """
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%")) if text.endswith("%") else int(text)
+        except ValueError:
+            number = -1
+        is_share = text.endswith("%")
+        if isinstance(value, bool) or not (number >= 0 and (number <= 100 or not is_share)):
+            raise OptionError(
+                f"max_failures cannot be {value!r}",
+                key="max_failures",
+                mend="Give a number from 0, such as 20, or a share of the questions, such as 5%.",
+            )
+        return cls(number / 100 if is_share else number, is_share)
+
+    def is_passed(self, *, errors: int, total: int) -> bool:
+        """Tell whether more questions failed than may fail."""
+        return errors > (self.value * total if self.is_share else self.value)
+
+    def __str__(self) -> str:
+        return f"{self.value:.10g}" if not self.is_share else f"{100 * self.value:.10g}%"
+
+
+class Verdict(Enum):
+    """What a budget says to one more question."""
+
+    GO = "it fits"
+    WAIT = "it may fit, once those in flight have ended"
+    END = "it does not fit"
+
+
+class Budget:
+    """The tokens, the time and the money of a run.
+
+    The next question is taken to cost as much as the dearest so far, and those in flight too. While nothing is known
+    one question goes alone.
+
+    Args:
+        max_tokens: Tokens for all attempts of the run, earlier sessions included; None for no limit.
+        max_time: Seconds for this session; None for no limit.
+        max_cost: USD for agent and judges, earlier sessions included; None for no limit.
+        unpriced: The models without a price, for the message; those that are added later are seen.
+        has_judges: Whether judges spend money on top of what a question does.
+        clock: Seconds, for tests.
+    """
+
+    def __init__(
+        self,
+        max_tokens: int | None,
+        max_time: float | None,
+        max_cost: float | None = None,
+        *,
+        unpriced: Collection[str] = (),
+        has_judges: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_time = max_time
+        self._tokens = _Limit(max_tokens)
+        self._cost = _Limit(max_cost, most_more=None if has_judges else 0)
+        self._unpriced = unpriced
+        self._judging = 0
+        self._clock = clock
+        self._started = clock()
+        self._longest: float | None = None
+        self.reason: StopReason | None = None
+        self.message = ""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the time is over; None for no limit."""
+        return None if self._max_time is None else max(0.0, self._started + self._max_time - self._clock())
+
+    def spend(self, tokens: int | None, elapsed_sec: float | None, cost: float | None = None) -> None:
+        """Take up what one question cost.
+
+        Args:
+            tokens: Those of all its attempts; None where they are not known.
+            elapsed_sec: Seconds of all its attempts; None for one of an earlier session.
+            cost: USD of all its attempts; None where it is not known.
+        """
+        self._tokens.spend(tokens)
+        self._cost.spend(cost)
+        if elapsed_sec is not None:
+            self._longest = max(elapsed_sec, self._longest or 0.0)
+
+    def await_judges(self) -> None:
+        """Note that the judges of one question are still to cost something, which ``spend_on_judges`` is told."""
+        self._judging += 1
+
+    def spend_on_judges(self, cost: float | None) -> None:
+        """Take up the USD that the judges of one question cost, beside what the question did; None: not known."""
+        self._judging -= 1
+        self._cost.spend_more(cost)
+
+    def verdict(self, in_flight: int) -> Verdict:
+        """Tell whether one more question fits; after END ``reason`` and ``message`` say which limit it is."""
+        verdicts = [self._time_verdict(), self._token_verdict(in_flight), self._cost_verdict(in_flight)]
+        return next((each for each in (Verdict.END, Verdict.WAIT) if each in verdicts), Verdict.GO)
+
+    def _time_verdict(self) -> Verdict:
+        left = self.seconds_left
+        if left is None or left > (self._longest or 0.0):
+            return Verdict.GO
+        return self._end(
+            "max_time", f"the time of {self._max_time:g} s is too short for another question ({left:.0f} s are left)"
+        )
+
+    def _token_verdict(self, in_flight: int) -> Verdict:
+        limit = self._tokens
+        verdict = limit.verdict(in_flight)
+        if verdict is not Verdict.END:
+            return verdict
+        if limit.is_unknown:
+            return self._end(
+                "max_tokens",
+                "the agent's model does not report all its tokens, so that a budget of tokens cannot be kept",
+            )
+        return self._end(
+            "max_tokens",
+            f"another question may pass the budget of {limit.most:,} tokens: {limit.spent:,} are spent, and the "
+            f"dearest took {limit.dearest:,}",
+        )
+
+    def _cost_verdict(self, in_flight: int) -> Verdict:
+        limit = self._cost
+        verdict = limit.verdict(in_flight, self._judging)
+        if verdict is not Verdict.END:
+            return verdict
+        if limit.is_unknown:
+            why = "the cost of some model calls is not known"
+            if self._unpriced:
+                why = f"no price is known for {', '.join(sorted(self._unpriced))} (prices in the config can give it)"
+            return self._end("max_cost", f"a budget of money cannot be kept: {why}")
+        return self._end(
+            "max_cost",
+            f"another question may pass the budget of {dollars(limit.most or 0.0)}: {dollars(limit.spent)} are spent, "
+            f"and the dearest took {dollars(limit.dearest or 0.0)}",
+        )
+
+    def _end(self, reason: StopReason, message: str) -> Verdict:
+        self.reason, self.message = reason, message
+        return Verdict.END
+
+
+class _Limit:
+    """The most of something that may be spent, and what is.
+
+    Args:
+        most: None for no limit.
+        most_more: The most that comes on top for one question; None while it is not known.
+    """
+
+    def __init__(self, most: float | None, most_more: float | None = 0) -> None:
+        self.most = most
+        self.spent: float = 0
+        self.is_unknown = False
+        self._dearest: float | None = None
+        self._most_more = most_more
+
+    @property
+    def dearest(self) -> float | None:
+        """What a question may take; None while nothing is known."""
+        if self._most_more is None or (self._dearest is None and not self._most_more):
+            return None
+        return (self._dearest or 0) + self._most_more
+
+    def spend(self, amount: float | None) -> None:
+        """Take up what one question took; None where it is not known."""
+        if amount is None:
+            self.is_unknown = True
+        else:
+            self.spent += amount
+            if amount:  # one that cost nothing, such as an early failure, says nothing of others
+                self._dearest = max(amount, self._dearest or 0)
+
+    def spend_more(self, amount: float | None) -> None:
+        """Take up what came on top for one question; None where it is not known. Nothing says nothing of others."""
+        if amount is None:
+            self.is_unknown = True
+        elif amount:
+            self.spent += amount
+            self._most_more = max(amount, self._most_more or 0)
+
+    def verdict(self, in_flight: int, unfinished: int = 0) -> Verdict:
+        """Tell whether one more question fits.
+
+        Args:
+            in_flight: The questions that are being asked.
+            unfinished: Those of which only what comes on top is still to be told.
+        """
+        if self.most is None:
+            return Verdict.GO
+        if self.is_unknown:
+            return Verdict.END
+        is_open = in_flight + unfinished > 0
+        if self.dearest is None:
+            return Verdict.WAIT if is_open else Verdict.GO
+        if self.spent + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
+            return Verdict.GO
+        return Verdict.WAIT if is_open else Verdict.END

@@ -1,0 +1,182 @@
+"""The result of one question: its response scored against the reference, without judges."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import ValidationError
+
+from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
+from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
+from graphrag_eval_lc.matching.retrieval import retrieval_measures
+from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    JUDGES,
+    RETRIEVAL_IDS,
+    RETRIEVAL_MISSING,
+    RETRIEVAL_TEXT,
+    RETRIEVAL_TEXT_MISSING,
+    STEPS_SCORE,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+NO_RESPONSE = "there is no response to this question"
+
+
+# What was measured of the agent's run; what it cost is known by its prices.
+_MEASURED = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
+
+
+# What an earlier evaluation found is no measurement of this one.
+_NOT_HANDED_THROUGH = frozenset(
+    {
+        "id",
+        "status",
+        "error",
+        "custom_metrics",
+        *(spec.key for spec in BUILT_IN if spec.kind == "count"),
+        *_MEASURED,
+        *(key for judge in JUDGES if judge.over == "questions" for key in judge.keys),
+    }
+)
+
+
+def evaluate_question(
+    template: Template,
+    question: Question,
+    response: Response | None,
+    config: EvaluationConfig,
+    *,
+    repeat: int | None = None,
+) -> Result:
+    """Score one response.
+
+    Args:
+        template: The question's template.
+        question: The question with its reference.
+        response: The agent's response; None scores as an error sample.
+        config: The configuration.
+        repeat: Which repeat of the question it is, for the result to say; None where each is asked once.
+
+    Returns:
+        The result; its records are copies, with what is nested in them shared. Its keys are graphrag-eval's and, where
+        documents are to be retrieved, ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and
+        ``retrieval_text_…``, then
+        ``steps_diagnosis`` (for each reference step the nearest actual step and the reason) and ``steps_counts``
+        (steps that fit no reference step, repeated identical calls, failed calls; none of them changes the score),
+        then further keys of the question and the response.
+    """
+    response, error = _usable(response)
+    actual_steps = [_unmeasured(step) for step in response.get("actual_steps") or ()]
+    for step in actual_steps:
+        _complete_status(step)
+    result: dict[str, Any] = {
+        "template_id": str(template["template_id"]),
+        "question_id": str(question["id"]),
+        "question_text": question["question_text"],
+    }
+    if "reference_answer" in question:
+        result["reference_answer"] = question["reference_answer"]
+    groups = question.get("reference_steps")
+    if groups is not None:
+        result["reference_steps"] = [[dict(step) for step in group] for group in groups]
+    if "actual_answer" in response:
+        result["actual_answer"] = response["actual_answer"]
+    result["actual_steps"] = actual_steps
+    result["status"] = "success" if error is None else "error"
+    if error is not None:
+        result["error"] = error
+    matched = None
+    if groups:
+        matched = match_steps(
+            groups,
+            actual_steps,
+            scoring=config.steps.scoring,
+            sparql=config.sparql,
+            names=config.steps.names,
+            retrieval=config.retrieval,
+        )
+        _add_scores(result, matched)
+        _add_retrieval(result, matched, config.retrieval)
+    result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
+    if matched is not None:
+        result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
+        result["steps_counts"] = {
+            "extra": len(matched.extra),
+            "repeated": len(matched.repeated),
+            "failed": len(matched.failed),
+        }
+    _hand_through(result, question, response)
+    if repeat is not None:
+        result["repeat"] = repeat
+    return cast("Result", result)
+
+
+def _usable(response: Response | None) -> tuple[Response, str | None]:
+    """Give a response that can be scored, and its error where it has one."""
+    if response is None:
+        return {}, NO_RESPONSE
+    try:
+        ResponseModel.model_validate({"question_id": "-", **response} if isinstance(response, Mapping) else response)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        return {}, f"the response cannot be used: {key + ': ' if key else ''}{first['msg']}"
+    error = response.get("error")
+    if error is None and response.get("status") == "error":
+        error = "the agent failed without a message"
+    return response, None if error is None else str(error) or "the agent failed without a message"
+
+
+def _unmeasured(step: ActualStep) -> ActualStep:
+    """Give a copy of a step without what an earlier evaluation measured of its retrieval."""
+    copied = {key: value for key, value in step.items() if not key.startswith((RETRIEVAL_IDS, RETRIEVAL_TEXT))}
+    return cast("ActualStep", copied)
+
+
+def _complete_status(step: ActualStep) -> None:
+    """Fill in what hand-written steps may lack; recorded runs carry the text of a failure in the output."""
+    if step.get("status") is None:
+        step["status"] = "success" if step.get("error") is None else "error"
+    if step["status"] == "error" and step.get("error") is None:
+        output = step.get("output")
+        step["error"] = output if isinstance(output, str) and output else "the call failed without a message"
+
+
+def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
+    for match in matched.matches:
+        identifier = result["actual_steps"][match.actual].get("id")
+        reference_step = result["reference_steps"][match.group][match.reference]
+        reference_step["matches"] = str(match.actual) if identifier is None else str(identifier)
+    for index, reason in matched.unreadable.items():
+        result["actual_steps"][index]["comparison_error"] = reason
+    if matched.steps_score is not None:
+        result[STEPS_SCORE] = matched.steps_score
+
+
+def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: RetrievalConfig) -> None:
+    measured = retrieval_measures(matched.retrieval_pairs(), config)
+    for index, record in measured.of_steps.items():
+        result["actual_steps"][index].update(record)
+    if measured.missing is not None:
+        result[RETRIEVAL_MISSING] = measured.missing
+    if measured.text_missing is not None:
+        result[RETRIEVAL_TEXT_MISSING] = measured.text_missing
+
+
+def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
+    record: dict[str, Any] = {"score": step.score, "matched": step.matched, "reason": step.reason}
+    if step.nearest is not None:
+        record["nearest"] = step.nearest_id if step.nearest_id is not None else str(step.nearest)
+    return record
+
+
+def _hand_through(result: dict[str, Any], question: Question, response: Response) -> None:
+    """Add the further keys of the question, then of the response, where nothing stands yet."""
+    for record in (question, response):
+        for key, value in record.items():
+            if key not in _NOT_HANDED_THROUGH and key not in result:
+                result[key] = value

@@ -1,0 +1,364 @@
+"""Reading YAML, JSON and JSON Lines, also from untrusted files, with errors that name the line."""
+
+import codecs
+import json
+import re
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import yaml
+
+from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.json_values import parse_json
+
+Source = str | PathLike[str] | IO[str] | IO[bytes]
+
+
+Location = Sequence[str | int]
+
+
+class TextFile(NamedTuple):
+    """A file's text, its name for error messages, its format (yaml, json or jsonl), and its bytes where known."""
+
+    text: str
+    path: str | None
+    format: str
+    raw: bytes | None = None
+
+
+def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> TextFile:
+    """Read a whole file as UTF-8 and tell its format by its name, or by its first character.
+
+    Args:
+        source: A path, or a file open for reading in text or binary mode.
+        error: The exception to raise.
+        what: What the file holds, for messages: "reference dataset".
+
+    Raises:
+        GraphRAGEvalError: Of the class given; the file cannot be read, is not UTF-8 or is empty.
+    """
+    path = _path_of(source)
+    if not isinstance(source, str | PathLike) and not hasattr(source, "read"):
+        raise error(f"a {what} cannot be read from {type(source).__name__}", mend="Give a path or an open file.")
+    try:
+        raw = Path(source).read_bytes() if isinstance(source, str | PathLike) else source.read()
+    except OSError as problem:
+        is_absent = isinstance(problem, FileNotFoundError)
+        raise error(
+            f"the {what} cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
+            path=path,
+            mend="Mend the path." if is_absent else "Check the path and the permissions.",
+        ) from problem
+    text = raw if isinstance(raw, str) else _decoded(raw, path, error, what)
+    if not text or text.isspace():
+        raise error(f"the {what} is empty", path=path, mend=f"Give a file that holds a {what}.")
+    return TextFile(text, path, _format_of(text, path), raw if isinstance(raw, bytes) else None)
+
+
+def _path_of(source: Source) -> str | None:
+    if isinstance(source, str | PathLike):
+        return str(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _decoded(raw: bytes, path: str | None, error: type[GraphRAGEvalError], what: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise error(
+            f"the {what} is not UTF-8: byte 0x{raw[problem.start]:02x} cannot be read",
+            path=path,
+            line=raw.count(b"\n", 0, problem.start) + 1,
+            mend="Save the file as UTF-8.",
+        ) from problem
+
+
+def _format_of(text: str, path: str | None) -> str:
+    suffix = Path(path).suffix.lower() if path else ""
+    if suffix in {".yaml", ".yml"}:
+        return "yaml"
+    if suffix in {".jsonl", ".ndjson"}:
+        return "jsonl"
+    if suffix == ".json":
+        return "json"
+    start = text.lstrip()[:1]
+    if start == "[":
+        return "json"
+    if start == "{":
+        first_line = text.lstrip().split("\n", 1)[0]
+        return "jsonl" if _is_json(first_line) else "json"
+    return "yaml"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse_json(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int = 1) -> Any:
+    """Parse one JSON value, with an error that names its place.
+
+    Args:
+        text: The JSON text.
+        error: The exception to raise.
+        what: What the text holds, for messages.
+        path: The file that it comes from.
+        line: The line in the file at which the text begins.
+
+    Raises:
+        GraphRAGEvalError: Of the class given; with the line where the parser stopped.
+    """
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as problem:
+        raise error(
+            f"the {what} is not valid JSON: {problem.msg}",
+            path=path,
+            line=line + problem.lineno - 1,
+            mend="Mend the JSON here; a line that ends too early was cut off while it was written.",
+        ) from problem
+    except (RecursionError, ValueError) as problem:
+        raise error(
+            f"the {what} cannot be read: it is nested too deeply or holds a number with too many digits",
+            path=path,
+            line=line,
+            mend="Check this value.",
+        ) from problem
+
+
+class JsonLine(NamedTuple):
+    """One value of a JSON Lines file and the number of its line, counted from 1."""
+
+    value: Any
+    line: int
+
+
+def parse_jsonl(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> list[JsonLine]:
+    """Parse JSON Lines; blank lines are passed over.
+
+    Raises:
+        GraphRAGEvalError: Of the class given; with the first line that is not JSON.
+    """
+    return [
+        JsonLine(parse_json_at(text, error, what=what, path=file.path, line=number), number)
+        for number, text in enumerate(file.text.split("\n"), start=1)
+        if text.strip()
+    ]
+
+
+# libyaml recurses in C for each level and ends the process when the stack is full; records have under 20.
+MAX_DEPTH = 200
+
+
+# A dataset of 100,000 questions has some ten million values; aliases of aliases soon stand for billions.
+MAX_EXPANDED_VALUES = 50_000_000
+
+
+MAX_MERGED_KEYS = 100_000
+
+
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. One
+# pattern for the last byte of each of YAML's line breaks: with a fixed beginning they are found several times as fast.
+_LINE_BREAKS = (b"\n", b"\r", b"\x85", b"\xa8", b"\xa9")
+
+
+_DEEP_LINE = rb"[ \t?:-]{%d}" % MAX_DEPTH
+
+
+_DEEP_LINES = {ending: re.compile(re.escape(ending) + _DEEP_LINE) for ending in _LINE_BREAKS}
+
+
+_YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
+    """PyYAML's safe loader (in C where it is built), with times left as the text that they are in JSON."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own class attribute
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in _YAML_BASE.yaml_implicit_resolvers.items()
+    }
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Resolve ``<<`` keys, which may double a mapping at each level, up to a bound."""
+        super().flatten_mapping(node)
+        if len(node.value) > MAX_MERGED_KEYS:
+            raise yaml.constructor.ConstructorError(
+                None, None, "merge keys (<<) make this mapping too large", node.start_mark
+            )
+
+
+def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> Any:
+    """Parse YAML into dicts, lists, strings, numbers, booleans and None.
+
+    Args:
+        file: The text and its name.
+        error: The exception to raise.
+        what: What the file holds, for messages: "reference dataset".
+
+    Raises:
+        GraphRAGEvalError: Of the class given; with the line where the parser stopped. Also where the text is
+            nested too deeply or its aliases stand for more than memory holds.
+    """
+    try:
+        _check_depth(file, error, what)
+        value = yaml.load(file.text if file.raw is None else file.raw, Loader=_RecordLoader)
+    except GraphRAGEvalError:
+        raise
+    except yaml.YAMLError as problem:
+        raise _syntax_error(problem, file, error, what) from problem
+    except Exception as problem:  # of values that do not fit their tags PyYAML raises what comes
+        raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, mend="Check the YAML.") from problem
+    if "*" in file.text and "&" in file.text:
+        _check_aliases(value, file, error, what)
+    return value
+
+
+class LineIndex:
+    """The lines on which the values of a YAML or JSON file begin; for messages only.
+
+    It parses the text a second time, so it is made when there is something to tell.
+
+    Args:
+        file: The file; JSON is read too, as a kind of YAML.
+    """
+
+    def __init__(self, file: TextFile) -> None:
+        try:
+            self._root: yaml.Node | None = yaml.compose(file.text, Loader=_RecordLoader)
+        except yaml.YAMLError:
+            self._root = None
+
+    def line_of(self, location: Sequence[str | int]) -> int | None:
+        """Give the line of the value at ``location`` (keys and indices), or of its nearest parent."""
+        node = self._root
+        for part in location:
+            child = _child(node, part)
+            if child is None:
+                break
+            node = child
+        return node.start_mark.line + 1 if node is not None and node.start_mark else None
+
+    def repeated_keys(self) -> Iterator[tuple[str, int]]:
+        """Give each key that stands twice in one mapping, with its second line; YAML keeps only the last value."""
+        nodes = [self._root] if self._root is not None else []
+        seen_nodes: set[int] = set()
+        while nodes:
+            node = nodes.pop()
+            if id(node) in seen_nodes or not isinstance(node, yaml.CollectionNode):
+                continue
+            seen_nodes.add(id(node))
+            if isinstance(node, yaml.SequenceNode):
+                nodes.extend(reversed(node.value))
+                continue
+            keys: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys and key.start_mark:
+                    yield key.value, key.start_mark.line + 1
+                if isinstance(key, yaml.ScalarNode):
+                    keys.add(key.value)
+            nodes.extend(value for _, value in reversed(node.value))
+
+
+def line_of(file: TextFile, location: Sequence[str | int]) -> int | None:
+    """Find the line on which the value at ``location`` begins, or its nearest parent's; for a single message."""
+    return LineIndex(file).line_of(location)
+
+
+def _child(node: yaml.Node | None, part: str | int) -> yaml.Node | None:
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part]  # type: ignore[no-any-return]
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == part:
+                return value  # type: ignore[no-any-return]
+    return None
+
+
+def _syntax_error(
+    problem: yaml.YAMLError, file: TextFile, error: type[GraphRAGEvalError], what: str
+) -> GraphRAGEvalError:
+    mark = getattr(problem, "problem_mark", None)
+    text = getattr(problem, "problem", None) or str(problem).split("\n", 1)[0]
+    return error(
+        f"the {what} is not valid YAML: {text}",
+        path=file.path,
+        line=mark.line + 1 if mark else None,
+        mend="Check the indentation, the quotes and the tags around this place.",
+    )
+
+
+def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
+    text = file.text.encode("utf-8", "replace") if file.raw is None else file.raw
+    if not _has_deep_line(text) and _bracket_depth(text) <= MAX_DEPTH:
+        return
+    depth = 0
+    for event in yaml.parse(file.text, Loader=_RecordLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise error(
+                    f"the {what} is nested more than {MAX_DEPTH} levels deep",
+                    path=file.path,
+                    line=event.start_mark.line + 1 if event.start_mark else None,
+                    mend="Look for brackets or dashes that open and never close.",
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _has_deep_line(text: bytes) -> bool:
+    if re.match(_DEEP_LINE, text.removeprefix(codecs.BOM_UTF8)):
+        return True
+    return any(ending in text and pattern.search(text) for ending, pattern in _DEEP_LINES.items())
+
+
+def _bracket_depth(text: bytes) -> int:
+    """Give an upper bound of the depth by brackets alone, those inside of strings included.
+
+    Innermost pairs are taken away level by level; brackets that find no partner may all be open at once.
+    """
+    brackets = text.translate(None, _NO_BRACKETS)
+    depth = 0
+    while depth <= MAX_DEPTH:
+        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(inner) == len(brackets):
+            return depth + inner.count(b"[") + inner.count(b"{")
+        brackets = inner
+        depth += 1
+    return depth
+
+
+def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
+    """Refuse values that contain themselves, or that would fill the memory when they are written out."""
+    sizes: dict[int, int | None] = {}
+    stack: list[tuple[Any, bool]] = [(value, False)]
+    while stack:
+        item, seen = stack.pop()
+        children = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None
+        if children is None or (not seen and sizes.get(id(item)) is not None):
+            continue
+        if not seen:
+            if id(item) in sizes:
+                raise error(f"the {what} has an alias that contains itself", path=file.path, mend="Write it out.")
+            sizes[id(item)] = None
+            stack.append((item, True))
+            stack.extend((child, False) for child in children)
+            continue
+        size = 1 + sum(sizes.get(id(child)) or 1 for child in children)
+        if size > MAX_EXPANDED_VALUES:
+            raise error(
+                f"the {what} has aliases that stand for more than {MAX_EXPANDED_VALUES:,} values",
+                path=file.path,
+                mend="Write the values out, or use fewer aliases of aliases.",
+            )
+        sizes[id(item)] = size

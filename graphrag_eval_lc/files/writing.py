@@ -1,0 +1,263 @@
+"""Writing files so that nothing is lost: whole lines appended, whole files replaced, both synced to the disk."""
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from graphrag_eval_lc.errors import RunFolderError, cannot_write, removed
+from graphrag_eval_lc.json_values import json_text
+
+_APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+
+
+class AppendFile:
+    """A file open for appending; not safe for several threads at once.
+
+    Args:
+        path: The file; it is made where it is missing.
+        empty: Whether what it holds is dropped.
+
+    Attributes:
+        descriptor: The open file; -1 once it is closed.
+        length: How many bytes the file has.
+
+    Raises:
+        RunFolderError: The file cannot be opened or written.
+    """
+
+    def __init__(self, path: Path, *, empty: bool = False) -> None:
+        self._path = path
+        self._torn = False
+        self.descriptor = -1
+        try:
+            self.descriptor = os.open(path, _APPEND_FLAGS | (os.O_TRUNC if empty else 0), 0o666)
+            self.length = os.fstat(self.descriptor).st_size
+        except OSError as problem:
+            raise cannot_write(path, problem) from problem
+
+    def append(self, line: bytes) -> int:
+        """Give one line to the system.
+
+        Returns:
+            Where it begins in the file, in bytes.
+
+        Raises:
+            RunFolderError: It cannot be written (none of it stays in the file), or the file was removed.
+        """
+        start = self.length
+        try:
+            if os.fstat(self.descriptor).st_nlink == 0 and not self._is_in_place():
+                raise removed(self._path)
+            if self._torn:
+                self._cut_off()
+            self._write(line)
+        except OSError as problem:
+            raise cannot_write(self._path, problem) from problem
+        return start
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            try:
+                os.close(descriptor)
+            except OSError as problem:
+                raise cannot_write(self._path, problem) from problem
+
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[os.write(self.descriptor, rest) :]
+            self.length += len(line)
+        except BaseException:
+            self._torn = True
+            with contextlib.suppress(OSError):
+                self._cut_off()
+            raise
+
+    def _cut_off(self) -> None:
+        """Cut off what a write that failed left behind; where that fails too, it is done before the next one."""
+        os.ftruncate(self.descriptor, self.length)
+        self._torn = False
+
+    def _is_in_place(self) -> bool:
+        """Tell whether the file can still be found: some file systems count no links."""
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+
+# Such as a mounted bucket: it keeps what it keeps.
+_CANNOT_SYNC = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+
+
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+def unfinished(target: Path) -> Path:
+    """Give the path beside ``target`` at which it is written before it takes its place."""
+    return target.with_name(f"{target.name}.new")
+
+
+def replace_file(target: Path, parts: Iterable[bytes]) -> None:
+    """Write a file beside its place, sync it, and move it there.
+
+    Raises:
+        RunFolderError: It cannot be written; what stood there before still does.
+    """
+    beside = unfinished(target)
+    try:
+        try:
+            with beside.open("wb") as file:
+                file.writelines(parts)
+                file.flush()
+                sync(file.fileno())
+            beside.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+    except OSError as problem:
+        raise cannot_write(target, problem) from problem
+    sync_folder(target.parent)
+
+
+def sync(descriptor: int) -> None:
+    """Wait until what was written to an open file is on the disk.
+
+    Raises:
+        OSError: The disk failed.
+    """
+    try:
+        _sync_data(descriptor)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_SYNC:
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names of new files to the disk, where the system can (Windows cannot)."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
+    """Write a file as a whole: JSON where its name ends in ``.json``, else YAML.
+
+    Raises:
+        RunFolderError: The file cannot be written, or exists and may not be replaced.
+    """
+    if path.exists() and not overwrite:
+        raise RunFolderError("the file exists already", path=path, mend="Give another one, or pass --overwrite.")
+    text = json_text(value, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
+    replace_file(path, [text.encode("utf-8", "surrogatepass")])
+
+
+_SYNC_PAUSE_SEC = 0.1
+
+
+class BackgroundSync:
+    """Brings what is written to an open file to the disk within 0.2 seconds, as far as the disk is that fast.
+
+    Args:
+        descriptor: The open file.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._unsynced = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._problem: OSError | None = None
+
+    def mark(self) -> None:
+        """Say that something was written; the thread starts with the first of it.
+
+        Raises:
+            OSError: The last sync failed; it is raised once.
+        """
+        self._unsynced.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="journal-sync", daemon=True)
+            self._thread.start()
+        self._raise_problem()
+
+    def close(self) -> None:
+        """Sync what is left and end the thread.
+
+        Raises:
+            OSError: A sync failed.
+        """
+        self._closing.set()
+        if self._thread is not None:
+            self._unsynced.set()
+            self._thread.join()
+            self._thread = None
+        self._raise_problem()
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            self._unsynced.wait()
+            self._unsynced.clear()
+            closing = self._closing.is_set()
+            try:
+                sync(self._descriptor)
+            except OSError as problem:
+                self._problem = problem
+            self._closing.wait(_SYNC_PAUSE_SEC)
+
+    def _raise_problem(self) -> None:
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
+
+
+def json_line(value: Any) -> bytes:
+    """Give a record as one line of a JSON Lines file, in UTF-8 and with its newline."""
+    return json_text(value).encode("utf-8") + b"\n"
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """PyYAML's safe dumper, which writes equal parts out each time."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """The same in Python, which writes every text."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Write queries and other texts of several lines as blocks, which people can read."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+_PlainDumper.add_representer(str, _represent_text)
+
+
+def yaml_text(value: Any) -> str:
+    """Write a value as YAML, in the order of its keys; lone surrogates are escaped."""
+    try:
+        return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    except UnicodeEncodeError:  # libyaml takes UTF-8 only
+        return str(yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=False, width=120))

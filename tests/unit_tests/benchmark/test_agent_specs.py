@@ -1,0 +1,106 @@
+"""What a spec such as `package.module:attribute` or `path/to/file.py:attribute` names, and why it names nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphrag_eval_lc.benchmark.agent_specs import named_by
+from graphrag_eval_lc.errors import AgentError, MissingExtraError
+
+FILE = """
+from langchain_core.runnables import RunnableLambda
+
+graph = RunnableLambda(lambda state: state)
+nothing = 3
+
+
+def make():
+    return graph
+
+
+class Nested:
+    agent = graph
+"""
+
+
+@pytest.fixture
+def agent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = tmp_path / "my_agent.py"
+    path.write_text(FILE)
+    return path
+
+
+def test_spec_of_a_file_names_its_attribute(agent_file: Path) -> None:
+    assert named_by(f"{agent_file}:nothing") == 3
+    assert named_by(f"{agent_file}:make").__name__ == "make"
+
+
+def test_attribute_may_be_nested(agent_file: Path) -> None:
+    assert type(named_by(f"{agent_file}:Nested.agent")).__name__ == "RunnableLambda"
+
+
+def test_spec_of_a_module_is_looked_up_in_the_current_folder(agent_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent_file.rename(agent_file.with_name("module_of_the_test.py"))
+    monkeypatch.chdir(agent_file.parent)
+    assert named_by("module_of_the_test:nothing") == 3
+
+
+def test_file_may_import_its_neighbours(agent_file: Path) -> None:
+    agent_file.rename(agent_file.with_name("neighbour_of_the_test.py"))
+    agent_file.write_text("from neighbour_of_the_test import nothing")
+    assert named_by(f"{agent_file}:nothing") == 3
+
+
+def test_two_files_of_one_name_do_not_mix(agent_file: Path) -> None:
+    for folder in ("a", "b"):
+        path = agent_file.parent / folder / "same_name.py"
+        path.parent.mkdir()
+        path.write_text(f"where = {folder!r}")
+        assert named_by(f"{path}:where") == folder
+
+
+def test_absent_attribute_is_told_with_those_that_are_there(agent_file: Path) -> None:
+    with pytest.raises(AgentError, match=r"my_agent\.py has no attribute absent\. It has: make, graph\."):
+        named_by(f"{agent_file}:absent")
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("agent", "'agent' is no spec of an agent. Write package.module:attribute"),
+        (":graph", "is no spec of an agent"),
+        ("agent.py:", "is no spec of an agent"),
+        ("absent_module_of_the_test:graph", "there is no module absent_module_of_the_test"),
+        ("absent_package_of_the_test.module:graph", "there is no module absent_package_of_the_test.module"),
+        ("absent.py:graph", "there is no file absent.py"),
+    ],
+)
+def test_spec_that_leads_nowhere_says_why(spec: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(AgentError) as caught:
+        named_by(spec)
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("code", ["import absent_module_of_the_test", "1 / 0", "def", "raise SystemExit(1)"])
+@pytest.mark.parametrize("spec", ["{path}:graph", "broken_module_of_the_test:graph"])
+def test_file_that_does_not_load_says_why(
+    tmp_path: Path, code: str, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "broken_module_of_the_test.py"
+    path.write_text(code)
+    with pytest.raises(AgentError, match=r"loading .*broken_module_of_the_test(\.py)? failed with \w+(Error|Exit)"):
+        named_by(spec.format(path=path))
+
+
+def test_missing_extra_is_told_as_it_is(agent_file: Path) -> None:
+    agent_file.write_text(
+        "from graphrag_eval_lc.errors import MissingExtraError\n"
+        "raise MissingExtraError('The demo', 'demo', 'pyoxigraph')"
+    )
+    with pytest.raises(MissingExtraError, match="pip install"):
+        named_by(f"{agent_file}:graph")

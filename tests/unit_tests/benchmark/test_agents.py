@@ -1,0 +1,313 @@
+"""Every kind of agent is loaded, and asked in its own way."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.func import entrypoint
+from langgraph.graph import START, MessagesState, StateGraph
+
+from graphrag_eval_lc.benchmark import agents
+from graphrag_eval_lc.benchmark.agents import aload_agent
+from graphrag_eval_lc.errors import AgentError, MissingExtraError
+
+
+def graph() -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", lambda state: {"messages": [AIMessage(f"graph: {state['messages'][-1].content}")]})
+    builder.add_edge(START, "node")
+    return builder.compile()
+
+
+def chat_model() -> Any:
+    return FakeListChatModel(responses=["model"])
+
+
+async def output_of(candidate: Any) -> Any:
+    """Give what an agent gives for the question `x`, asked as it wants by default."""
+    agent = await aload_agent(candidate)
+    return await agent.runnable.ainvoke(agent.input_for("x"))
+
+
+# --- Runnables -------------------------------------------------------------------------------------------------------
+
+
+async def test_compiled_graph_gets_a_messages_state() -> None:
+    compiled = graph()
+    agent = await aload_agent(compiled)
+    assert agent.runnable is compiled
+    assert agent.takes == "messages"
+    assert agent.input_for("x") == {"messages": [{"role": "user", "content": "x"}]}
+    assert (await output_of(compiled))["messages"][-1].content == "graph: x"
+
+
+@pytest.mark.parametrize(("annotation", "takes"), [(str, "text"), (dict, "messages"), (Any, "messages")])
+async def test_entrypoint_takes_what_its_type_says(annotation: Any, takes: str) -> None:
+    async def workflow(given: Any) -> Any:
+        return given
+
+    workflow.__annotations__["given"] = annotation
+    agent = await aload_agent(entrypoint()(workflow))
+    assert agent.takes == takes
+    assert await agent.runnable.ainvoke(agent.input_for("x")) == agent.input_for("x")
+
+
+async def test_runnable_without_a_type_gets_a_messages_state() -> None:
+    runnable = RunnableLambda(lambda state: state["messages"][0]["content"])
+    assert (await aload_agent(runnable)).runnable is runnable
+    assert await output_of(runnable) == "x"
+
+
+async def test_runnable_that_takes_a_text_gets_the_question() -> None:
+    def shout(question: str) -> str:
+        return question.upper()
+
+    assert await output_of(RunnableLambda(shout)) == "X"
+
+
+async def test_chat_model_gets_the_question() -> None:
+    assert (await output_of(chat_model())).content == "model"
+    assert (await aload_agent(chat_model())).takes == "text"
+
+
+async def test_chain_over_other_keys_is_refused_unless_an_input_function_makes_its_input() -> None:
+    chain = ChatPromptTemplate.from_messages([("human", "{question}")]) | chat_model()
+    with pytest.raises(AgentError, match=r"takes question, but no messages\. Pass input_fn"):
+        await aload_agent(chain)
+    assert (await aload_agent(chain, has_input_fn=True)).runnable is chain
+
+
+async def test_graph_without_messages_in_its_state_is_refused() -> None:
+    class State(TypedDict, total=False):
+        question: str
+
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: state)
+    builder.add_edge(START, "node")
+    with pytest.raises(AgentError, match="takes question, but no messages"):
+        await aload_agent(builder.compile())
+
+
+async def test_graph_that_is_not_compiled_is_told_so() -> None:
+    with pytest.raises(AgentError, match=r"not compiled. Give graph\.compile\(\)"):
+        await aload_agent(StateGraph(MessagesState))
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+
+async def async_function(question: str) -> str:
+    return f"{question} in {threading.current_thread() is threading.main_thread()}"
+
+
+def sync_function(question: str) -> str:
+    return f"{question} in {threading.current_thread() is threading.main_thread()}"
+
+
+class AsyncCallable:
+    async def __call__(self, question: str) -> str:
+        return await async_function(question)
+
+
+class SyncCallable:
+    def __call__(self, question: str) -> str:
+        return sync_function(question)
+
+
+def with_context(prefix: str, question: str) -> str:
+    return prefix + sync_function(question)
+
+
+@pytest.mark.parametrize("function", [async_function, AsyncCallable()])
+async def test_async_function_is_asked_in_the_event_loop(function: Any) -> None:
+    assert (await aload_agent(function)).takes == "text"
+    assert await output_of(function) == "x in True"
+
+
+@pytest.mark.parametrize("function", [sync_function, SyncCallable(), partial(with_context, "")])
+async def test_other_function_is_asked_in_a_thread(function: Any) -> None:
+    assert await output_of(function) == "x in False"
+
+
+async def test_what_a_function_gives_is_awaited_where_it_can_be() -> None:
+    def gives_a_coroutine(question: str) -> Awaitable[str]:
+        return async_function(question)
+
+    assert await output_of(gives_a_coroutine) == "x in True"
+    assert await output_of(partial(async_function)) == "x in True"
+
+
+async def test_function_may_have_more_arguments_with_defaults() -> None:
+    def answer(question: str, language: str = "en") -> str:
+        return question + language
+
+    assert await output_of(answer) == "xen"
+
+
+async def test_function_keeps_its_name() -> None:
+    agent = await aload_agent(sync_function)
+    assert (agent.name, agent.runnable.get_name()) == ("sync_function", "sync_function")
+
+
+async def test_function_that_needs_more_than_a_question_is_refused() -> None:
+    def needs(question: str, *, store: object) -> str:
+        return question
+
+    with pytest.raises(AgentError, match=r"needs\(.*\).* can be called neither with a question nor without arguments"):
+        await aload_agent(needs)
+
+
+# --- factories -------------------------------------------------------------------------------------------------------
+
+
+async def async_factory() -> Any:
+    await asyncio.sleep(0)
+    return sync_function
+
+
+class Factory:
+    def __call__(self) -> Any:
+        return sync_function
+
+
+class AgentClass:
+    """A class that is called without arguments, and whose objects answer."""
+
+    async def __call__(self, question: str) -> str:
+        return f"object: {question}"
+
+
+@pytest.mark.parametrize(
+    ("factory", "answer"),
+    [
+        (lambda: sync_function, "x in False"),
+        (lambda: async_function, "x in True"),
+        (async_factory, "x in False"),
+        (Factory(), "x in False"),
+        (AgentClass, "object: x"),
+        (partial(lambda agent: agent, async_function), "x in True"),
+    ],
+)
+async def test_factory_is_called_for_the_agent(factory: Callable[[], Any], answer: str) -> None:
+    assert await output_of(factory) == answer
+
+
+async def test_factory_may_give_a_graph() -> None:
+    assert (await output_of(graph))["messages"][-1].content == "graph: x"
+    assert (await aload_agent(graph)).name == "graph()"
+
+
+def test_graph_of_an_async_factory_belongs_to_the_loop_of_the_run() -> None:
+    async def load_and_ask() -> bool:
+        loops = []
+
+        async def factory() -> Any:
+            loops.append(asyncio.get_running_loop())
+            return async_function
+
+        await output_of(factory)
+        return loops == [asyncio.get_running_loop()]
+
+    assert asyncio.run(load_and_ask())
+
+
+async def test_graph_factory_gets_the_config_of_the_run() -> None:
+    def make_graph(config: RunnableConfig) -> Any:
+        return FakeListChatModel(responses=[config["configurable"]["text"]])
+
+    agent = await aload_agent(make_graph, agent_config={"configurable": {"text": "configured"}})
+    assert (await agent.runnable.ainvoke("x")).content == "configured"
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+async def test_context_manager_is_open_until_the_agent_is_closed(is_called: bool) -> None:
+    log = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Any]:
+        log.append("opened")
+        yield async_function
+        log.append("closed")
+
+    agent = await aload_agent(opening() if is_called else opening)
+    assert await agent.runnable.ainvoke("x") == "x in True"
+    assert log == ["opened"]
+    assert await agent.aclose() is None
+    assert await agent.aclose() is None
+    assert log == ["opened", "closed"]
+
+
+async def test_what_is_open_is_closed_where_the_agent_cannot_be_asked() -> None:
+    log = []
+
+    @contextmanager
+    def opening() -> Iterator[Any]:
+        yield 3
+        log.append("closed")
+
+    with pytest.raises(AgentError, match="is int, no agent"):
+        await aload_agent(opening)
+    assert log == ["closed"]
+
+
+async def test_context_manager_that_does_not_close_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Any]:
+        yield async_function
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(agents, "_CLOSING_SEC", 0.05)
+    assert await (await aload_agent(opening)).aclose() == "opening() was not closed within 0.05 s"
+
+
+def fails() -> Any:
+    raise ConnectionError("no store")
+
+
+def ends() -> Any:
+    raise SystemExit("no key")
+
+
+@pytest.mark.parametrize(
+    ("candidate", "complaint"),
+    [
+        (3, "int is int, no agent"),
+        (None, "NoneType is NoneType, no agent"),
+        (lambda: None, r"<lambda>\(\) is NoneType, no agent"),
+        (lambda: fails, "gave function, no agent"),
+        (lambda: StateGraph(MessagesState), "is a graph that is not compiled"),
+        (fails, r"fails\(\) failed with ConnectionError: no store"),
+        (ends, r"ends\(\) failed with SystemExit: no key"),
+    ],
+)
+async def test_what_is_no_agent_says_why(candidate: Any, complaint: str) -> None:
+    with pytest.raises(AgentError, match=complaint):
+        await aload_agent(candidate)
+
+
+async def test_missing_extra_is_told_as_it_is() -> None:
+    def factory() -> Any:
+        raise MissingExtraError("The demo", "demo", "pyoxigraph")
+
+    with pytest.raises(MissingExtraError, match="pip install"):
+        await aload_agent(factory)
+
+
+# --- specs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attribute", ["answer", "make"])
+async def test_spec_names_an_agent_or_its_factory(attribute: str, tmp_path: Path) -> None:
+    path = tmp_path / "agent_of_the_test.py"
+    path.write_text("def answer(question):\n    return 'spec'\n\n\ndef make():\n    return answer\n")
+    assert await output_of(f"{path}:{attribute}") == "spec"
+    assert (await aload_agent(f"{path}:answer")).name == f"{path}:answer"

@@ -1,0 +1,82 @@
+import functools
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+
+from graphrag_eval_lc import capture_run
+from graphrag_eval_lc.benchmark.agents import FunctionRunnable
+
+
+async def asynchronous(question: str) -> str:
+    return question.upper()
+
+
+def synchronous(question: str) -> str:
+    return question.upper()
+
+
+def awaitable(question: str) -> Any:
+    return asynchronous(question)
+
+
+async def streamed(question: str) -> AsyncIterator[str]:
+    for letter in question:
+        yield letter.upper()
+
+
+def streamed_in_a_thread(question: str) -> Iterator[str]:
+    yield from question.upper()
+
+
+class Callable:
+    async def __call__(self, question: str) -> str:
+        return question.upper()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [asynchronous, synchronous, awaitable, streamed, streamed_in_a_thread, Callable(), functools.partial(asynchronous)],
+)
+async def test_every_kind_of_function_gives_its_answer_and_is_a_run(function: Any) -> None:
+    with capture_run() as handler:
+        assert await FunctionRunnable(function).ainvoke("why?") == "WHY?"
+    assert handler.response()["actual_answer"] == "WHY?"
+
+
+async def test_what_is_no_text_is_given_as_a_list() -> None:
+    assert await FunctionRunnable(lambda question: iter([1, 2])).ainvoke("why?") == [1, 2]
+
+
+async def test_runs_inside_reach_the_callbacks_from_the_loop_and_from_a_thread() -> None:
+    inner = RunnableLambda(lambda question: question.upper(), name="inner")
+
+    async def calls_asynchronously(question: str) -> str:
+        return await inner.ainvoke(question)
+
+    def calls_in_a_thread(question: str) -> str:
+        return inner.invoke(question)
+
+    for function in (calls_asynchronously, calls_in_a_thread):
+        with capture_run() as handler:
+            await FunctionRunnable(function).ainvoke("why?")
+        assert len(handler.responses()) == 1  # the inner run is part of the outer one
+
+
+async def test_error_is_told_to_the_callbacks_and_raised() -> None:
+    def fails(question: str) -> str:
+        raise LookupError("no answer")
+
+    with capture_run() as handler, pytest.raises(LookupError, match="no answer"):
+        await FunctionRunnable(fails).ainvoke("why?")
+    assert handler.response()["error"] == "LookupError: no answer"
+
+
+async def test_synchronous_function_runs_beside_the_event_loop() -> None:
+    assert await FunctionRunnable(lambda _: threading.current_thread()).ainvoke("") is not threading.main_thread()
+
+
+def test_it_can_be_invoked_without_a_loop() -> None:
+    assert FunctionRunnable(asynchronous).invoke("why?") == "WHY?"

@@ -1,0 +1,641 @@
+"""One attempt: the agent gets its input and config, and what it did is kept, whatever happens."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+
+from graphrag_eval_lc.benchmark.agents import aload_agent
+from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, QuestionTimeoutError, RunInterruptedError
+from graphrag_eval_lc.benchmark.harness import failed_attempt
+from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
+
+QUESTION: Any = {"id": "q1", "question_text": "Where?", "language": "en"}
+
+
+async def call_of(agent: Any, **options: Any) -> AgentCall:
+    return AgentCall(await aload_agent(agent, has_input_fn="input_fn" in options), **options)
+
+
+def never() -> "asyncio.Future[None]":
+    return asyncio.get_running_loop().create_future()
+
+
+async def attempt(agent: Any, **options: Any) -> Attempt:
+    return await (await call_of(agent, **options)).aattempt(QUESTION, "run/1/q1/1/1", never())
+
+
+async def response(agent: Any, **options: Any) -> dict[str, Any]:
+    return dict((await attempt(agent, **options)).response)
+
+
+def graph_of(node: Any, **options: Any) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return builder.compile(**options)
+
+
+@tool
+def lookup(name: str) -> str:
+    """Look a name up."""
+    return f"urn:{name}"
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+async def test_response_has_the_question_the_steps_and_the_answer() -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        await lookup.ainvoke({"name": "oslo"})
+        return {"messages": [AIMessage("In NO1.")]}
+
+    kept = await response(graph_of(node))
+    assert (kept["question_id"], kept["question_text"], kept["status"]) == ("q1", "Where?", "success")
+    assert [(step["name"], step["output"]) for step in kept["actual_steps"]] == [("lookup", "urn:oslo")]
+    assert kept["actual_answer"] == "In NO1."
+    assert kept["elapsed_sec"] >= 0
+    json.dumps(kept, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ("yes", "yes"),
+        (42, "42"),
+        (True, "True"),
+        (b"yes", "yes"),
+        ({"answer": "yes"}, "yes"),
+        ({"output": "yes"}, "yes"),
+        ({"structured_response": {"town": "Oslo"}}, '{"town": "Oslo"}'),
+        (AIMessage("yes"), "yes"),
+    ],
+)
+async def test_answer_is_found_in_what_a_function_gives(output: Any, answer: str) -> None:
+    assert (await response(lambda question: output))["actual_answer"] == answer
+
+
+async def test_no_answer_is_a_success_without_one() -> None:
+    kept = await response(lambda question: None)
+    assert kept["status"] == "success"
+    assert kept.get("actual_answer") is None
+    (warning,) = kept["capture_warnings"]
+    assert warning.startswith("no answer was found in what the agent gave (NoneType); answer_fn (--answer-fn)")
+
+
+async def test_an_output_without_an_answer_is_warned_of_by_its_keys() -> None:
+    kept = await response(RunnableLambda(lambda _: {"query": 1, "messages": []}), input_fn=lambda question: "x")
+    assert "actual_answer" not in kept
+    assert "(dict with query, messages)" in kept["capture_warnings"][0]
+
+
+async def test_a_factory_that_is_asked_for_an_answer_is_an_error() -> None:
+    kept = await response(lambda config: graph_of(lambda state: {}))
+    assert "actual_answer" not in kept
+    assert "gave CompiledStateGraph: it makes an agent and is none" in kept["error"]
+    assert "config: RunnableConfig" in kept["error"]
+
+
+async def test_answer_fn_makes_the_answer_from_the_output() -> None:
+    kept = await response(lambda question: {"rows": [1, 2]}, answer_fn=lambda output: len(output["rows"]))
+    assert kept["actual_answer"] == "2"
+
+
+async def test_error_of_answer_fn_is_one_of_the_sample_whose_steps_stay() -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "oslo"})
+
+    made = await attempt(agent, answer_fn=lambda output: output["absent"])
+    assert isinstance(made.error, TypeError)
+    assert dict(made.response)["status"] == "error"
+    assert dict(made.response)["error"].startswith("TypeError: ")
+    assert len(dict(made.response)["actual_steps"]) == 1
+
+
+async def test_agent_that_tells_the_callbacks_nothing_still_has_an_answer() -> None:
+    class Silent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            return "yes"
+
+    kept = await response(Silent())
+    assert (kept["status"], kept["actual_answer"], kept["actual_steps"]) == ("success", "yes", [])
+    assert "told of no run" in kept["capture_warnings"][0]
+    assert kept["started_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("is_deployed", [True, False])
+async def test_tags_and_metadata_of_the_config_are_those_of_the_response(is_deployed: bool) -> None:
+    agent = Deployed() if is_deployed else graph_of(lambda state: {"messages": [AIMessage("yes")]})
+    config = {"tags": ["night"], "metadata": {"stage": "test", "api_key": "abc"}}
+    kept = await response(agent, agent_config=config)
+    own = {"stage": "test", "api_key": "***", "attempt_id": "run/1/q1/1/1"}
+    assert (kept["tags"], {key: kept["metadata"].get(key) for key in own}) == (["night"], own)
+    assert ("run_id" in kept, "question_id" in kept["metadata"]) == (not is_deployed, False)
+
+
+async def test_a_failed_attempt_keeps_what_its_models_were_given() -> None:
+    async def node(state: MessagesState) -> Any:
+        model = GenericFakeChatModel(messages=iter([AIMessage("half of it")]))
+        await model.ainvoke(state["messages"])
+        raise RuntimeError("away")
+
+    failed = failed_attempt(await response(graph_of(node), capture={"keep_messages": True}))
+    assert [message["content"] for message in failed["llm_messages"]] == ["Where?", "half of it"]
+    assert (failed["llm_calls"][0]["input_messages"], failed["llm_calls"][0]["output_message"]) == ([[0, 1]], 1)
+    assert {"run_id", "started_at"} <= failed.keys()
+
+
+def deployed_state(question: str) -> dict[str, Any]:
+    """Give what ``RemoteGraph.invoke`` gave for an agent with one tool, as it came from a LangGraph server."""
+    usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    made = {"response_metadata": {"model_name": "fake-1", "finish_reason": "stop"}, "usage_metadata": usage}
+    call = {"name": "search", "args": {"query": "oslo"}, "id": "call_1", "type": "tool_call"}
+    model = {"type": "ai", "name": None, "additional_kwargs": {}, **made}
+    run = "lc_run--01a201c8-1939-7758-b607-a17384cb652f"
+    return {
+        "messages": [
+            {"type": "human", "content": question, "id": "0d1f6007-2478-4cc9-ba38-241093cd0877", "name": None},
+            {**model, "content": "", "id": f"{run}-0", "tool_calls": [call], "invalid_tool_calls": []},
+            {
+                "type": "tool",
+                "content": "urn:oslo",
+                "name": "search",
+                "id": "c88815a4-fa6d-48d6-9317-a8f77bbdc939",
+                "tool_call_id": "call_1",
+                "artifact": {"rows": 1},
+                "status": "success",
+            },
+            {**model, "content": "In NO1.", "id": f"{run}-1", "tool_calls": [], "invalid_tool_calls": []},
+        ]
+    }
+
+
+class Deployed(Runnable[Any, Any]):
+    """Tells no callback anything, as a RemoteGraph."""
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        return deployed_state(input["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize("with_metadata", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_the_root_runs_of_an_agent_without_one_of_its_own_are_one_response(is_async, with_metadata) -> None:
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(lookup.invoke({"name": str(state["messages"][-1].content)}))]}
+
+    graph = graph_of(node)
+
+    def own(config: RunnableConfig) -> RunnableConfig:
+        return config if with_metadata else {"callbacks": config["callbacks"]}
+
+    class Agent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            assert config is not None
+            lookup.invoke({"name": "first"}, own(config))
+            for name in ("second", "third"):
+                state = graph.invoke({"messages": [("user", name)]}, own(config))
+            return f"It is {state['messages'][-1].content}."
+
+        async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            return self.invoke(input, config) if is_async else await super().ainvoke(input, config, **kwargs)
+
+    kept = await response(Agent())
+    assert [step["output"] for step in kept["actual_steps"]] == ["urn:first", "urn:second", "urn:third"]
+    assert (kept["question_text"], kept["actual_answer"]) == ("Where?", "It is urn:third.")
+    assert "capture_warnings" not in kept
+
+
+async def test_an_agent_that_fails_after_some_root_runs_keeps_them() -> None:
+    class Agent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            lookup.invoke({"name": "first"}, config)
+            raise KeyError("gone")
+
+    kept = await response(Agent())
+    assert (kept["status"], kept["error"], len(kept["actual_steps"])) == ("error", "KeyError: 'gone'", 1)
+
+
+async def test_an_agent_that_resumes_its_own_pause_is_one_response() -> None:
+    graph = graph_of(lambda state: {"messages": [AIMessage(interrupt("sure?"))]}, checkpointer=InMemorySaver())
+
+    class Agent(Runnable[Any, Any]):
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            graph.invoke(input, config)
+            return graph.invoke(Command(resume="yes"), config)
+
+    kept = await response(Agent(), input_fn=lambda question: {"messages": [("user", question["question_text"])]})
+    assert (kept["actual_answer"], "capture_warnings" in kept) == ("yes", False)
+
+
+async def test_messages_of_an_agent_that_tells_the_callbacks_nothing_are_read() -> None:
+    kept = await response(Deployed())
+    assert (kept["status"], kept["actual_answer"]) == ("success", "In NO1.")
+    (step,) = kept["actual_steps"]
+    assert (step["name"], step["args"], step["id"]) == ("search", {"query": "oslo"}, "call_1")
+    assert (step["output"], step["artifact"], "elapsed_sec" in step) == ("urn:oslo", {"rows": 1}, False)
+    tokens = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    assert kept["llm_calls"] == [{"model": "fake-1", **tokens, "finish_reason": "stop"}] * 2
+    assert (kept["input_tokens"], kept["output_tokens"], kept["total_tokens"]) == (20, 4, 24)
+    assert kept["elapsed_sec"] > 0
+    assert kept["capture_warnings"] == [
+        "the agent told of no run: what is known of it stands in the messages that it gave, without times",
+        "taken from messages only, as no callback told of them (they never ran, or ran out of sight): search (call_1)",
+        "2 of 2 model calls are taken from messages only, as no callback told of them: their times are not known",
+    ]
+
+
+async def test_a_deployed_graph_as_a_node_adds_to_what_callbacks_tell() -> None:
+    usage: Any = {"input_tokens": 5, "output_tokens": 1, "total_tokens": 6}
+
+    async def sum_up(state: MessagesState) -> Any:
+        model = GenericFakeChatModel(messages=iter([AIMessage("summed up", usage_metadata=usage)]))
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("remote", RunnableLambda(lambda state: deployed_state("Where?")))
+    graph = builder.add_node("sum_up", sum_up).add_edge(START, "remote").add_edge("remote", "sum_up").compile()
+    kept = await response(graph)
+    assert kept["actual_answer"] == "summed up"
+    assert [step["id"] for step in kept["actual_steps"]] == ["call_1"]
+    assert [call["input_tokens"] for call in kept["llm_calls"]] == [10, 10, 5]
+    assert ["elapsed_sec" in call for call in kept["llm_calls"]] == [False, False, True]
+    assert kept["input_tokens"] == 25
+
+
+async def test_a_deployed_graph_that_waits_for_somebody_has_no_answer() -> None:
+    class Waiting(Deployed):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            state = deployed_state("Where?")
+            return {"messages": state["messages"][:2], "__interrupt__": [{"value": "sure?", "id": "1"}]}
+
+    kept = await response(Waiting())
+    assert (kept["actual_steps"], "actual_answer" in kept) == ([], False)
+    assert kept["capture_warnings"][-1] == "the run is paused (interrupted): it waits to be resumed"
+    assert not any("never answered" in warning for warning in kept["capture_warnings"])
+
+
+@pytest.mark.parametrize("as_function", [True, False])
+@pytest.mark.parametrize("takes", [lambda state: state, lambda state: state["messages"][-1].content])
+async def test_a_draft_that_waits_is_no_answer(takes: Any, as_function: bool) -> None:
+    def wait(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(interrupt("sure?"))]}
+
+    builder = StateGraph(MessagesState).add_node("draft", lambda state: {"messages": [AIMessage("a draft")]})
+    builder.add_node("wait", wait).add_edge(START, "draft").add_edge("draft", "wait")
+    graph = builder.compile(checkpointer=InMemorySaver())
+
+    def agent(question: Any) -> Any:
+        return takes(graph.invoke({"messages": [("user", "Where?")]}, {"configurable": {"thread_id": "1"}}))
+
+    kept = await response(agent if as_function else RunnableLambda(agent))
+    assert "actual_answer" not in kept
+    assert "the run is paused (interrupted): it waits to be resumed" in kept["capture_warnings"]
+
+
+# --- input -----------------------------------------------------------------------------------------------------------
+
+
+async def test_input_fn_gets_the_whole_question() -> None:
+    kept = await response(
+        RunnableLambda(lambda given: given["text"]),
+        input_fn=lambda question: {"text": f"{question['question_text']} ({question['language']})"},
+    )
+    assert kept["actual_answer"] == "Where? (en)"
+    assert kept["question_text"] == "Where?"
+
+
+async def test_error_of_input_fn_is_one_of_the_sample_and_the_agent_is_not_asked() -> None:
+    asked: list[str] = []
+    made = await attempt(asked.append, input_fn=lambda question: question["absent"])
+    assert isinstance(made.error, KeyError)
+    assert dict(made.response)["error"] == "KeyError: 'absent'"
+    assert not asked
+
+
+# --- config ----------------------------------------------------------------------------------------------------------
+
+
+async def config_seen(**agent_config: Any) -> RunnableConfig:
+    seen: list[RunnableConfig] = []
+
+    async def node(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        seen.append(config)
+        return {"messages": [AIMessage("yes")]}
+
+    await attempt(graph_of(node), agent_config=agent_config)
+    return seen[0]
+
+
+async def test_config_passes_through() -> None:
+    config = await config_seen(
+        recursion_limit=7, configurable={"user": "eval"}, tags=["night"], metadata={"stage": "test"}
+    )
+    assert config["recursion_limit"] == 7
+    assert config["configurable"]["user"] == "eval"
+    assert "night" in config["tags"]
+    assert config["metadata"]["stage"] == "test"
+
+
+async def test_each_attempt_names_its_thread_and_question() -> None:
+    config = await config_seen(configurable={"thread_id": "mine"}, metadata={"question_id": "mine", "stage": "test"})
+    assert str(UUID(config["configurable"]["thread_id"])) == config["configurable"]["thread_id"]
+    own = {"question_id": "q1", "attempt_id": "run/1/q1/1/1"}
+    assert {key: config["metadata"][key] for key in ("stage", *own)} == {"stage": "test", **own}
+
+
+async def test_recursion_limit_counts() -> None:
+    async def node(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("again")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    builder.add_edge("node", "node")
+    kept = await response(builder.compile(), agent_config={"recursion_limit": 5})
+    assert kept["error"].startswith("GraphRecursionError: Recursion limit of 5 reached")
+
+
+class Counting(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.tools = 0
+
+    def on_tool_start(self, *args: Any, **kwargs: Any) -> None:
+        self.tools += 1
+
+
+@pytest.mark.parametrize("as_manager", [False, True])
+async def test_callers_callbacks_are_told_too_and_stay_as_they_are(as_manager: bool) -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "oslo"})
+
+    own = Counting()
+    callbacks: Any = CallbackManager([own], [own]) if as_manager else [own]
+    for _ in range(2):
+        kept = await response(agent, agent_config={"callbacks": callbacks})
+        assert len(kept["actual_steps"]) == 1
+    assert own.tools == 2
+    assert (callbacks.handlers if as_manager else callbacks) == [own]
+
+
+async def test_capture_options_reach_the_handler() -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "oslo"})
+
+    kept = await response(agent, capture={"step_names": {"lookup": "iri_discovery"}})
+    assert kept["actual_steps"][0]["name"] == "iri_discovery"
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+async def test_error_keeps_the_steps_until_then_and_stands_behind_the_status() -> None:
+    async def node(state: MessagesState) -> Any:
+        await lookup.ainvoke({"name": "oslo"})
+        raise LookupError("the store is away")
+
+    made = await attempt(graph_of(node))
+    assert isinstance(made.error, LookupError)
+    kept = dict(made.response)
+    assert kept["error"] == "LookupError: the store is away"
+    assert list(kept)[:4] == ["question_id", "question_text", "status", "error"]
+    assert len(kept["actual_steps"]) == 1
+    assert kept["elapsed_sec"] >= 0
+
+
+# Python says of langgraph's coroutine that it took no notice of a GeneratorExit.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize("kind", ["async", "sync", "graph"])
+def test_no_exception_of_an_agent_leaves_the_attempt(error: BaseException, kind: str) -> None:
+    async def in_loop(question: Any) -> str:
+        raise error
+
+    def in_thread(question: str) -> str:
+        raise error
+
+    agent = {"async": in_loop, "sync": in_thread, "graph": graph_of(in_loop)}[kind]
+    made = run_sync(lambda: attempt(agent), survives=lambda _: True)
+    assert made.error is not None
+    assert dict(made.response)["status"] == "error"
+    if not isinstance(error, GeneratorExit | asyncio.CancelledError):  # which Python and langgraph wrap on the way
+        assert type(made.error) is type(error)
+        assert dict(made.response)["error"].startswith(type(error).__name__)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("key sk-abcDEF123456abcDEF123456 is wrong", "key sk-*** is wrong"),
+        ("sent Bearer abcdefghijkl1234567890", "sent Bearer ***"),
+        ("GET /?api_key=5f2a99c1d0&limit=1", "GET /?api_key=***&limit=1"),
+        ("https://kg:pa55word@graph.example/", "https://kg:***@graph.example/"),
+    ],
+)
+async def test_secrets_in_error_texts_are_masked(text: str, masked: str) -> None:
+    async def node(state: MessagesState) -> Any:
+        raise RuntimeError(text)
+
+    assert (await response(graph_of(node)))["error"] == f"RuntimeError: {masked}"
+
+
+async def test_secrets_in_the_errors_of_model_calls_are_masked() -> None:
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+    class Refused(GenericFakeChatModel):
+        def _generate(self, *args: Any, **kwargs: Any) -> Any:
+            raise PermissionError("api_key=5f2a99c1d0 is wrong")
+
+    async def node(state: MessagesState) -> Any:
+        try:
+            await Refused(messages=iter([])).ainvoke("x")
+        except PermissionError:
+            return {"messages": [AIMessage("away")]}
+
+    kept = await response(graph_of(node))
+    assert "5f2a99c1d0" not in json.dumps(kept)
+    assert kept["llm_calls"][0]["error"].endswith("api_key=*** is wrong")
+
+
+async def test_steps_are_left_as_they_are() -> None:
+    async def agent(question: str) -> str:
+        return await lookup.ainvoke({"name": "sk-abcDEF123456abcDEF123456"})
+
+    assert (await response(agent))["actual_steps"][0]["output"] == "urn:sk-abcDEF123456abcDEF123456"
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+async def test_agent_that_takes_too_long_is_cancelled_and_its_steps_stay() -> None:
+    cancelled = asyncio.Event()
+
+    async def node(state: MessagesState) -> Any:
+        await lookup.ainvoke({"name": "oslo"})
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    made = await attempt(graph_of(node), timeout=1.5)
+    assert isinstance(made.error, QuestionTimeoutError)
+    kept = dict(made.response)
+    assert kept["error"] == "QuestionTimeoutError: no answer within 1.5 s, the run's timeout"
+    assert len(kept["actual_steps"]) == 1
+    assert kept["elapsed_sec"] >= 1.4
+    assert cancelled.is_set()
+
+
+async def test_hanging_thread_is_left_behind() -> None:
+    use_daemon_threads(asyncio.get_running_loop())
+    release = threading.Event()
+    try:
+        made = await attempt(lambda question: release.wait(60), timeout=0.2)
+    finally:
+        release.set()
+    assert isinstance(made.error, QuestionTimeoutError)
+
+
+async def test_agent_that_refuses_to_be_cancelled_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_eval_lc.benchmark.attempts._CANCELLING_SEC", 0.05)
+    release = asyncio.Event()
+
+    async def stubborn(question: str) -> str:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    made = await attempt(stubborn, timeout=0.1)
+    release.set()
+    assert isinstance(made.error, QuestionTimeoutError)
+    assert dict(made.response)["status"] == "error"
+
+
+async def test_attempt_is_given_up_when_the_run_is() -> None:
+    abandoned = never()
+
+    async def agent(question: str) -> str:
+        await lookup.ainvoke({"name": "oslo"})
+        abandoned.set_result(None)
+        return await asyncio.Event().wait() or ""
+
+    made = await (await call_of(agent)).aattempt(QUESTION, "thread", abandoned)
+    assert isinstance(made.error, RunInterruptedError)
+    assert len(dict(made.response)["actual_steps"]) == 1
+
+
+async def test_cancelling_the_attempt_cancels_the_agent() -> None:
+    cancelled, started = asyncio.Event(), asyncio.Event()
+
+    async def agent(question: str) -> str:
+        started.set()
+        try:
+            return await asyncio.Event().wait() or ""
+        finally:
+            cancelled.set()
+
+    task = asyncio.create_task(attempt(agent))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(cancelled.wait(), 30)
+
+
+# --- agents without an asynchronous path -----------------------------------------------------------------------------
+
+
+class SyncSaver(InMemorySaver):
+    """A checkpointer as langgraph's SqliteSaver is: it has no asynchronous methods."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> Any:
+        await asyncio.sleep(0)
+        raise NotImplementedError("use the asynchronous saver")
+
+
+def answer_in_thread(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage(str(threading.current_thread() is threading.main_thread()))]}
+
+
+async def test_agent_with_a_synchronous_checkpointer_is_asked_in_threads() -> None:
+    call = await call_of(graph_of(answer_in_thread, checkpointer=SyncSaver()))
+    for number in range(2):
+        made = await call.aattempt(QUESTION, f"thread {number}", never())
+        assert made.error is None
+        assert dict(made.response)["actual_answer"] == "False"
+    assert call.use_threads
+
+
+async def test_questions_that_are_asked_before_that_is_known_are_asked_in_threads_too() -> None:
+    call = await call_of(graph_of(answer_in_thread, checkpointer=SyncSaver()))
+    attempts = await asyncio.gather(*(call.aattempt(QUESTION, f"thread {n}", never()) for n in range(4)))
+    assert [made.error for made in attempts] == [None] * 4
+
+
+async def test_question_that_an_agent_cannot_answer_does_not_send_the_others_to_threads() -> None:
+    async def agent(question: str) -> str:
+        if question == "Where?":
+            raise NotImplementedError("no maps yet")
+        return "yes"
+
+    call = await call_of(agent)
+    made = await call.aattempt(QUESTION, "run/1/q1/1/1", never())
+    assert isinstance(made.error, NotImplementedError)
+    assert dict(made.response)["error"] == "NotImplementedError: no maps yet"
+    other: Any = {"id": "q2", "question_text": "Who?"}
+    assert dict((await call.aattempt(other, "thread", never())).response)["actual_answer"] == "yes"
+
+
+async def test_error_in_the_thread_is_the_one_that_counts() -> None:
+    def node(state: MessagesState) -> Any:
+        raise LookupError("the store is away")
+
+    made = await attempt(graph_of(node, checkpointer=SyncSaver()))
+    assert isinstance(made.error, LookupError)
+
+
+async def test_timeout_in_the_thread_is_one_of_the_question() -> None:
+    use_daemon_threads(asyncio.get_running_loop())
+    release = threading.Event()
+    try:
+        made = await attempt(graph_of(lambda state: release.wait(60), checkpointer=SyncSaver()), timeout=0.5)
+    finally:
+        release.set()
+    assert isinstance(made.error, QuestionTimeoutError)
+
+
+async def test_error_after_the_first_step_is_no_sign_that_threads_are_needed() -> None:
+    asked: list[str] = []
+
+    async def agent(question: str) -> str:
+        asked.append(question)
+        await lookup.ainvoke({"name": "oslo"})
+        raise NotImplementedError("later")
+
+    made = await attempt(agent)
+    assert isinstance(made.error, NotImplementedError)
+    assert len(asked) == 1
+
+
+async def test_function_that_raises_not_implemented_error_is_asked_once() -> None:
+    asked = []
+
+    def agent(question: str) -> str:
+        asked.append(question)
+        raise NotImplementedError("no such kind of question")
+
+    kept = await response(agent)
+    assert kept["error"] == "NotImplementedError: no such kind of question"
+    assert asked == ["Where?"]

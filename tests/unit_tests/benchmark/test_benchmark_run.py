@@ -1,0 +1,163 @@
+"""What a run gave, from memory or from its folder."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.tables import Results
+
+DATASET: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [
+            {"id": "q0", "question_text": "good", "reference_steps": [[{"name": "s", "output": "1"}]]},
+            {"id": "q1", "question_text": "bad"},
+        ],
+    }
+]
+
+
+async def agent(question: str) -> str:
+    if question == "bad":
+        raise ValueError("no")
+    return "yes"
+
+
+@pytest.fixture(params=["memory", "folder"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> BenchmarkRun:
+    output_dir = tmp_path / "run" if request.param == "folder" else None
+    return run_benchmark(agent, DATASET, output_dir=output_dir, repeats=2, progress="off")
+
+
+def test_results_and_responses_are_by_question_then_repeat(run: BenchmarkRun) -> None:
+    expected = [("q0", 1), ("q0", 2), ("q1", 1), ("q1", 2)]
+    assert [(result["question_id"], dict(result)["repeat"]) for result in run.results] == expected
+    assert [(response["question_id"], dict(response)["repeat"]) for response in run.responses] == expected
+    assert list(run.iter_results()) == run.results
+
+
+def test_one_result_or_response_is_found_by_its_question(run: BenchmarkRun) -> None:
+    assert dict(run.result("q0"))["repeat"] == 1
+    assert dict(run.response("q1", 2))["repeat"] == 2
+    assert run.response("q0")["actual_answer"] == "yes"
+
+
+@pytest.mark.parametrize(("question_id", "repeat"), [("absent", 1), ("q0", 3)])
+def test_what_is_not_there_is_told(run: BenchmarkRun, question_id: str, repeat: int) -> None:
+    with pytest.raises(RunFolderError, match=f"question {question_id}: .*no result for repeat {repeat}.*The ids are"):
+        run.result(question_id, repeat)
+    with pytest.raises(RunFolderError, match="no response for repeat"):
+        run.response(question_id, repeat)
+
+
+def test_run_shows_what_matters(run: BenchmarkRun) -> None:
+    text = repr(run)
+    assert text.startswith("<BenchmarkRun 2 answered, 2 failed, steps_score 0.000")
+    assert str(run.output_dir or "0.000") in text
+
+
+def test_stopped_run_shows_why() -> None:
+    run = run_benchmark(agent, DATASET, question_ids=["q1"], repeats=3, max_failures=0, max_concurrency=1)
+    assert run.stopped == {
+        "reason": "max_failures",
+        "message": "1 question failed in this session, and no more than 0 may",
+        "left_out": 2,
+    }
+    assert "stopped: max_failures" in repr(run)
+
+
+def test_folder_that_went_is_told(tmp_path: Path) -> None:
+    run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", progress="off")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    with pytest.raises(RunFolderError, match=r"results\.jsonl"):
+        run.results  # noqa: B018
+
+
+def test_run_without_files_has_none() -> None:
+    run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
+    assert (run.results, run.responses, run.output_dir) == ([], [], None)
+
+
+def test_results_show_themselves(run: BenchmarkRun) -> None:
+    assert isinstance(run.results, Results)
+
+
+def test_frames_are_of_questions_steps_or_aggregates(run: BenchmarkRun) -> None:
+    assert run.to_pandas()[["question_id", "repeat"]].values.tolist() == [["q0", 1], ["q0", 2], ["q1", 1], ["q1", 2]]
+    assert run.to_pandas("steps").empty
+    assert set(run.to_pandas("aggregates")["scope"]) == {"template", "micro", "macro", "totals", "repeats"}
+    with pytest.raises(OptionError, match=r"no frame of kind 'answers'\. Give questions, steps, aggregates"):
+        run.to_pandas("answers")  # type: ignore[arg-type]
+
+
+def test_files_are_the_frames(run: BenchmarkRun, tmp_path: Path) -> None:
+    files = run.to_csv(tmp_path / "some" / "tables")
+    assert [file.name for file in files] == ["questions.csv", "steps.csv", "aggregates.csv"]
+    assert [len(file.read_text(encoding="utf-8").splitlines()) - 1 for file in files[:2]] == [4, 0]
+    assert "micro,,steps_score,mean,0.0" in files[2].read_text(encoding="utf-8")
+
+
+def test_folder_for_files_that_cannot_be_made_is_told(run: BenchmarkRun, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        run.to_csv(tmp_path / "file" / "tables")
+
+
+def test_notebook_shows_a_small_table_of_texts(run: BenchmarkRun) -> None:
+    run.stopped = {"message": "<script>"}
+    html = run._repr_html_()
+    assert all(f'<td style="text-align: left">{text}</td>' in html for text in ("2", "0.000", "&lt;script&gt;"))
+    assert str(run.output_dir or "") in html
+
+
+@pytest.mark.parametrize(
+    ("errors", "says"), [("exclude", "means over the answered questions"), ("include", "failed questions count as 0")]
+)
+def test_notebook_says_over_what_the_means_are(errors: str, says: str, tmp_path: Path) -> None:
+    config = {"aggregates": {"errors": errors}}
+    run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", config=config, progress="off")
+    assert f"Benchmark run ({says})" in run._repr_html_()
+
+
+def test_notebook_says_what_is_known_of_means_of_a_run_in_memory() -> None:
+    run = run_benchmark(agent, DATASET, progress="off")
+    assert "(means over the answered questions, unless aggregates.errors is include" in run._repr_html_()
+    good = [{**DATASET[0], "questions": DATASET[0]["questions"][:1]}]
+    assert "(means over all questions)" in run_benchmark(agent, good, progress="off")._repr_html_()
+
+
+def test_run_with_aggregates_only_can_be_shown() -> None:
+    run = BenchmarkRun({"micro": {"number_of_success_samples": 0, "number_of_error_samples": 0}})
+    assert "answered" in run._repr_html_()
+    with pytest.raises(OptionError, match="no question has the metric steps_score"):
+        run.plot_templates(ax=Figure().subplots())
+
+
+def test_notebook_shows_means_of_scores_alone() -> None:
+    figures = {metric: {"mean": 0.5} for metric in ("steps_score", "saved_sec", "elapsed_sec", "tone_cost")}
+    counts = {"number_of_success_samples": 2, "number_of_error_samples": 0}
+    html = BenchmarkRun({"micro": {**counts, **figures}})._repr_html_()
+    assert [f"mean {metric}" in html for metric in figures] == [True, True, False, False]
+
+
+def test_plots_are_drawn_into_given_axes(run: BenchmarkRun) -> None:
+    for plot in (run.plot_scores, run.plot_templates, run.plot_time):
+        ax = Figure().subplots()
+        assert plot(ax=ax) is ax
+
+
+def test_means_of_templates_count_each_question_once_and_failed_ones_as_0() -> None:
+    scores = {("q0", 1): 1.0, ("q0", 2): 0.0, ("q1", 1): 1.0}
+    results: list[Any] = [
+        {"template_id": "t", "question_id": question, "repeat": repeat, "status": "success", "steps_score": score}
+        for (question, repeat), score in scores.items()
+    ]
+    results[2]["error"] = "lost"
+    ax = BenchmarkRun({}, results=results).plot_templates(ax=Figure().subplots())
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["t · 2"]
+    assert list(ax.get_lines()[-1].get_xdata()) == [0.25, 0.25]  # type: ignore[arg-type]

@@ -1,0 +1,381 @@
+"""Addresses of deployed agents are read, and what stands in the way of asking one is told before any question."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc.benchmark import deployed_agents
+from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
+from graphrag_eval_lc.benchmark.deployed_agents import Address, api_key, read_address
+from graphrag_eval_lc.errors import AgentError, OptionError
+from graphrag_eval_lc.masking import masked_text
+
+DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x"}]}]
+KEY = "right-key-7fd2"
+FAST, TWIN, OTHER_TWIN = (f"cf99dc38-aee3-4b84-ae93-b8ed0713f23{n}" for n in "abc")
+
+
+def assistant(identifier: str, graph: str, name: str, by: str = "user") -> dict[str, Any]:
+    return {
+        "assistant_id": identifier,
+        "graph_id": graph,
+        "name": name,
+        "version": 3,
+        "metadata": {"created_by": by},
+    }
+
+
+ASSISTANTS = [
+    assistant("fe096781-5601-53d2-b2f6-0d3403f7e9ca", "agent", "agent", "system"),
+    assistant("8d2fdf5d-7331-5702-b419-c34f4de91ad4", "keyed", "keyed", "system"),
+    assistant(FAST, "agent", "Fast agent"),
+    assistant(TWIN, "agent", "twin"),
+    assistant(OTHER_TWIN, "agent", "twin"),
+]
+SCHEMAS = {"agent": {"properties": {"messages": {}}}, "keyed": {"properties": {"question": {}}}}
+
+
+class Stub(ThreadingHTTPServer):
+    """A server that answers about assistants as LangGraph's does, or in a way that a test wants."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.always: tuple[int, dict[str, str], bytes] | None = None
+        self.key: str | None = None
+        self.state: dict[str, Any] | None = None
+        self.keys_seen: set[str | None] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Stub
+
+    def log_message(self, *arguments: object) -> None: ...
+
+    def answer(self, status: int, content: Any, headers: dict[str, str] | None = None) -> None:
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {**(headers or {}), "content-length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def handle_request(self, wanted: dict[str, Any]) -> None:
+        server = self.server
+        server.keys_seen.add(self.headers.get("x-api-key"))
+        if server.always is not None:
+            status, headers, body = server.always
+            return self.answer(status, body, headers)
+        if server.key is not None and self.headers.get("x-api-key") != server.key:
+            return self.answer(401, {"detail": "Invalid key"})
+        parts = self.path.strip("/").split("/")
+        if parts == ["assistants", "search"]:
+            if wanted.get("graph_id", "agent") not in ("agent", "keyed"):
+                return self.answer(404, {"detail": "Graph not found"})
+            keys = [key for key in ("graph_id", "name", "metadata") if key in wanted]
+            return self.answer(200, [each for each in ASSISTANTS if all(each[key] == wanted[key] for key in keys)])
+        if parts[0] == "threads" and parts[2:] == ["runs", "stream"]:
+            failure = json.dumps({"error": "ValueError", "message": "no such thing"})
+            return self.answer(
+                200, f"event: error\ndata: {failure}\n\n".encode(), {"content-type": "text/event-stream"}
+            )
+        if parts[0] == "threads":
+            return self.answer(404 if server.state is None else 200, server.state or {"detail": "Not found"})
+        known = next((each for each in ASSISTANTS if each["assistant_id"] == parts[1]), None)
+        if known is None:
+            return self.answer(404, {"detail": "Not found"})
+        return self.answer(200, {"input_schema": SCHEMAS[known["graph_id"]]} if parts[2:] == ["schemas"] else known)
+
+    def do_GET(self) -> None:
+        self.handle_request({})
+
+    def do_POST(self) -> None:
+        self.handle_request(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    for name in ("LANGGRAPH_API_KEY", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    server = Stub()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def loaded(spec: str, **options: Any) -> Agent:
+    agent = await aload_agent(spec, **options)
+    await agent.aclose()
+    return agent
+
+
+async def error_of(spec: str, **options: Any) -> str:
+    with pytest.raises((AgentError, OptionError)) as caught:
+        await aload_agent(spec, **options)
+    return str(caught.value)
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "server", "assistant"),
+    [
+        ("http://127.0.0.1:2024/agent", "http://127.0.0.1:2024", "agent"),
+        ("HTTPS://Graphs.Example/agent/", "https://graphs.example", "agent"),
+        ("https://graphs.example/eu/v1/My%20agent", "https://graphs.example/eu/v1", "My agent"),
+        ("http://[::1]:2024/agent", "http://[::1]:2024", "agent"),
+        ("http://127.0.0.1:2024/", "http://127.0.0.1:2024", ""),
+    ],
+)
+def test_address_is_a_server_and_an_assistant(spec: str, server: str, assistant: str) -> None:
+    assert read_address(spec) == Address(server, assistant)
+
+
+def test_address_is_written_down_in_one_form() -> None:
+    assert str(read_address("HTTP://127.0.0.1:2024/My%20agent/")) == "http://127.0.0.1:2024/My%20agent"
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("http://user:pa55word@graphs.example/agent", "has a user or password in it, which would be written down"),
+        ("https://lsv2-t0ken@graphs.example/agent", "has a user or password in it"),
+        ("https://graphs.example/agent?api_key=t0ken", "has more than the server and the assistant"),
+        ("https://graphs.example/agent#t0ken", "has more than the server and the assistant"),
+        ("ftp://graphs.example/agent", "is not one of http or https"),
+        ("http:///agent", "is not one of http or https"),
+        ("http://graphs.example:port/agent", "cannot be read"),
+    ],
+)
+def test_other_addresses_are_refused_without_their_secrets(spec: str, complaint: str) -> None:
+    with pytest.raises(AgentError) as caught:
+        read_address(spec)
+    assert complaint in str(caught.value)
+    assert "pa55word" not in str(caught.value)
+    assert "t0ken" not in str(caught.value)
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def test_key_is_from_the_environment_and_masked_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGSMITH_API_KEY", f" {KEY}\n")
+    monkeypatch.setenv("OTHER", "plain-words")
+    assert (api_key(None).value, api_key("OTHER").value) == (KEY, "plain-words")
+    assert masked_text(f"refused {KEY} and plain-words") == "refused *** and ***"
+    assert KEY not in repr(api_key(None))
+
+
+def test_without_the_usual_variable_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LANGSMITH_API_KEY", raising=False)
+    monkeypatch.setenv("LANGCHAIN_API_KEY", KEY)  # which the SDK would take
+    assert api_key(None).value is None
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ("ABSENT_OF_THE_TEST", "key agent_key_env: the environment variable ABSENT_OF_THE_TEST is not set"),
+        ("lsv2_sk_5ecret", "the environment variable that agent_key_env names is not set"),
+        ("sk-5ecret", "it is no name of an environment variable. Give the variable's name, not the key itself."),
+        ("NO_ASCII_OF_THE_TEST", "the environment variable NO_ASCII_OF_THE_TEST holds no key"),
+    ],
+)
+def test_key_that_cannot_be_had_is_told_without_what_may_be_it(
+    given: str, complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_ASCII_OF_THE_TEST", "schlüssel")
+    with pytest.raises(OptionError) as caught:
+        api_key(given)
+    assert complaint in str(caught.value)
+    assert "5ecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("server", "is_open"),
+    [
+        ("http://graphs.example", True),
+        ("http://10.0.0.3:2024", True),
+        ("https://graphs.example", False),
+        ("http://127.0.0.1:2024", False),
+        ("http://[::1]:2024", False),
+        ("http://localhost:2024", False),
+    ],
+)
+def test_key_that_others_can_read_on_its_way_is_warned_of(server: str, is_open: bool) -> None:
+    assert deployed_agents._is_open(server) == is_open
+
+
+async def test_key_is_for_addresses_only() -> None:
+    complaint = "key agent_key_env: there is no server to give the key to"
+    assert (await error_of("agent.py:agent", key_variable="KEY")).startswith(complaint)
+
+
+# --- assistants ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "identifier"),
+    [
+        ("agent", "agent", ASSISTANTS[0]["assistant_id"]),
+        (FAST, FAST, FAST),
+        ("Fast%20agent", FAST, FAST),
+    ],
+)
+async def test_assistant_is_found_by_graph_id_and_name(stub: Stub, named: str, asked: str, identifier: str) -> None:
+    agent = await loaded(f"{stub.url}/{named}/")
+    assert agent.runnable.assistant_id == asked  # type: ignore[attr-defined]
+    assert (agent.takes, agent.name, agent.spec) == ("messages", f"{stub.url}/{named}", f"{stub.url}/{named}")
+    assert agent.source == f"graph agent, assistant {identifier}, version 3"
+
+
+async def test_key_goes_to_the_server_and_no_other(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub.key = KEY
+    monkeypatch.setenv("LANGCHAIN_API_KEY", "another")
+    assert await error_of(f"{stub.url}/agent") == (
+        f"the server {stub.url} asks for a key (401), and LANGSMITH_API_KEY is not set. "
+        "Set it, or name another variable with --agent-key-env (agent_key_env)."
+    )
+    assert stub.keys_seen == {None}
+    monkeypatch.setenv("MY_KEY", "wr0ng-key")
+    assert await error_of(f"{stub.url}/agent", key_variable="MY_KEY") == (
+        f"the server {stub.url} refuses the key in MY_KEY (401). "
+        "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
+    )
+    monkeypatch.setenv("LANGSMITH_API_KEY", KEY)
+    agent = await loaded(f"{stub.url}/agent")
+    assert agent.runnable.client.http.client.headers["x-api-key"] == KEY  # type: ignore[attr-defined]
+    assert KEY not in f"{agent}"
+
+
+async def test_input_without_messages_is_refused_unless_a_function_makes_it(stub: Stub) -> None:
+    complaint = f"{stub.url}/keyed takes question, but no messages. Pass input_fn"
+    assert (await error_of(f"{stub.url}/keyed")).startswith(complaint)
+    assert (await loaded(f"{stub.url}/keyed", has_input_fn=True)).takes == "messages"
+
+
+@pytest.mark.parametrize(
+    ("named", "complaint"),
+    [
+        ("agnt", "the server {url} has no assistant agnt. It has agent, Fast agent, twin, keyed; write {url}/agent."),
+        (FAST[:-1] + "f", "has no assistant cf99dc38-"),
+        ("", "{url} names no assistant. It has agent, keyed, Fast agent, twin; write {url}/agent."),
+        ("twin", f"the server {{url}} has 2 assistants with the name twin. Give the id of one: {TWIN}, {OTHER_TWIN}."),
+    ],
+)
+async def test_assistant_that_is_not_there_is_told_with_those_that_are(stub: Stub, named: str, complaint: str) -> None:
+    assert complaint.format(url=stub.url) in await error_of(f"{stub.url}/{named}")
+
+
+# --- servers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ((404, {}, b"<html>"), "{url} is no LangGraph server: it does not list its assistants (404)"),
+        ((200, {}, b"<html>"), "{url} is no LangGraph server: it does not list its assistants (200)"),
+        ((500, {}, b""), "the server {url} fails (500 Internal Server Error). Look at its log."),
+        ((307, {"location": "https://u:pa55@graphs.example/x"}, b""), "{url} sends on to https://graphs.example (307)"),
+        ((403, {}, b"{}"), "the server {url} asks for a key (403)"),
+    ],
+)
+@pytest.mark.parametrize("named", ["agent", FAST, ""])
+async def test_server_that_is_of_no_use_says_why(stub: Stub, named: str, answer: Any, complaint: str) -> None:
+    stub.always = answer
+    told = await error_of(f"{stub.url}/{named}")
+    assert told.startswith(complaint.format(url=stub.url))
+    assert "pa55" not in told
+
+
+async def test_server_that_is_not_there_is_told_at_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    told = await error_of(f"{url}/agent")
+    assert told.startswith(f"there is no server at {url} (")
+    assert told.endswith("Start it (langgraph dev), or mend the address.")
+
+
+async def test_server_that_does_not_speak_https_is_told_so(stub: Stub) -> None:
+    told = await error_of(f"{stub.url}/agent".replace("http:", "https:"))
+    assert "does not speak HTTPS" in told
+    assert told.endswith("Write http:// where it speaks plain HTTP.")
+
+
+@pytest.mark.parametrize("sent", [b"220 smtp ready\r\n", b""])
+async def test_server_of_another_protocol_is_told_so(sent: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(sent)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        told = await error_of(f"http://127.0.0.1:{server.getsockname()[1]}/agent")
+        thread.join()
+    assert "gives no HTTP answer (" in told
+    assert told.endswith("Write https:// where it speaks HTTPS.")
+
+
+async def test_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployed_agents, "_CHECK_SEC", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        told = await error_of(f"http://127.0.0.1:{server.getsockname()[1]}/agent")
+    assert "does not answer within 0.1 s" in told
+
+
+STATE = {
+    "values": {
+        "messages": [
+            {"type": "human", "content": "x"},
+            {
+                "type": "ai",
+                "content": "A draft.",
+                "tool_calls": [{"name": "search", "args": {"query": "oslo"}, "id": "call_1"}],
+                "usage_metadata": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12},
+            },
+            {"type": "tool", "content": "found oslo", "tool_call_id": "call_1", "name": "search"},
+        ]
+    },
+    "next": ["tools"],
+    "tasks": [],
+    "metadata": {},
+    "created_at": "2026-01-01T00:00:00Z",
+    "checkpoint": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c"},
+    "parent_checkpoint": None,
+}
+
+
+@pytest.mark.parametrize("state", [None, STATE])
+def test_question_that_fails_keeps_what_the_state_of_its_thread_tells(stub: Stub, state: Any) -> None:
+    stub.state = state
+    (response,) = run_benchmark(f"{stub.url}/agent", DATASET, progress="off").responses
+    assert response["status"] == "error"
+    assert "no such thing" in response["error"]
+    assert "actual_answer" not in response
+    steps = [(step["name"], step["output"]) for step in response["actual_steps"]]
+    assert steps == ([] if state is None else [("search", "found oslo")])
+    assert response.get("total_tokens") == (None if state is None else 12)
+
+
+def test_no_question_is_asked_and_no_folder_is_made(stub: Stub, tmp_path: Any) -> None:
+    with pytest.raises(AgentError, match="has no assistant agnt"):
+        run_benchmark(f"{stub.url}/agnt", DATASET, output_dir=tmp_path / "run", progress="off")
+    assert not (tmp_path / "run").exists()

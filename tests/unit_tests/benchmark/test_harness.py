@@ -1,0 +1,326 @@
+"""Samples on their way through the agent: retries, what they spent, and the end before their time."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from graphrag_eval_lc.benchmark.agents import aload_agent
+from graphrag_eval_lc.benchmark.attempts import AgentCall
+from graphrag_eval_lc.benchmark.harness import Harness
+from graphrag_eval_lc.benchmark.options import checked_options
+from graphrag_eval_lc.evaluation.events import RunEvent
+from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
+from graphrag_eval_lc.evaluation.samples import Sample, samples_of
+from graphrag_eval_lc.retrying import RetryPolicy
+
+
+class RateLimitError(Exception):
+    retry_after: float | None = None
+
+
+class Session:
+    """One session over the questions q0, q1, …, which keeps all that it gives; retries follow at once."""
+
+    def __init__(self, agent: Any, first_wait: float = 0.0, timeout: float | None = None, **options: Any) -> None:
+        self.agent = agent
+        self.timeout = timeout
+        checked = checked_options(options)  # type: ignore[arg-type]
+        self.options = replace(checked, retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
+        self.stop = StopSignal()
+        self.events: list[RunEvent] = []
+        self.responses: dict[tuple[str, int], dict[str, Any]] = {}
+        self.earlier: dict[str, list[dict[str, Any]]] = {}
+        self.budget = Budget(self.options.max_tokens, self.options.max_time)
+
+    async def run(self, number: int = 1) -> int:
+        questions: Any = [({"template_id": "t"}, {"id": f"q{n}", "question_text": f"q{n}"}) for n in range(number)]
+        samples = samples_of(questions, self.options.repeats)
+        harness = Harness(
+            AgentCall(await aload_agent(self.agent), timeout=self.timeout),
+            self.options,
+            attempt_prefix="run/1",
+            total=len(samples),
+            stop=self.stop,
+            budget=self.budget,
+            tell=self.events.append,
+            earlier_attempts=lambda sample: self.earlier.get(sample.key[0], []),
+            keep=self.keep,
+            take=self.take,
+            priced=lambda response: response,
+        )
+        return await asyncio.wait_for(harness.arun(samples), 60)
+
+    async def take(self, sample: Sample, response: Any) -> None: ...
+
+    def keep(self, sample: Sample, response: Any) -> None:
+        self.responses[sample.key] = response
+
+    def kinds(self, question_id: str) -> list[str]:
+        return [event.kind for event in self.events if event.fields.get("question_id") == question_id]
+
+    def fields(self, kind: str) -> list[dict[str, Any]]:
+        return [dict(event.fields) for event in self.events if event.kind == kind]
+
+
+def failing(times: int, error: Callable[[], BaseException] = ConnectionError) -> Any:
+    """Give an agent that fails so often for each question before it answers."""
+    asked: dict[str, int] = {}
+
+    async def agent(question: str) -> str:
+        asked[question] = asked.get(question, 0) + 1
+        if asked[question] <= times:
+            raise error()
+        return "yes"
+
+    return agent
+
+
+# --- retries ---------------------------------------------------------------------------------------------------------
+
+
+async def test_failed_attempts_are_kept_on_the_response_that_came_of_them() -> None:
+    session = Session(failing(2))
+    assert await session.run() == 0
+    response = session.responses["q0", 1]
+    assert (response["status"], response["actual_answer"]) == ("success", "yes")
+    assert [attempt["error"] for attempt in response["failed_attempts"]] == ["ConnectionError"] * 2
+    assert all(attempt["elapsed_sec"] >= 0 for attempt in response["failed_attempts"])
+    assert session.kinds("q0") == ["attempt_started", "attempt_failed"] * 2 + ["attempt_started", "response_ended"]
+    assert [fields["attempt"] for fields in session.fields("attempt_started")] == [1, 2, 3]
+    assert session.fields("response_ended")[0]["attempts"] == 3
+
+
+async def test_response_of_the_last_attempt_has_its_error() -> None:
+    session = Session(failing(5))
+    await session.run()
+    response = session.responses["q0", 1]
+    assert (response["status"], response["error"]) == ("error", "ConnectionError")
+    assert len(response["failed_attempts"]) == 2
+    assert [fields["retry_in_sec"] for fields in session.fields("attempt_failed")] == [0.0, 0.0, None]
+    assert "interrupted" not in response
+
+
+async def test_error_that_is_not_worth_it_is_not_tried_again() -> None:
+    session = Session(failing(1, ValueError))
+    await session.run()
+    assert session.responses["q0", 1]["error"] == "ValueError"
+    assert "failed_attempts" not in session.responses["q0", 1]
+
+
+async def test_timeout_of_the_question_is_not_tried_again() -> None:
+    async def hangs(question: str) -> None:
+        await asyncio.Event().wait()
+
+    session = Session(hangs, timeout=0.05)
+    await session.run()
+    assert len(session.fields("attempt_started")) == 1
+    assert session.responses["q0", 1]["error"].startswith("QuestionTimeoutError")
+
+
+async def test_each_attempt_has_a_thread_of_its_own() -> None:
+    from langchain_core.runnables import RunnableConfig, RunnableLambda
+
+    threads: list[str] = []
+    attempts: list[str] = []
+
+    async def agent(state: Any, config: RunnableConfig) -> str:
+        threads.append(config["configurable"]["thread_id"])
+        attempts.append(config["metadata"]["attempt_id"])
+        if len(threads) == 1:
+            raise ConnectionError
+        return "yes"
+
+    await Session(RunnableLambda(agent), repeats=2, max_concurrency=1).run()
+    assert attempts == ["run/1/q0/1/1", "run/1/q0/1/2", "run/1/q0/2/1"]
+    assert len({str(UUID(thread)) for thread in threads}) == 3
+
+
+async def test_each_sample_has_its_own_retries() -> None:
+    session = Session(failing(1), max_concurrency=2)
+    assert await session.run(4) == 0
+    assert [response["status"] for response in session.responses.values()] == ["success"] * 4
+
+
+# --- rate limits -----------------------------------------------------------------------------------------------------
+
+
+async def test_rate_limit_halves_the_places_and_good_attempts_bring_them_back() -> None:
+    limited: list[str] = []
+
+    async def agent(question: str) -> str:
+        await asyncio.sleep(0.01)
+        if len(limited) < 4:
+            limited.append(question)
+            raise RateLimitError
+        return "yes"
+
+    session = Session(agent, max_concurrency=4)
+    assert await session.run(30) == 0
+    assert [fields["limit"] for fields in session.fields("limit_changed")] == [2, 3, 4]
+    assert [response["status"] for response in session.responses.values()] == ["success"] * 30
+
+
+async def test_nothing_is_asked_before_the_time_that_the_server_names() -> None:
+    starts: list[float] = []
+
+    async def agent(question: str) -> str:
+        starts.append(asyncio.get_running_loop().time())
+        if len(starts) == 1:
+            error = RateLimitError()
+            error.retry_after = 0.5
+            raise error
+        return "yes"
+
+    assert await Session(agent, max_concurrency=1).run(3) == 0
+    assert all(start - starts[0] >= 0.45 for start in starts[1:])
+
+
+# --- the end before its time -----------------------------------------------------------------------------------------
+
+
+async def test_stop_leaves_out_what_was_not_asked_and_lets_the_rest_end() -> None:
+    async def agent(question: str) -> str:
+        session.stop.request("max_failures", "enough")
+        await asyncio.sleep(0.05)
+        return "yes"
+
+    session = Session(agent, max_concurrency=2)
+    assert await session.run(10) == 8
+    assert [response["status"] for response in session.responses.values()] == ["success"] * 2
+    [stopping] = session.fields("run_stopping")
+    assert (stopping["reason"], stopping["in_flight"]) == ("max_failures", 2)
+    assert "enough" in stopping["message"]
+
+
+async def test_what_does_not_end_in_the_grace_time_is_interrupted() -> None:
+    async def agent(question: str) -> str:
+        session.stop.request("interrupted", "Ctrl-C")
+        return await asyncio.Event().wait() or ""
+
+    session = Session(agent, max_concurrency=1, grace=0.1)
+    assert await session.run(3) == 2
+    response = session.responses["q0", 1]
+    assert (response["status"], response["interrupted"]) == ("error", True)
+    assert response["error"].startswith("RunInterruptedError")
+
+
+async def test_sample_that_waits_for_its_retry_when_the_run_stops_is_interrupted() -> None:
+    async def agent(question: str) -> str:
+        asyncio.get_running_loop().call_later(0.1, session.stop.request, "interrupted", "Ctrl-C")
+        raise ConnectionError("reset")
+
+    session = Session(agent, first_wait=3600)
+    assert await session.run() == 0
+    response = session.responses["q0", 1]
+    assert (response["error"], response["interrupted"]) == ("ConnectionError: reset", True)
+    assert "failed_attempts" not in response
+
+
+async def test_attempts_of_earlier_sessions_are_kept() -> None:
+    session = Session(failing(1))
+    session.earlier = {"q0": [{"error": "earlier", "total_tokens": 5}]}
+    await session.run()
+    assert [attempt["error"] for attempt in session.responses["q0", 1]["failed_attempts"]] == [
+        "earlier",
+        "ConnectionError",
+    ]
+
+
+@pytest.mark.parametrize(("limit", "asked"), [(0, 1), (2, 3), ("20%", 3), ("100%", 10), (10, 10)])
+async def test_run_ends_when_too_many_failed(limit: Any, asked: int) -> None:
+    session = Session(failing(9, ValueError), max_concurrency=1, max_failures=limit)
+    assert await session.run(10) == 10 - asked
+    if asked < 10:
+        failed = "1 question" if asked == 1 else f"{asked} questions"
+        assert session.stop.message == f"{failed} failed in this session, and no more than {limit} may"
+
+
+async def test_time_that_is_over_gives_up_what_is_in_flight() -> None:
+    async def hangs(question: str) -> None:
+        await asyncio.Event().wait()
+
+    session = Session(hangs, max_concurrency=2, max_time=0.5)
+    assert await session.run(5) == 3
+    assert session.stop.reason == "max_time"
+    assert [response["interrupted"] for response in session.responses.values()] == [True, True]
+
+
+# --- budgets ---------------------------------------------------------------------------------------------------------
+
+
+def spending(tokens: int) -> Any:
+    """Give an agent whose model uses so many tokens."""
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    async def agent(question: str) -> str:
+        usage: Any = {"input_tokens": tokens - 1, "output_tokens": 1, "total_tokens": tokens}
+        model = GenericFakeChatModel(messages=iter([AIMessage("yes", usage_metadata=usage)]))
+        return str((await model.ainvoke(question)).content)
+
+    return agent
+
+
+@pytest.mark.parametrize("max_concurrency", [1, 4])
+async def test_run_ends_before_the_question_that_would_pass_the_budget(max_concurrency: int) -> None:
+    session = Session(spending(30), max_tokens=100, max_concurrency=max_concurrency)
+    assert await session.run(8) == 5
+    assert session.stop.reason == "max_tokens"
+    assert sum(response["total_tokens"] for response in session.responses.values()) == 90
+
+
+async def test_attempts_of_earlier_sessions_are_not_spent_again() -> None:
+    session = Session(spending(30), max_tokens=100, max_concurrency=1)
+    session.earlier = {"q0": [{"error": "earlier", "total_tokens": 1000}]}
+    assert await session.run(3) == 0
+    assert session.fields("response_ended")[0]["total_tokens"] == 30
+
+
+async def test_agent_that_tells_no_tokens_cannot_keep_a_budget() -> None:
+    from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+    session = Session(FakeListChatModel(responses=["yes"]), max_tokens=100, max_concurrency=2)
+    assert await session.run(3) == 2
+    assert "does not report all its tokens" in session.stop.message
+
+
+async def test_those_that_wait_for_the_budget_do_not_hold_the_places_of_retries() -> None:
+    session = Session(failing(2, RateLimitError), max_tokens=100, max_concurrency=3)
+    assert await session.run(4) == 0
+    assert [response["status"] for response in session.responses.values()] == ["success"] * 4
+
+
+async def test_observer_that_fails_as_the_run_stops_does_not_leave_anybody_waiting() -> None:
+    async def agent(question: str) -> str:
+        session.stop.request("interrupted", "Ctrl-C")
+        return await asyncio.Event().wait() or ""
+
+    class Failing(list[RunEvent]):
+        def append(self, event: RunEvent) -> None:
+            super().append(event)
+            if event.kind == "run_stopping":
+                raise LookupError("mine")
+
+    session = Session(agent, max_concurrency=2, requests_per_minute=1, grace=0.1)
+    session.events = Failing()
+    problems: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context["exception"]))
+    assert await session.run(5) == 4
+    assert [type(problem) for problem in problems] == [LookupError]
+
+
+# --- errors of the run itself ----------------------------------------------------------------------------------------
+
+
+async def test_file_that_cannot_be_written_ends_the_run_with_its_own_error() -> None:
+    def take(sample: Sample, response: Any) -> None:
+        raise OSError("the disk is full")
+
+    session = Session(failing(0), max_concurrency=3)
+    session.take = take  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="the disk is full"):
+        await session.run(10)

@@ -1,0 +1,235 @@
+"""The places for attempts: halved at a rate limit, grown back, spread over the minute; on a clock of the test's own."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+from graphrag_eval_lc.benchmark.harness import ConcurrencyLimit
+from graphrag_eval_lc.evaluation.limits import StopSignal
+
+
+class Clock(StopSignal):
+    """A clock that waits make go on at once, and the stop signal that is waited on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.bind(lambda: None)
+
+    async def sleep(self, seconds: float) -> bool:
+        await asyncio.sleep(0)
+        self.now += seconds
+        return self.reason is not None
+
+
+class Limit(ConcurrencyLimit):
+    """A limit on a clock of its own, with the changes that it told."""
+
+    def __init__(self, most: int, per_minute: float | None = None) -> None:
+        self.clock = Clock()
+        self.changes: list[tuple[int, str]] = []
+        super().__init__(most, per_minute, lambda *change: self.changes.append(change), lambda: self.clock.now)
+
+    async def take(self) -> int:
+        epoch = await self.take_place(self.clock)
+        assert epoch is not None
+        return epoch
+
+    async def start(self, number: int) -> list[int]:
+        return [await self.take() for _ in range(number)]
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_no_more_places_than_there_are() -> None:
+    limit = Limit(2)
+    await limit.start(2)
+    third = asyncio.create_task(limit.take())
+    await settle()
+    assert not third.done()
+    limit.leave()
+    await asyncio.wait_for(third, 30)
+    assert limit.in_flight == 2
+
+
+async def test_places_go_to_those_that_wait_in_their_order() -> None:
+    limit = Limit(1)
+    await limit.take()
+    order: list[int] = []
+
+    async def work(number: int) -> None:
+        await limit.take()
+        order.append(number)
+        limit.leave()
+
+    tasks = [asyncio.create_task(work(number)) for number in range(5)]
+    await settle()
+    limit.leave()
+    await asyncio.wait_for(asyncio.gather(*tasks), 30)
+    assert order == [0, 1, 2, 3, 4]
+
+
+async def test_one_that_gave_up_waiting_does_not_take_the_place_of_another() -> None:
+    limit = Limit(1)
+    await limit.take()
+    first, second = (asyncio.create_task(limit.take()) for _ in range(2))
+    await settle()
+    first.cancel()
+    await settle()
+    limit.leave()
+    assert await asyncio.wait_for(second, 30) == 0
+
+
+# --- rate limits -----------------------------------------------------------------------------------------------------
+
+
+async def test_burst_of_rate_limits_halves_once() -> None:
+    limit = Limit(8)
+    for epoch in await limit.start(8):
+        limit.leave()
+        limit.was_limited(epoch, None)
+    assert limit.changes == [(4, "rate limit")]
+
+
+async def test_rate_limit_of_an_attempt_after_the_halving_halves_again() -> None:
+    limit = Limit(8)
+    limit.was_limited(await limit.take(), None)
+    limit.was_limited(await limit.take(), None)
+    assert [number for number, _ in limit.changes] == [4, 2]
+
+
+async def test_one_place_is_the_least() -> None:
+    limit = Limit(3)
+    for _ in range(5):
+        limit.was_limited(await limit.take(), None)
+        limit.leave()
+    assert limit.limit == 1
+    assert [number for number, _ in limit.changes] == [1]
+
+
+async def test_places_above_the_new_limit_are_not_given_again() -> None:
+    limit = Limit(4)
+    epochs = await limit.start(4)
+    limit.was_limited(epochs[0], None)
+    waiting = asyncio.create_task(limit.take())
+    for _ in range(2):
+        limit.leave()
+        await settle()
+        assert not waiting.done()
+    limit.leave()
+    await asyncio.wait_for(waiting, 30)
+    assert limit.in_flight == limit.limit == 2
+
+
+async def test_limit_grows_by_one_after_as_many_good_attempts_as_there_are_places() -> None:
+    limit = Limit(4)
+    limit.was_limited(await limit.take(), None)
+    grown = []
+    for _ in range(2 + 3):
+        limit.went_well()
+        grown.append(limit.limit)
+    assert grown == [2, 3, 3, 3, 4]
+    limit.went_well()
+    assert limit.limit == 4
+    assert [number for number, _ in limit.changes] == [2, 3, 4]
+
+
+async def test_rate_limit_begins_the_row_of_good_attempts_anew() -> None:
+    limit = Limit(4)
+    epoch = await limit.take()
+    limit.was_limited(epoch, None)
+    limit.went_well()
+    limit.was_limited(epoch, None)  # of the same burst
+    limit.went_well()
+    assert limit.limit == 2
+    limit.went_well()
+    assert limit.limit == 3
+
+
+async def test_growth_lets_one_more_in() -> None:
+    limit = Limit(4)
+    epochs = await limit.start(4)
+    limit.was_limited(epochs[0], None)
+    limit.leave()
+    limit.leave()
+    waiting = asyncio.create_task(limit.take())
+    await settle()
+    assert not waiting.done()
+    limit.went_well()
+    limit.went_well()
+    await asyncio.wait_for(waiting, 30)
+
+
+async def test_nothing_starts_before_the_time_that_the_server_names() -> None:
+    limit = Limit(4)
+    limit.was_limited(await limit.take(), 30.0)
+    limit.was_limited(0, 10.0)  # a shorter one does not shorten it
+    await limit.take()
+    assert limit.clock.now == 1030.0
+
+
+# --- requests per minute ---------------------------------------------------------------------------------------------
+
+
+async def test_attempts_are_spread_evenly_over_the_minute() -> None:
+    limit = Limit(100, per_minute=30)
+    starts = []
+    for _ in range(4):
+        await limit.take()
+        starts.append(limit.clock.now - 1000)
+    assert starts == [0, 2, 4, 6]
+
+
+async def test_time_without_attempts_is_not_made_up_for() -> None:
+    limit = Limit(100, per_minute=60)
+    await limit.take()
+    limit.clock.now += 600
+    await limit.start(2)
+    assert limit.clock.now == 1601
+
+
+async def test_attempts_at_the_same_time_are_spread_too() -> None:
+    limit = Limit(100, per_minute=60)
+    starts: list[float] = []
+
+    async def work() -> None:
+        await limit.take()
+        starts.append(limit.clock.now)
+
+    await asyncio.gather(*(work() for _ in range(5)))
+    assert all(later - earlier >= 1 for earlier, later in pairwise(starts))
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------
+
+
+async def test_nobody_gets_a_place_once_the_run_stops() -> None:
+    limit = Limit(1)
+    limit.clock.request("interrupted", "Ctrl-C")
+    assert await limit.take_place(limit.clock) is None
+    assert limit.in_flight == 0
+
+
+async def test_those_that_wait_for_a_place_are_woken_when_the_run_stops() -> None:
+    limit = Limit(1)
+    await limit.take()
+    waiting: list[Any] = [asyncio.create_task(limit.take_place(limit.clock)) for _ in range(3)]
+    await settle()
+    limit.clock.request("interrupted", "Ctrl-C")
+    limit.wake_all()
+    assert await asyncio.wait_for(asyncio.gather(*waiting), 30) == [None, None, None]
+
+
+async def test_those_that_wait_for_the_servers_time_are_woken_when_the_run_stops() -> None:
+    stop = StopSignal()
+    stop.bind(lambda: None)
+    limit = ConcurrencyLimit(2, None, lambda limit, reason: None)
+    limit.was_limited(0, 3600.0)
+    waiting = asyncio.create_task(limit.take_place(stop))
+    await settle()
+    assert not waiting.done()
+    stop.request("interrupted", "Ctrl-C")
+    assert await asyncio.wait_for(waiting, 30) is None

@@ -1,0 +1,348 @@
+"""Graphs of a `langgraph.json` are loaded as the `langgraph` command loads them, and what is wrong with one is told."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import arun_benchmark, run_benchmark
+from graphrag_eval_lc.benchmark import langgraph_config
+from graphrag_eval_lc.benchmark.agents import aload_agent
+from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+from graphrag_eval_lc.errors import AgentError, RunFolderError
+
+DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": "x"} for n in range(3)]}]
+
+GRAPHS = """
+import asyncio, os
+from contextlib import asynccontextmanager, contextmanager
+from typing import TypedDict
+from langchain_core.messages import AIMessage
+from langgraph.config import get_store
+from langgraph.graph import START, MessagesState, StateGraph
+
+log = []
+
+
+def saying(text):
+    builder = StateGraph(MessagesState).add_node("node", lambda state: {"messages": [AIMessage(text())]})
+    return builder.add_edge(START, "node")
+
+
+def remembered():
+    get_store().put(("notes",), "key", {"text": "kept"})
+    return get_store().get(("notes",), "key").value["text"]
+
+
+uncompiled = saying(lambda: "uncompiled")
+agent = saying(lambda: "compiled").compile()
+model = saying(lambda: str(os.environ.get("MODEL_OF_THE_TEST"))).compile()
+storing = saying(remembered).compile()
+
+
+def of_config(config):
+    return saying(lambda: config["configurable"]["model"])
+
+
+async def of_coroutine():
+    return agent
+
+
+@asynccontextmanager
+async def opening(config):
+    loop = asyncio.get_running_loop()
+    log.append("opened")
+    yield saying(lambda: f"{log.count('opened') - log.count('closed')} open")
+    assert loop is asyncio.get_running_loop()
+    log.append("closed")
+
+
+@contextmanager
+def opening_sync():
+    log.append("opened")
+    yield saying(lambda: f"{log.count('opened') - log.count('closed')} open")
+    log.append("closed")
+
+
+@asynccontextmanager
+async def failing_at_its_end():
+    yield agent
+    raise ConnectionError("the store hung up")
+
+
+def fails():
+    raise ConnectionError("no store")
+
+
+async def generator():
+    yield agent
+
+
+def of_three(a, b, c): ...
+
+
+class Keyed(TypedDict):
+    question: str
+
+
+keyed = StateGraph(Keyed).add_node("node", lambda state: state).add_edge(START, "node")
+number = 3
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give a folder with graphs in a file, which is the current one."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(langgraph_config, "_folders", {})  # those of graphs that other tests loaded
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graphs.py").write_text(GRAPHS, encoding="utf-8")
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def write(folder: Path, graphs: Any, name: str = "langgraph.json", **more: Any) -> None:
+    (folder / name).write_text(json.dumps({"dependencies": ["."], "graphs": graphs, **more}), encoding="utf-8")
+
+
+def answer(spec: str, **options: Any) -> str:
+    (response,) = run_benchmark(spec, DATASET, limit=1, progress="off", **options).responses
+    return str(response["actual_answer"])
+
+
+# --- what it names ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("agent", "compiled"),
+        ("uncompiled", "uncompiled"),
+        ("storing", "kept"),
+        ("of_config", "m1"),
+        ("of_coroutine", "compiled"),
+        ("opening", "1 open"),
+        ("opening_sync", "1 open"),
+    ],
+)
+def test_graph_is_loaded_however_it_is_made(project: Path, variable: str, text: str) -> None:
+    write(project, {"g": f"./graphs.py:{variable}"})
+    assert answer("langgraph.json:g", agent_config={"configurable": {"model": "m1"}}) == text
+
+
+@pytest.mark.parametrize("entry", ["./graphs.py:agent", {"path": "./graphs.py:agent", "description": "An agent."}])
+@pytest.mark.parametrize("spec", ["g", "langgraph.json:g", "{folder}/langgraph.json:g"])
+def test_entry_and_spec_have_several_forms(project: Path, entry: Any, spec: str) -> None:
+    write(project, {"g": entry})
+    assert answer(spec.format(folder=project)) == "compiled"
+
+
+def test_file_may_have_another_name_and_be_elsewhere(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(project, {"g": "./graphs.py:agent"}, name="langgraph.prod.json")
+    (project / "elsewhere").mkdir()
+    monkeypatch.chdir(project / "elsewhere")
+    assert answer("../langgraph.prod.json:g") == "compiled"
+
+
+def test_local_dependencies_go_on_the_path_and_nothing_is_installed(project: Path) -> None:
+    (project / "src" / "package_of_the_test").mkdir(parents=True)
+    (project / "src" / "package_of_the_test" / "made.py").write_text("from graphs import agent as graph")
+    write(project, {"g": "package_of_the_test.made:graph"}, dependencies=["./src", "no-such-package>=1", "."])
+    before = list(sys.path)
+    assert answer("g") == "compiled"
+    assert sys.path == [*before, str(project), str(project / "src")]  # behind all others, as langgraph has them
+
+
+def test_graph_without_a_name_has_that_of_its_entry(project: Path) -> None:
+    write(project, {"g": "./graphs.py:agent"})
+    assert asyncio.run(aload_agent("g")).runnable.get_name() == "g"
+
+
+# --- env -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_env_goes_before_the_environment_and_ends_with_the_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch, is_file: bool
+) -> None:
+    if is_file:
+        pytest.importorskip("dotenv")
+    monkeypatch.setenv("MODEL_OF_THE_TEST", "of the process")
+    (project / ".env").write_text("# the model\nexport MODEL_OF_THE_TEST='of env'\n", encoding="utf-8")
+    write(project, {"g": "./graphs.py:model"}, env=".env" if is_file else {"MODEL_OF_THE_TEST": "of env"})
+    assert answer("g") == "of env"
+    assert os.environ["MODEL_OF_THE_TEST"] == "of the process"
+
+
+def test_env_file_that_is_not_there_is_warned_of(project: Path) -> None:
+    write(project, {"g": "./graphs.py:agent"}, env=".env")
+    run = run_benchmark("g", DATASET, progress="off")
+    assert "langgraph.json: there is no file .env, so that env sets nothing" in run.warnings
+
+
+# --- its life --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["opening", "opening_sync"])
+def test_context_manager_is_opened_once_and_closed_at_the_end(project: Path, variable: str) -> None:
+    (project / "opening_of_the_test.py").write_text("from graphs import *", encoding="utf-8")
+    write(project, {"g": f"opening_of_the_test:{variable}"})
+    for count in (1, 2):  # twice in one process
+        run = run_benchmark("g", DATASET, progress="off")
+        assert [response["actual_answer"] for response in run.responses] == ["1 open"] * 3
+        assert sys.modules["graphs"].log == ["opened", "closed"] * count
+    plan_benchmark("g", DATASET)
+    assert sys.modules["graphs"].log == ["opened", "closed"] * 3
+
+
+async def test_it_works_in_a_running_loop(project: Path) -> None:
+    write(project, {"g": "./graphs.py:opening"})
+    for _ in range(2):
+        run = await arun_benchmark("g", DATASET, progress="off")
+        assert [response["actual_answer"] for response in run.responses] == ["1 open"] * 3
+    assert answer("g") == "1 open"
+
+
+def test_failure_at_the_end_takes_nothing_away(project: Path) -> None:
+    write(project, {"g": "./graphs.py:failing_at_its_end"})
+    run = run_benchmark("g", DATASET, progress="off")
+    assert [response["status"] for response in run.responses] == ["success"] * 3
+    assert "closing langgraph.json:g failed with ConnectionError: the store hung up" in run.warnings
+
+
+def test_modules_of_two_graphs_in_one_process_do_not_mix(project: Path) -> None:
+    for name in ("first", "second"):
+        folder = project / name
+        folder.mkdir()
+        (folder / f"only_of_{name}_in_the_test.py").write_text(f"TEXT = '{name}'", encoding="utf-8")
+        (folder / "late_in_the_test.py").write_text(f"TEXT = '{name}'", encoding="utf-8")
+        code = f"from only_of_{name}_in_the_test import TEXT\n" + GRAPHS
+        code += "\nplain = saying(lambda: TEXT)\ndef late():\n    import late_in_the_test as late\n"
+        code += "    return saying(lambda: late.TEXT)\n"
+        (folder / "graphs.py").write_text(code, encoding="utf-8")
+        write(folder, {"plain": "./graphs.py:plain", "late": "./graphs.py:late"})
+    assert answer("first/langgraph.json:plain") == "first"
+    assert answer("second/langgraph.json:plain") == "second"
+    assert answer("second/langgraph.json:late") == "second"
+    assert error_of("first/langgraph.json:late") == (
+        "first/langgraph.json, key graphs.late: the module late_in_the_test is already loaded for another graph from "
+        f"{project}/second/late_in_the_test.py, so that {project}/first/late_in_the_test.py would not be. Run each of "
+        "the two in a process of its own."
+    )
+
+
+# --- what is written down --------------------------------------------------------------------------------------------
+
+
+def test_run_says_which_graph_it_was(project: Path) -> None:
+    write(project, {"g": "./graphs.py:agent"}, env={"SECRET_OF_THE_TEST": "Quite7secret9"})
+    run_benchmark("g", DATASET, output_dir="run", progress="off")
+    text = (project / "run" / "run.json").read_text(encoding="utf-8")
+    record = json.loads(text)
+    assert (record["agent"], record["agent_source"]) == ("langgraph.json:g", "./graphs.py:agent")
+    assert "Quite7secret9" not in text
+
+
+def test_run_goes_on_with_the_same_graph_only(project: Path) -> None:
+    write(project, {"g": "./graphs.py:agent"})
+    run_benchmark("g", DATASET, output_dir="run", progress="off")
+    run_benchmark("langgraph.json:g", DATASET, output_dir="run", progress="off")
+    write(project, {"g": "./graphs.py:uncompiled"})
+    changed = r"what it stands for was ./graphs\.py:agent and is ./graphs\.py:uncompiled"
+    with pytest.raises(RunFolderError, match=changed):
+        run_benchmark("g", DATASET, output_dir="run", progress="off")
+    with pytest.raises(RunFolderError, match=changed):
+        plan_benchmark("g", DATASET, output_dir="run")
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+def error_of(spec: str) -> str:
+    with pytest.raises(AgentError) as caught:
+        asyncio.run(aload_agent(spec))
+    return str(caught.value)
+
+
+def test_name_that_is_not_there_is_told_with_those_that_are_nearest_first(project: Path) -> None:
+    write(project, {"router": "./graphs.py:agent", "agent": "./graphs.py:agent"})
+    complaint = "langgraph.json: there is no graph agnt. It has agent, router; write langgraph.json:agent."
+    assert error_of("agnt") == error_of("langgraph.json:agnt") == complaint
+    assert error_of("langgraph.json") == (
+        "langgraph.json does not say which graph. It has router, agent; write langgraph.json:router."
+    )
+
+
+def test_without_the_file_a_bare_name_is_no_spec(project: Path) -> None:
+    assert error_of("agent").startswith("'agent' is no spec of an agent, and there is no langgraph.json here. Write ")
+    assert error_of("langgraph.json:agent") == (
+        "langgraph.json: the LangGraph configuration cannot be read (there is no such file). Mend the path."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"graphs":\n}', "langgraph.json, line 2: it is no JSON"),
+        ("[]", "langgraph.json: it is no JSON object"),
+        ("{}", 'key graphs: it names no graphs. Write "graphs": {'),
+        ('{"graphs": {}}', "key graphs: it names no graphs"),
+        ('{"graphs": {"g": 3}}', "key graphs.g: 3 does not say where the graph is"),
+        ('{"graphs": {"g": "agent"}}', 'key graphs.g: "agent" does not say where'),
+        ('{"graphs": {"g": "./g.ts:g"}}', "key graphs.g: ./g.ts:g is JavaScript"),
+        ('{"graphs": {"g": "./graphs.py:agent"}, "dependencies": "."}', "key dependencies: it is no list of texts"),
+        ('{"graphs": {"g": "./graphs.py:agent"}, "env": {"A": 1}}', "key env: it is neither a file nor texts by name"),
+        (
+            '{"graphs": {"g": "./graphs.py:agent"}, "env": {"A=B": "c"}}',
+            'key env: "A=B" cannot be set as an environment',
+        ),
+        ('{"graphs": {"g": "./graphs.py:agnt"}}', "./graphs.py has no variable agnt. It has agent, "),
+        ('{"graphs": {"g": "./absent.py:g"}}', "key graphs.g: there is no file absent.py. Files start from the folder"),
+        ('{"graphs": {"g": "absent_of_the_test:g"}}', "key graphs.g: there is no module absent_of_the_test. Files"),
+        ('{"graphs": {"g": "./graphs.py:number"}}', "./graphs.py:number gives int, which langgraph does not take"),
+        ('{"graphs": {"g": "./graphs.py:keyed"}}', "langgraph.json:g takes question, but no messages. Pass input_fn"),
+        ('{"graphs": {"g": "./graphs.py:fails"}}', "./graphs.py:fails failed with ConnectionError: no store"),
+        ('{"graphs": {"g": "./graphs.py:generator"}}', "Decorate it with contextlib.asynccontextmanager."),
+        ('{"graphs": {"g": "./graphs.py:of_three"}}', "./graphs.py:of_three takes a, b, c"),
+    ],
+)
+def test_what_langgraph_does_not_take_is_told(project: Path, text: str, complaint: str) -> None:
+    (project / "langgraph.json").write_text(text, encoding="utf-8")
+    assert complaint in error_of("langgraph.json:g")
+
+
+def test_package_that_is_not_installed_is_told_so(project: Path) -> None:
+    (project / "needing.py").write_text("import absent_package_of_the_test", encoding="utf-8")
+    write(project, {"g": "./needing.py:g"})
+    assert error_of("g") == (
+        "langgraph.json, key graphs.g: loading needing.py failed with ModuleNotFoundError: No module named "
+        "'absent_package_of_the_test'. Install the dependencies of the project; they are never installed from here."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("def g(): raise ExceptionGroup('2 failed', [OSError('no server')])", "(1 sub-exception): OSError: no server."),
+        ("def g(): raise ValueError('401: api_key=5f2a99c1')", "failed with ValueError: 401: api_key=***."),
+        ("def g(): raise SystemExit('set a key')", "./failing.py:g failed with SystemExit: set a key."),
+        ("raise SystemExit('set a key')", "loading failing.py failed with SystemExit: set a key."),
+    ],
+)
+def test_why_a_graph_cannot_be_made_is_told(project: Path, code: str, complaint: str) -> None:
+    (project / "failing.py").write_text(code, encoding="utf-8")
+    write(project, {"g": "./failing.py:g"})
+    assert complaint in error_of("g")
+
+
+def test_env_is_put_back_where_the_graph_fails(project: Path) -> None:
+    write(project, {"g": "./graphs.py:fails"}, env={"MODEL_OF_THE_TEST": "of env"})
+    error_of("g")
+    assert "MODEL_OF_THE_TEST" not in os.environ

@@ -1,0 +1,198 @@
+"""The options of a run are checked before anything happens."""
+
+import math
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.benchmark.options import BenchmarkKeywords, BenchmarkOptions, checked_options
+from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
+from graphrag_eval_lc.evaluation.samples import Selection
+
+
+def checked(**options: Any) -> BenchmarkOptions:
+    return checked_options(options)  # type: ignore[arg-type]
+
+
+def test_every_option_has_a_default() -> None:
+    options = checked()
+    assert (options.max_concurrency, options.timeout, options.retry.max_retries, options.repeats) == (8, 600.0, 2, 1)
+    assert (options.grace, options.progress, options.selection) == (30.0, "auto", Selection())
+    assert options.output_dir is options.failure_limit is options.max_tokens is options.max_time is None
+
+
+def test_values_are_completed() -> None:
+    options = checked(
+        output_dir="runs/a",
+        log_file=Path("log.jsonl"),
+        tags=["night"],
+        max_time=timedelta(minutes=2),
+        max_failures="5%",
+        max_retries=0,
+        retry_on=(ValueError,),
+        timeout=5,
+        config={"steps": {"scoring": "all_groups"}},
+    )
+    assert (options.output_dir, options.log_file, options.tags) == (Path("runs/a"), Path("log.jsonl"), ("night",))
+    assert (options.max_time, str(options.failure_limit), options.timeout) == (120.0, "5%", 5.0)
+    assert (options.retry.max_retries, options.retry.retry_on) == (0, (ValueError,))
+    assert options.config.steps.scoring == "all_groups"
+
+
+@pytest.mark.parametrize("name", sorted(BenchmarkKeywords.__annotations__))
+def test_none_is_the_default_wherever_an_option_may_be_left_out(name: str) -> None:
+    if "None" in str(BenchmarkKeywords.__annotations__[name]):
+        checked(**{name: None})
+
+
+@pytest.mark.parametrize(("given", "mode"), [(True, "auto"), (False, "off"), ("lines", "lines"), ("bar", "bar")])
+def test_progress_may_be_switched(given: Any, mode: str) -> None:
+    assert checked(progress=given).progress == mode
+
+
+def test_one_id_may_stand_without_a_list() -> None:
+    selection = checked(template_ids="t1", question_ids=["q1", 2]).selection
+    assert (selection.template_ids, selection.question_ids) == (("t1",), ("q1", "2"))
+
+
+def test_functions_may_be_given_by_their_specs(tmp_path: Path) -> None:
+    path = tmp_path / "functions_of_the_test.py"
+    path.write_text("def make_input(question):\n    return question['question_text']\n")
+    assert checked(input_fn=f"{path}:make_input").input_fn({"question_text": "x"}) == "x"  # type: ignore[misc]
+    with pytest.raises(AgentError, match="has no attribute absent"):
+        checked(answer_fn=f"{path}:absent")
+
+
+# --- what cannot be --------------------------------------------------------------------------------------------------
+
+
+def test_option_that_does_not_exist_is_told_with_those_that_do() -> None:
+    with pytest.raises(OptionError, match=r"there is no option max_concurency, retries\. The options are agent_config"):
+        checked(retries=3, max_concurency=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in ("max_concurrency", "repeats") for value in (0, -1, 1.5, "8", True, None)),
+        *((name, value) for name in ("limit", "sample", "max_tokens") for value in (0, -1, 1.5, "8", True)),
+        *(("max_retries", value) for value in (-1, 1.5, "2", True, None)),
+        *(("requests_per_minute", value) for value in (0, -1, "60", math.nan, True)),
+        *(("timeout", value) for value in (0, -1, "60", math.nan)),
+        *(("max_time", value) for value in (0, -5.0, "1h", timedelta(0))),
+        *(("grace", value) for value in (-1, None, "30", math.nan)),
+        *(("max_failures", value) for value in (-1, "many", "101%")),
+        *((name, value) for name in ("input_fn", "answer_fn", "on_response", "on_event") for value in (3, [])),
+        *((name, value) for name in ("output_dir", "log_file") for value in (3, ["runs"])),
+        *((name, 3) for name in ("tags", "template_ids", "question_ids", "agent_config", "capture", "retry_on")),
+        ("tags", "night"),
+        ("tags", [3]),
+        ("agent_config", [("recursion_limit", 5)]),
+        ("progress", "bars"),
+        ("progress", None),
+        ("capture", {"step_name": {}}),
+        ("seed", "x"),
+    ],
+)
+def test_value_that_an_option_cannot_have_is_told_with_its_name(name: str, value: Any) -> None:
+    with pytest.raises(OptionError, match=name):
+        checked(**{name: value})
+
+
+def test_capture_option_that_does_not_exist_is_told_with_the_nearest() -> None:
+    with pytest.raises(OptionError, match=r"there is no option 'step_name'.*Did you mean step_names\?"):
+        checked(capture={"step_name": {}})
+
+
+def test_seed_without_a_sample_is_refused() -> None:
+    with pytest.raises(OptionError, match="a seed selects nothing by itself"):
+        checked(seed=3)
+
+
+def test_values_of_other_rooms_are_refused_by_them() -> None:
+    with pytest.raises(CaptureError, match="redact"):
+        checked(capture={"redact": 3})
+    with pytest.raises(ConfigError, match="step"):
+        checked(config={"step": {}})
+
+
+# --- the seed of an earlier session ----------------------------------------------------------------------------------
+
+
+def test_seed_that_was_drawn_is_that_of_the_earlier_session() -> None:
+    options = checked(sample=3)
+    assert options.selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 7
+
+
+@pytest.mark.parametrize(
+    "earlier", [None, {}, {"selection": {}}, {"selection": {"sample": 4, "seed": 7}}, {"selection": {"sample": 3}}]
+)
+def test_seed_of_another_selection_is_not_taken(earlier: dict[str, Any] | None) -> None:
+    options = checked(sample=3)
+    assert options.selection_in(earlier) == options.selection
+
+
+def test_seed_that_was_given_stays() -> None:
+    assert checked(sample=3, seed=1).selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 1
+
+
+# --- what is kept of the agent's steps -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def redacting(tmp_path: Path) -> Path:
+    path = tmp_path / "redacting_of_the_test.py"
+    path.write_text("open(__file__ + '.loaded', 'w').close()\ndef clean(value): return 'x'\nnothing = 3\n")
+    return path
+
+
+def test_capture_is_that_of_the_config_and_each_option_given_in_python_goes_before_it(redacting: Path) -> None:
+    section = {
+        "retrieval_documents": ["a"],
+        "max_output_chars": 9,
+        "redact": f"{redacting}:clean",
+        "keep_messages": True,
+    }
+    capture = checked(config={"capture": section}, capture={"max_output_chars": None, "keep_artifacts": False}).capture
+    redact = capture.pop("redact")
+    assert redact is not None
+    assert redact("secret") == "x"
+    assert capture == {
+        "step_names": {},
+        "retrieval_documents": ["a"],
+        "max_output_chars": None,
+        "keep_artifacts": False,
+        "keep_messages": True,
+    }
+
+
+def test_function_of_the_config_is_not_loaded_where_another_one_is_given(redacting: Path) -> None:
+    config = {"capture": {"redact": f"{redacting}:clean"}}
+    assert checked(config=config, capture={"redact": None}).capture["redact"] is None
+    assert not redacting.with_name(f"{redacting.name}.loaded").exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("{path}:absent", "has no attribute absent. It has: clean."),
+        ("{path}:nothing", "is int, no function. Name a function that takes a value"),
+        ("absent_module_of_the_test:clean", "there is no module absent_module_of_the_test"),
+    ],
+)
+def test_function_of_the_config_that_is_none_is_told_with_file_and_key(
+    redacting: Path, spec: str, complaint: str
+) -> None:
+    config = redacting.with_name("config.yaml")
+    config.write_text(f"capture: {{redact: '{spec.format(path=redacting)}'}}")
+    with pytest.raises(ConfigError) as caught:
+        checked(config=config)
+    assert str(caught.value).startswith(f"{config}, key capture.redact: ")
+    assert complaint in str(caught.value)
+
+
+def test_an_option_of_the_capture_is_told_where_it_belongs() -> None:
+    with pytest.raises(OptionError, match=r'no option keep_messages\. Write capture=\{"keep_messages": …\}\.'):
+        checked_options({"keep_messages": True})

@@ -1,0 +1,91 @@
+"""The bar in a terminal."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from graphrag_eval_lc.benchmark.progress import RunBar, TerminalBar, UnfailingStream
+from graphrag_eval_lc.benchmark.progress_state import RunState
+from graphrag_eval_lc.evaluation.events import RunEvent
+
+CODE = re.compile(r"\x1b\[[?\d;]*[A-Za-z]|\r")
+EVENTS = (
+    RunEvent("run_started", {"total": 2000, "done": 500, "errors": 2, "max_concurrency": 8}),
+    RunEvent("attempt_started", {"question_id": "a", "repeat": None, "attempt": 1}),
+    RunEvent("attempt_failed", {"question_id": "a", "repeat": None, "attempt": 1, "retry_in_sec": 1.0}),
+    RunEvent("response_ended", {"question_id": "b", "repeat": None, "status": "error", "total_tokens": 1_234_567}),
+    RunEvent("result_scored", {"question_id": "b", "repeat": None, "steps_score": 0.712}),
+)
+
+
+def shown(width: int) -> list[str]:
+    """Give the lines of the bar, 60 s after its run started, in a terminal of a width."""
+    now = 0.0
+    state = RunState(lambda: now)
+    for event in EVENTS:
+        state(event)
+    now = 60.0
+    file = io.StringIO()
+    Console(file=file, force_terminal=True, color_system=None, width=width).print(RunBar(state))
+    return file.getvalue().splitlines()
+
+
+def test_a_bar_with_all_figures() -> None:
+    bar, figures = shown(160)
+    assert re.fullmatch(r"501 of 2,000 done +[━╸╺]+ +25%  0:01:00 *", bar)
+    assert figures.rstrip() == "3 errors  1 retry  1 in flight  1.2M tokens  1.0/min  steps_score 0.712"
+
+
+@pytest.mark.parametrize("width", [1, 5, 10, 20, 30, 40, 60, 80, 100, 250])
+def test_no_terminal_is_too_narrow(width: int) -> None:
+    lines = shown(width)
+    assert len(lines) == 2
+    assert all(len(line) <= width for line in lines)
+
+
+def test_a_narrow_terminal_keeps_what_matters_most() -> None:
+    assert [line.rstrip() for line in shown(20)] == ["501 of 2,000 done", "3 errors  1.0/min"]
+
+
+def test_nothing_is_shown_before_the_run_started() -> None:
+    file = io.StringIO()
+    Console(file=file).print(RunBar(RunState()))
+    assert file.getvalue() == ""
+
+
+def test_a_run_without_questions_is_all_done() -> None:
+    state = RunState(lambda: 0.0)
+    state(RunEvent("run_started", {"total": 0, "done": 0, "errors": 0, "max_concurrency": 8}))
+    file = io.StringIO()
+    Console(file=file, width=100).print(RunBar(state))
+    assert "0 of 0 done" in file.getvalue()
+    assert "100%" in file.getvalue()
+
+
+def test_messages_stand_whole_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    message = "[red]No markup[/red], " + "and never cut or broken," * 3
+    file = io.StringIO()
+    with TerminalBar(UnfailingStream(file), redirect_stderr=False) as bar:
+        for event in EVENTS:
+            bar(event)
+        bar(RunEvent("warning", {"message": message}))
+    assert f"Warning: {message}\n" in CODE.sub("", file.getvalue())
+
+
+def test_the_cursor_is_never_hidden_so_that_no_kill_can_leave_it_so() -> None:
+    file = io.StringIO()
+    with TerminalBar(UnfailingStream(file), redirect_stderr=False) as bar:
+        bar(EVENTS[0])
+    assert "\x1b[?25l" not in file.getvalue()
+
+
+def test_nothing_is_printed_after_the_end() -> None:
+    file = io.StringIO()
+    with TerminalBar(UnfailingStream(file), redirect_stderr=False) as bar:
+        bar(EVENTS[0])
+    before = file.getvalue()
+    bar(RunEvent("warning", {"message": "late"}))
+    assert file.getvalue() == before

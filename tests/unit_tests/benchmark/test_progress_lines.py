@@ -1,0 +1,60 @@
+"""Plain lines on how a run goes."""
+
+import io
+import time
+from itertools import accumulate, islice, pairwise
+
+from graphrag_eval_lc.benchmark.progress import PlainLines, UnfailingStream, line_pauses
+from graphrag_eval_lc.evaluation.events import RunEvent
+
+STARTED = RunEvent("run_started", {"total": 4, "done": 1, "errors": 0, "max_concurrency": 2})
+ENDED = RunEvent("run_ended", {"total": 4, "done": 4, "errors": 0, "elapsed_sec": 0.1, "left_out": 0})
+
+
+def wait_for_text(file: io.StringIO) -> None:
+    deadline = time.monotonic() + 30
+    while not file.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def test_lines_come_after_10_s_then_each_half_minute_and_later_every_5_minutes() -> None:
+    moments = list(accumulate(islice(line_pauses(), 60)))
+    assert moments[:4] == [10, 40, 70, 100]
+    gaps = [later - earlier for earlier, later in pairwise(moments)]
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == 300
+
+
+def test_a_run_that_is_over_soon_prints_nothing() -> None:
+    file = io.StringIO()
+    with PlainLines(UnfailingStream(file)) as lines:
+        lines(STARTED)
+        lines(ENDED)
+    assert file.getvalue() == ""
+
+
+def test_a_line_now_and_then_and_one_at_the_end() -> None:
+    file = io.StringIO()
+    with PlainLines(UnfailingStream(file), pauses=[0.05]) as lines:
+        lines(STARTED)
+        wait_for_text(file)
+        lines(ENDED)
+    first, last = file.getvalue().splitlines()
+    assert first == "1 of 4 done, 0 errors"
+    assert last.startswith("4 of 4 done, 0 errors, in ")
+
+
+def test_no_line_before_the_run_started() -> None:
+    file = io.StringIO()
+    with PlainLines(UnfailingStream(file), pauses=[0.0, 0.0]):
+        time.sleep(0.05)
+    assert file.getvalue() == ""
+
+
+def test_messages_are_printed_at_once_and_none_after_the_end() -> None:
+    file = io.StringIO()
+    with PlainLines(UnfailingStream(file)) as lines:
+        lines(RunEvent("warning", {"message": "The disk is nearly full."}))
+        assert file.getvalue() == "Warning: The disk is nearly full.\n"
+    lines(RunEvent("warning", {"message": "late"}))
+    assert "late" not in file.getvalue()

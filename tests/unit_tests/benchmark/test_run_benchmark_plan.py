@@ -1,0 +1,92 @@
+"""What a run would ask, without asking it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_benchmark
+from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+from graphrag_eval_lc.errors import AgentError, DatasetError, OptionError, RunFolderError
+from graphrag_eval_lc.run_folder import RunFolder
+
+TEXTS = ("a", "fail", "c")
+DATASET: list[Any] = [
+    {"template_id": "t", "questions": [{"id": f"q{n}", "question_text": text} for n, text in enumerate(TEXTS)]}
+]
+
+
+async def agent(question: str) -> str:
+    if question == "fail":
+        raise ValueError("no")
+    return "yes"
+
+
+def never(question: str) -> str:
+    raise AssertionError("it was asked")
+
+
+def to_ask(*arguments: Any, **options: Any) -> list[tuple[str, int]]:
+    return [sample.key for sample in plan_benchmark(*arguments, **options).to_ask]
+
+
+def test_new_run_would_ask_all_and_makes_no_folder(tmp_path: Path) -> None:
+    asked = to_ask(never, DATASET, output_dir=tmp_path / "run", repeats=2)
+    assert asked == [(f"q{n}", repeat) for repeat in (1, 2) for n in range(3)]
+    assert not (tmp_path / "run").exists()
+
+
+def test_selection_is_taken() -> None:
+    assert to_ask(never, DATASET, limit=2) == [("q0", 1), ("q1", 1)]
+    assert to_ask(never, DATASET, sample=2, seed=1) == to_ask(never, DATASET, sample=2, seed=1)
+
+
+def test_resumed_run_would_ask_what_is_missing(tmp_path: Path) -> None:
+    run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
+    plan = plan_benchmark(agent, DATASET, output_dir=tmp_path)
+    assert (plan.to_ask, plan.errors, plan.total) == ([], 1, 3)
+    assert to_ask(agent, DATASET, output_dir=tmp_path, retry_errors=True) == [("q1", 1)]
+    assert to_ask(agent, DATASET, output_dir=tmp_path, repeats=2) == [(f"q{n}", 2) for n in range(3)]
+    assert len(to_ask(agent, DATASET, output_dir=tmp_path, overwrite=True)) == 3
+
+
+def test_folder_stays_as_it_is(tmp_path: Path) -> None:
+    run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    plan_benchmark(agent, DATASET, output_dir=tmp_path, repeats=3)
+    plan_benchmark(never, DATASET, output_dir=tmp_path, overwrite=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_run_that_differs_is_refused_unless_forced(tmp_path: Path) -> None:
+    run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
+    with pytest.raises(RunFolderError, match="differs"):
+        plan_benchmark(never, DATASET, output_dir=tmp_path)
+    assert to_ask(never, DATASET, output_dir=tmp_path, force=True) == []
+
+
+def test_sample_without_a_seed_is_that_of_the_run(tmp_path: Path) -> None:
+    run_benchmark(agent, DATASET, output_dir=tmp_path, sample=1, progress="off")
+    assert to_ask(agent, DATASET, output_dir=tmp_path, sample=1) == []
+
+
+def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError):
+        plan_benchmark(agent, DATASET, repeats=0)
+    with pytest.raises(DatasetError):
+        plan_benchmark(agent, DATASET * 2)
+    with pytest.raises(AgentError):
+        plan_benchmark("absent.py:graph", DATASET)
+    run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
+    with RunFolder(tmp_path).lock(), pytest.raises(RunFolderError, match="works in this folder"):
+        plan_benchmark(agent, DATASET, output_dir=tmp_path)
+
+
+def test_files_of_which_nothing_says_what_they_are_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "responses.jsonl").write_text('{"question_id": "q0"}\n')
+    with pytest.raises(RunFolderError, match=r"holds responses\.jsonl but no run\.json"):
+        plan_benchmark(agent, DATASET, output_dir=tmp_path)
+
+
+async def test_plan_is_made_inside_a_running_loop_too() -> None:
+    assert len(to_ask(never, DATASET)) == 3

@@ -1,0 +1,197 @@
+"""What run.json says of a run."""
+
+import json
+import platform
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from graphrag_eval_lc.benchmark.options import checked_options
+from graphrag_eval_lc.benchmark.run_record import RunRecord, agent_name, begun_record
+from graphrag_eval_lc.config import EvaluationConfig
+
+SECRET = "sk-abcDEF123456abcDEF123456"
+DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_text": "x"}]}]
+QUESTIONS: list[Any] = DATASET[0]["questions"]
+
+
+def begin(source: object = DATASET, dataset: list[Any] = DATASET, **described: Any) -> RunRecord:
+    return RunRecord.begin(source, dataset, dataset[0]["questions"], EvaluationConfig(), **described)
+
+
+def begun(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
+    pairs: Any = [(DATASET[0], QUESTIONS[0])]
+    return begun_record(agent, "qa.yaml", DATASET, pairs, checked_options(options)).as_dict()  # type: ignore[arg-type]
+
+
+# --- what ran --------------------------------------------------------------------------------------------------------
+
+
+def test_digest_changes_with_the_dataset_and_not_with_its_path() -> None:
+    first, second = (begin(path).described["dataset"] for path in ("a.yaml", "b.yaml"))
+    other = begin("a.yaml", [*DATASET, {"template_id": "u"}]).described["dataset"]
+    assert first["sha256"] == second["sha256"] != other["sha256"]
+    assert (first["path"], first["templates"], first["questions"]) == ("a.yaml", 1, 1)
+    assert begin().run_id != begin().run_id
+
+
+def test_what_is_not_known_is_absent() -> None:
+    record = begin(label=None, tags=[]).as_dict()
+    assert record.keys().isdisjoint({"label", "tags", "agent", "totals", "stopped"})
+    assert "path" not in record["dataset"]
+    assert "finished" not in record["times"]
+    assert record["versions"]["python"] == platform.python_version()
+    assert record["versions"].keys() >= {"graphrag-eval-lc", "langchain-core", "langgraph"}
+    assert record["config"]["steps"]["scoring"] == "last_group"
+
+
+def test_earlier_sessions_keep_the_options_of_their_capture_where_those_change() -> None:
+    earlier = begun(capture={"max_output_chars": 9})
+    now = RunRecord.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture={"max_output_chars": 5})
+    assert now.resuming(earlier).as_dict()["times"]["sessions"][0]["capture"] == earlier["capture"]
+    same = RunRecord.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture=earlier["capture"])
+    assert "capture" not in same.resuming(earlier).as_dict()["times"]["sessions"][0]
+
+
+def test_record_of_a_run_has_all_that_was_asked_for() -> None:
+    record = begun(
+        label="night",
+        href="https://ci.example/1",
+        tags=["a", "b"],
+        sample=5,
+        seed=1,
+        template_ids=["t"],
+        repeats=3,
+        agent_config={"recursion_limit": 7},
+        max_concurrency=4,
+        max_failures="5%",
+        max_tokens=10,
+    )
+    assert (record["label"], record["href"], record["tags"]) == ("night", "https://ci.example/1", ["a", "b"])
+    assert record["selection"] == {"template_ids": ["t"], "sample": 5, "seed": 1}
+    assert (record["repeats"], record["agent"], record["agent_config"]) == (3, "agent.py:graph", {"recursion_limit": 7})
+    assert record["limits"] == {
+        "max_concurrency": 4,
+        "requests_per_minute": None,
+        "timeout": 600.0,
+        "max_retries": 2,
+        "max_failures": "5%",
+        "max_tokens": 10,
+        "max_time": None,
+        "max_cost": None,
+    }
+    assert list(record["questions"]) == ["q"]
+    json.dumps(record, allow_nan=False)
+
+
+def test_run_of_all_questions_asked_once_says_nothing_of_selection_and_repeats() -> None:
+    assert begun().keys().isdisjoint({"selection", "repeats", "agent_config"})
+
+
+def clean(value: Any) -> Any:
+    return value
+
+
+def test_what_was_kept_of_the_agent_is_told_in_full() -> None:
+    assert begun()["capture"] == {
+        "step_names": {},
+        "retrieval_documents": False,
+        "max_output_chars": None,
+        "redact": None,
+        "keep_artifacts": True,
+        "keep_messages": False,
+    }
+    config = {"capture": {"retrieval_documents": ["b", "a"], "max_output_chars": 7}}
+    capture: Any = {"redact": clean, "max_output_chars": 9}
+    record = begun(config=config, capture=capture)
+    assert (record["capture"]["retrieval_documents"], record["capture"]["max_output_chars"]) == (["a", "b"], 9)
+    assert record["capture"]["redact"] == f"{__name__}:clean"
+    assert record["config"]["capture"]["max_output_chars"] == 7
+
+
+def test_digest_of_a_question_is_that_of_its_text() -> None:
+    other = [{**DATASET[0], "questions": [{"id": "q", "question_text": "x", "reference_answer": "new"}]}]
+    changed = [{**DATASET[0], "questions": [{"id": "q", "question_text": "y \ud800"}]}]
+    assert begin().questions == begin(other, other).questions != begin(changed, changed).questions
+
+
+def test_secrets_are_masked() -> None:
+    record = begun(
+        partial(dict, key=SECRET),
+        label=f"with {SECRET}",
+        href="https://ci:pa55word@ci.example/1",
+        agent_config={"configurable": {"api_key": "5f2a99c1", "model": "gpt"}, "metadata": {"note": SECRET}},
+    )
+    text = json.dumps(record)
+    for secret in (SECRET, "pa55word", "5f2a99c1"):
+        assert secret not in text
+    assert record["agent_config"]["configurable"]["model"] == "gpt"
+
+
+# --- the agent -------------------------------------------------------------------------------------------------------
+
+
+class Store:
+    pass
+
+
+def test_agent_is_named_by_its_spec_or_its_type() -> None:
+    def factory() -> None: ...
+
+    assert agent_name("a.py:b") == "a.py:b"
+    assert agent_name(factory) == f"{__name__}:test_agent_is_named_by_its_spec_or_its_type.<locals>.factory"
+    assert agent_name(partial(int, "3", base=8)) == "builtins:int('3', base=8)"
+    assert agent_name(3) == "builtins:int"
+
+
+def test_name_of_an_agent_is_the_same_in_each_process() -> None:
+    assert agent_name(partial(int, Store())) == f"builtins:int(<{__name__}.Store object>)"
+    first, second = (begun(agent_config={"configurable": {"store": Store()}}) for _ in range(2))
+    assert first["agent_config"] == second["agent_config"]
+
+
+def test_callbacks_are_no_part_of_the_agents_config() -> None:
+    assert begun(agent_config={"callbacks": [Store()], "tags": ["a"]})["agent_config"] == {"tags": ["a"]}
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------
+
+
+def test_end_has_its_times_and_what_was_spent() -> None:
+    record = begin().end({"total_tokens": 7}).as_dict()
+    times = record["times"]
+    assert record["totals"] == {"total_tokens": 7}
+    assert times["elapsed_sec"] >= 0
+    started, finished = (datetime.fromisoformat(times[key]) for key in ("started", "finished"))
+    assert started <= finished
+    assert started.utcoffset() == timedelta(0)
+    assert len(times["sessions"]) == 1
+    assert "stopped" not in record
+
+
+def test_resumed_run_keeps_its_id_and_its_sessions() -> None:
+    earlier = begin(label="first", tags=["a"]).end({}, {"reason": "interrupted", "left_out": 3}).as_dict()
+    earlier["times"]["sessions"][0]["elapsed_sec"] = 100.0
+    record = begin(label="second").resuming(earlier).end({}).as_dict()
+    assert record["run_id"] == earlier["run_id"]
+    assert (record["label"], record["tags"]) == ("second", ["a"])
+    sessions = record["times"]["sessions"]
+    assert [session.get("stopped", {}).get("reason") for session in sessions] == ["interrupted", None]
+    assert record["times"]["started"] == earlier["times"]["started"]
+    assert record["times"]["elapsed_sec"] >= 100
+    assert "stopped" not in record
+
+
+def test_session_that_was_killed_has_no_end() -> None:
+    killed = begin().as_dict()
+    times = begin().resuming(killed).end({}).as_dict()["times"]
+    assert ["finished" in session for session in times["sessions"]] == [False, True]
+    assert times["elapsed_sec"] >= 0
+
+
+def test_names_of_all_reference_steps_are_recorded() -> None:
+    steps = [[{"name": "b"}, {"name": "a"}], [{"name": "b"}]]
+    dataset: list[Any] = [
+        {"template_id": "t", "questions": [{"id": "q", "question_text": "x", "reference_steps": steps}]}
+    ]
+    assert begin("a.yaml", dataset).described["dataset"]["step_names"] == ["a", "b"]

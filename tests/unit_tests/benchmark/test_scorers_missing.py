@@ -1,0 +1,319 @@
+"""What scored a run and is missing when it is scored again: refused by name, or dropped on demand and told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
+from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
+from graphrag_eval_lc.benchmark.scorers import judging_warnings, missing_scorers
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.errors import OptionError, RunFolderError
+from graphrag_eval_lc.matching import register_matcher
+
+Forget = Callable[[], None]
+DATASET: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [
+            {"id": "q", "question_text": "How many?", "reference_steps": [[{"name": "count_rows", "output": "7"}]]}
+        ],
+    }
+]
+STEP = {"name": "count_rows", "args": {}, "id": "c", "status": "success", "output": "7 rows"}
+RESPONSES: list[Any] = [{"question_id": "q", "actual_answer": "seven rows", "actual_steps": [STEP]}]
+
+
+def match_counts(reference: Any, actual: Any) -> float:
+    return float(reference["output"] == str(actual["output"]).split()[0])
+
+
+def answer_words(question: Any, response: Any) -> int:
+    return len(response["actual_answer"].split())
+
+
+def style(question: Any, response: Any) -> dict[str, Any]:
+    return {"politeness": 0.5, "is_short": True, "tone": "calm"}
+
+
+def register() -> None:
+    register_matcher(name="count_rows")(match_counts)
+
+
+def record_in(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "run.json").read_text()))
+
+
+def as_of_0_1_0(folder: Path) -> None:
+    """Take out of run.json what version 0.1.0 did not write."""
+    record = record_in(folder)
+    for key in ("matchers", "evaluators", "capture"):
+        record.pop(key, None)
+    (folder / "run.json").write_text(json.dumps(record))
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, forget_matchers: Forget) -> Path:
+    """Give the folder of a run scored with a matcher and two evaluators, in what is another process now."""
+    register()
+    score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run", evaluators=[answer_words, style])
+    forget_matchers()
+    return tmp_path / "run"
+
+
+# --- what is recorded ------------------------------------------------------------------------------------------------
+
+
+def test_record_names_the_matchers_and_evaluators_and_the_metrics_that_they_gave(folder: Path) -> None:
+    record = record_in(folder)
+    assert record["matchers"] == [{"name": "count_rows", "function": f"{__name__}:match_counts"}]
+    assert record["evaluators"] == [
+        {"name": "answer_words", "function": f"{__name__}:answer_words", "metrics": ["answer_words"]},
+        {"name": "style", "function": f"{__name__}:style", "metrics": ["politeness", "is_short"]},
+    ]
+
+
+def test_run_of_an_agent_records_them_from_its_beginning(tmp_path: Path, forget_matchers: Forget) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def agent(question: str) -> str:
+        seen.append(record_in(tmp_path))
+        return "seven"
+
+    register()
+    run_benchmark(agent, DATASET, output_dir=tmp_path, evaluators=[answer_words], progress="off")
+    assert (
+        seen[0]["matchers"]
+        == record_in(tmp_path)["matchers"]
+        == [{"name": "count_rows", "function": f"{__name__}:match_counts"}]
+    )
+    assert "metrics" not in seen[0]["evaluators"][0]
+    assert record_in(tmp_path)["evaluators"][0]["metrics"] == ["answer_words"]
+
+
+def test_matcher_that_is_registered_while_the_agent_runs_is_recorded(tmp_path: Path, forget_matchers: Forget) -> None:
+    def agent(question: str) -> str:
+        register()
+        return "seven"
+
+    run_benchmark(agent, DATASET, output_dir=tmp_path, progress="off")
+    assert [matcher["name"] for matcher in record_in(tmp_path)["matchers"]] == ["count_rows"]
+
+
+def test_run_with_built_in_matchers_alone_says_so(tmp_path: Path) -> None:
+    score_responses(DATASET, RESPONSES, output_dir=tmp_path)
+    assert (record_in(tmp_path)["matchers"], record_in(tmp_path)["evaluators"]) == ([], [])
+    score_run(tmp_path, dataset=DATASET)
+
+
+# --- scoring again ---------------------------------------------------------------------------------------------------
+
+
+def test_missing_ones_are_refused_by_name_and_nothing_is_changed(folder: Path) -> None:
+    before = files_in(folder)
+    with pytest.raises(RunFolderError) as caught:
+        score_run(folder, dataset=DATASET)
+    assert str(caught.value) == (
+        f"{folder}: what scored the run is missing now: the matcher for count_rows ({__name__}:match_counts), "
+        f"the evaluator answer_words ({__name__}:answer_words) and the evaluator style ({__name__}:style; it gave "
+        "politeness, is_short); without them its scores would change or go. Give them: "
+        f"--matchers {__name__} (in Python, call register_matcher or import the module that does), "
+        f"--evaluator {__name__}:answer_words (evaluators=[…]), --evaluator {__name__}:style (evaluators=[…]); "
+        "or --drop-missing (drop_missing=True) to score without."
+    )
+    assert files_in(folder) == before
+
+
+def test_those_that_are_given_again_score_as_before(folder: Path) -> None:
+    register()
+    run = score_run(folder, dataset=DATASET, evaluators=[answer_words, style])
+    assert (run.results[0]["steps_score"], run.warnings) == (1.0, [])
+    assert run.aggregates["micro"]["politeness"]["mean"] == 0.5
+    with pytest.raises(RunFolderError, match=r"is missing now: the evaluator style \(.*; without it"):
+        score_run(folder, dataset=DATASET, evaluators=[answer_words])
+
+
+def test_missing_ones_are_dropped_on_demand_and_told(folder: Path) -> None:
+    run = score_run(folder, dataset=DATASET, evaluators=[style], drop_missing=True)
+    assert run.warnings == [
+        f"scored without the matcher for count_rows ({__name__}:match_counts) and "
+        f"the evaluator answer_words ({__name__}:answer_words)"
+    ]
+    assert run.results[0]["steps_score"] == 0.0
+    record = record_in(folder)
+    assert (record["matchers"], [each["name"] for each in record["evaluators"]]) == ([], ["style"])
+    assert score_run(folder, dataset=DATASET, evaluators=[style]).warnings == []
+
+
+def test_further_ones_are_no_change(folder: Path, forget_matchers: Forget) -> None:
+    register()
+    register_matcher(name="another")(match_counts)
+
+    def more(question: Any, response: Any) -> int:
+        return 1
+
+    score_run(folder, dataset=DATASET, evaluators=[answer_words, style, more])
+    assert [each["name"] for each in record_in(folder)["evaluators"]] == ["answer_words", "style", "more"]
+
+
+def test_matcher_in_the_place_of_a_built_in_one_is_missed_too(tmp_path: Path, forget_matchers: Forget) -> None:
+    register_matcher(name="retrieval")(match_counts)
+    step = {"name": "retrieval", "relevant_ids": ["a"]}
+    dataset: list[Any] = [
+        {"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[step]]}]}
+    ]
+    score_responses(dataset, {}, output_dir=tmp_path)
+    forget_matchers()
+    with pytest.raises(RunFolderError, match="the matcher for retrieval"):
+        score_run(tmp_path, dataset=dataset)
+
+
+@pytest.mark.parametrize("broken", [{"matchers": 3, "evaluators": "x"}, {"matchers": [3], "evaluators": [None]}])
+def test_record_that_was_broken_by_hand_names_nothing(folder: Path, broken: dict[str, Any]) -> None:
+    (folder / "run.json").write_text(json.dumps({**record_in(folder), **broken}))
+    score_run(folder, dataset=DATASET)
+
+
+def test_record_with_values_of_other_types_is_told_as_text(folder: Path) -> None:
+    strange = {"matchers": [{"name": ["x"]}], "evaluators": [{"name": {"y": 1}, "metrics": [2]}]}
+    (folder / "run.json").write_text(json.dumps({**record_in(folder), **strange}))
+    with pytest.raises(RunFolderError, match=r"the matcher for \['x'\] \(None\) and the evaluator \{'y': 1\}"):
+        score_run(folder, dataset=DATASET)
+
+
+# --- folders of version 0.1.0 ----------------------------------------------------------------------------------------
+
+
+def test_functions_that_an_older_record_names_are_missed(folder: Path) -> None:
+    as_of_0_1_0(folder)
+    with pytest.raises(RunFolderError) as caught:
+        score_run(folder, dataset=DATASET)
+    assert "the matcher for count_rows (match_counts), the evaluator answer_words and the evaluator style" in str(
+        caught.value
+    )
+    assert "--matchers MODULE" in str(caught.value)
+    register()
+    score_run(folder, dataset=DATASET, evaluators=[answer_words, style])
+    assert len(record_in(folder)["evaluators"]) == 2
+
+
+def test_metrics_of_evaluators_that_only_the_results_show_are_missed(folder: Path) -> None:
+    as_of_0_1_0(folder)
+    record = record_in(folder)
+    del record["judges"]
+    (folder / "run.json").write_text(json.dumps(record))
+    register()
+    with pytest.raises(RunFolderError, match="the evaluators that gave answer_words, politeness, is_short"):
+        score_run(folder, dataset=DATASET)
+    score_run(folder, dataset=DATASET, drop_missing=True)
+
+
+@pytest.mark.parametrize(
+    "results", [None, "{", '{"reference_steps": [[3], 4], "steps_diagnosis": [[3], [5]]}', '{"custom_metrics": 3}']
+)
+def test_older_run_whose_results_tell_nothing_is_scored_as_ever(tmp_path: Path, results: str | None) -> None:
+    score_responses(DATASET, RESPONSES, output_dir=tmp_path)
+    as_of_0_1_0(tmp_path)
+    if results is None:
+        (tmp_path / "results.jsonl").unlink()
+    else:
+        (tmp_path / "results.jsonl").write_text(results)
+    assert score_run(tmp_path, dataset=DATASET).results[0]["steps_score"] == 0.0
+
+
+# --- going on with a run ---------------------------------------------------------------------------------------------
+
+
+def counting(question: str) -> str:
+    return "seven rows"
+
+
+def test_session_without_what_scored_the_earlier_ones_is_refused(tmp_path: Path, forget_matchers: Forget) -> None:
+    options: Any = {"output_dir": tmp_path, "progress": "off"}
+    register()
+    run_benchmark(counting, DATASET, evaluators=[answer_words], **options)
+    run_benchmark(counting, DATASET, evaluators=[answer_words], retry_errors=True, **options)
+    forget_matchers()
+    before = files_in(tmp_path)
+    for attempt in (run_benchmark, plan_benchmark):
+        with pytest.raises(
+            RunFolderError, match=r"count_rows .* and the evaluator answer_words .*; or --force \(force"
+        ):
+            attempt(counting, DATASET, **options)
+    assert files_in(tmp_path) == before
+    run = run_benchmark(counting, DATASET, force=True, **options)
+    assert [warning for warning in run.warnings if "scored without the matcher for count_rows" in warning]
+    assert record_in(tmp_path)["evaluators"] == []
+    run_benchmark(counting, DATASET, evaluators=[answer_words], **options)
+    with pytest.raises(OptionError, match="a lambda has no name"):
+        plan_benchmark(counting, DATASET, evaluators=[lambda question, response: 1], **options)
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+JUDGED = {"generation": "anthropic:x", "embedding": "fake", "metrics": ["answer_correctness", "answer_relevance"]}
+IN_CONFIG = {"llm": {"generation": {"model": "a"}, "embedding": {"model": "b"}}}
+
+
+def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **given: Any) -> list[str]:
+    earlier = {"judges": judges, "config": before, "matchers": [], "evaluators": []}
+    return [each.what for each in missing_scorers(earlier, Path(), load_config(now, has_llm=True), **given)]
+
+
+def test_models_that_were_passed_in_python_are_missed() -> None:
+    (told,) = missing_models(JUDGED, {"llm": None}, None)
+    assert told == "the model anthropic:x (it judged answer_correctness, answer_relevance)"
+    assert missing_models(JUDGED, {}, None, llm=object(), embeddings=object()) == []
+    (told,) = missing_models(JUDGED, {}, None, llm=object())
+    assert told == "the embedding model fake (answer_relevance needs it)"
+    assert missing_models(JUDGED, {}, IN_CONFIG) == []
+    assert missing_models(JUDGED, {}, {"answer_relevance": {"enabled": False}}, llm=object()) == []
+    assert missing_models(JUDGED, {}, {"judges": {"metrics": ["answer_correctness"]}}, llm=object()) == []
+
+
+def test_model_of_the_config_that_another_config_leaves_out_is_no_missing_one() -> None:
+    assert missing_models(JUDGED, IN_CONFIG, None) == []
+
+
+def test_what_another_config_does_to_judged_scores_is_told() -> None:
+    earlier = {"judges": {**JUDGED, "custom_evaluations": ["tone"]}}
+    assert judging_warnings(earlier, earlier["judges"]) == []
+    assert judging_warnings({}, JUDGED) == []
+    assert judging_warnings(earlier, {**JUDGED, "generation": "openai:y", "metrics": ["answer_correctness"]}) == [
+        "judged by openai:y now, and by anthropic:x before",
+        "judged before and not any more, as the config does not ask for it: answer_relevance, tone",
+    ]
+    assert judging_warnings(earlier, None) == [
+        "judged before and not any more, as the config does not ask for it: answer_correctness, answer_relevance, tone"
+    ]
+
+
+# --- nothing is imported because a folder names it -------------------------------------------------------------------
+
+
+def test_code_that_a_folder_names_is_never_loaded(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("named_by_the_folder.py", "agent_of_the_folder.py"):
+        Path(name).write_text("open('loaded', 'w').close()\ndef f(*_): ...")
+    record = record_in(folder)
+    record["agent"] = "agent_of_the_folder.py:f"
+    record["matchers"] = [{"name": "count_rows", "function": "named_by_the_folder:f"}]
+    record["evaluators"] = [{"name": "f", "function": "named_by_the_folder.py:f"}]
+    record["config"]["capture"]["redact"] = "named_by_the_folder:f"
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.raises(RunFolderError, match="named_by_the_folder"):
+        score_run(folder, dataset=DATASET)
+    score_run(folder, dataset=DATASET, drop_missing=True)
+    compare_runs(folder, folder)
+    assert record_in(folder)["config"]["capture"]["redact"] == "named_by_the_folder:f"
+    assert not Path("loaded").exists()

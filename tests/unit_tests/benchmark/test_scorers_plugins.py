@@ -1,0 +1,255 @@
+"""A run with plugins: recorded, scored again alike, refused without them, and warned of where they are others now."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import (
+    compare_runs,
+    register_metric,
+    run_benchmark,
+    score_responses,
+    score_run,
+    validate_dataset,
+)
+from graphrag_eval_lc.benchmark.scorers import option_of, otherwise_of, plugin_warnings
+from graphrag_eval_lc.errors import ConfigError, RunFolderError
+from graphrag_eval_lc.registry import metric_spec, registered_only_here
+from graphrag_eval_lc.registry.plugins import SWITCH, load_plugins, registered_now
+
+PLUGIN_PACKAGE = Path(__file__).parents[2] / "plugin_package"
+COUNTS = {"q1": "7", "q2": "8"}
+DATASET: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [
+            {
+                "id": key,
+                "question_text": "How many?",
+                "form_sec": 1.0,
+                "reference_steps": [[{"name": "count_rows", "output": count}]],
+            }
+            for key, count in COUNTS.items()
+        ],
+    }
+]
+METRIC = """
+from graphrag_eval_lc import register_metric
+
+
+@register_metric(key="words", kind="count", unit="words")
+def words(question, response):
+    return len(response["actual_answer"].split())
+"""
+
+
+def responses(seconds: float) -> list[Any]:
+    step = {"name": "count_rows", "args": {}, "id": "c", "status": "success", "output": "7 rows"}
+    return [
+        {"question_id": q, "actual_answer": "7 please", "elapsed_sec": seconds, "actual_steps": [step]} for q in COUNTS
+    ]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(PLUGIN_PACKAGE), *sys.path])
+    Path("qa.json").write_text(json.dumps(DATASET))
+
+
+def scored(folder: str, *plugins: str, seconds: float = 3.0, **options: Any) -> Path:
+    """Score a folder's responses with plugins, and forget these, as in a process of its own."""
+    with registered_only_here():
+        load_plugins(plugins, via="--plugin")
+        score_responses("qa.json", responses(seconds), output_dir=folder, **options)
+    assert not registered_now()
+    return Path(folder)
+
+
+def record_in(folder: Path) -> Any:
+    return json.loads((folder / "run.json").read_text())
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_run_records_the_plugins_that_it_used_with_what_they_gave() -> None:
+    record = record_in(scored("run", "acme_checks"))
+    (plugin,) = record["plugins"]
+    assert (plugin["name"], plugin["via"], len(plugin["sha256"])) == ("acme_checks", "--plugin", 64)
+    assert plugin["gives"] == ["metric extra_wait", "evaluator manners", "step kind count_rows"]
+    metric, evaluator = record["evaluators"]
+    assert metric == {
+        "name": "extra_wait",
+        "function": "acme_checks.metrics:extra_wait",
+        "plugin": "acme_checks",
+        "declares": {
+            "title": "seconds longer than the old form",
+            "kind": "score",
+            "unit": "seconds",
+            "lower_is_better": True,
+            "range": [0, 60],
+        },
+        "metrics": ["extra_wait"],
+    }
+    assert (evaluator["plugin"], evaluator["metrics"]) == ("acme_checks", ["is_polite", "words"])
+
+
+def test_it_is_scored_again_alike_with_them() -> None:
+    folder = scored("run", "acme_checks")
+    before = files_in(folder)
+    load_plugins(["acme_checks"], via="--plugin")
+    run = score_run(folder)
+    after = files_in(folder)
+    assert not run.warnings
+    assert {name for name in before if before[name] != after[name]} == {"run.json"}  # which says when
+    assert record_in(folder)["plugins"] == json.loads(before["run.json"])["plugins"]
+
+
+def test_without_them_it_is_refused_with_the_command_and_nothing_is_changed() -> None:
+    folder = scored("run", "acme_checks")
+    before = files_in(folder)
+    with pytest.raises(RunFolderError) as caught:
+        score_run(folder)
+    assert str(caught.value) == (
+        "run: what scored the run is missing now: the matcher for count_rows (acme_checks.step_kinds:match_counts), "
+        "the metric extra_wait (acme_checks.metrics:extra_wait) and the evaluator manners "
+        "(acme_checks.evaluators:manners); without them its scores would change or go. "
+        "Give them: graphrag-eval-lc score run --plugin acme_checks (or in Python, import the module that registers "
+        "it); or --drop-missing (drop_missing=True) to score without."
+    )
+    assert files_in(folder) == before
+    assert "acme_checks" not in sys.modules
+
+
+def test_they_are_dropped_on_demand_and_told() -> None:
+    folder = scored("run", "acme_checks")
+    run = score_run(folder, drop_missing=True)
+    assert [warning.partition(" (")[0] for warning in run.warnings] == ["scored without the matcher for count_rows"]
+    assert "plugins" not in record_in(folder)
+    assert "extra_wait" not in run.results[0]
+
+
+def test_a_folder_is_no_reason_to_import_what_its_config_names() -> None:
+    Path("words_of_the_test.py").write_text(METRIC)
+    folder = scored("run", config={"plugins": ["words_of_the_test"]})
+    assert record_in(folder)["config"]["plugins"] == ["words_of_the_test"]
+    assert record_in(folder)["plugins"][0]["via"] == "config"
+    with pytest.raises(RunFolderError, match="score run --plugin words_of_the_test"):
+        score_run(folder)
+    compare_runs(folder, folder)
+    score_run(folder, drop_missing=True)
+    assert "words_of_the_test" not in sys.modules
+    with registered_only_here():
+        assert score_run(folder, config={"plugins": ["words_of_the_test"]}).results[0]["words"] == 2
+
+
+def test_another_content_than_recorded_is_told() -> None:
+    Path("words.py").write_text(METRIC)
+    folder = scored("run", "words.py")
+    Path("words.py").write_text(METRIC.replace(".split()", ""))
+    load_plugins(["words.py"])
+    (warning,) = score_run(folder).warnings
+    assert warning.startswith("scored with the plugin words.py (sha256 ")
+    assert ") now, and with words.py (sha256 " in warning
+    assert not score_run(folder).warnings  # it is the recorded one now
+
+
+def test_a_metric_of_python_is_asked_for_by_its_module() -> None:
+    with registered_only_here():
+        register_metric(key="own", unit="seconds")(lambda question, response: 1.0)
+        score_responses("qa.json", responses(1.0), output_dir="run")
+    with pytest.raises(RunFolderError, match=rf"the metric own .*score run --plugin {__name__} \(or in Python"):
+        score_run("run")
+
+
+def test_a_run_goes_on_only_with_its_plugins() -> None:
+    options: Any = {"output_dir": "run", "progress": "off"}
+    Path("words.py").write_text(METRIC)
+    with registered_only_here():
+        load_plugins(["words.py"], via="--plugin")
+        run_benchmark(lambda question: "one two", DATASET, **options, limit=1)
+    with pytest.raises(RunFolderError, match=r"the metric words \(words\.py:words\); .* Give it: --plugin words\.py"):
+        run_benchmark(lambda question: "one two", DATASET, **options, limit=1)
+    with registered_only_here():
+        Path("words.py").write_text(METRIC + "\n")
+        load_plugins(["words.py"], via="--plugin")
+        again = run_benchmark(lambda question: "one two", DATASET, **options, limit=1)
+        assert again.results[0]["words"] == 2
+        assert [each for each in again.warnings if "words.py" in each]
+    assert run_benchmark(lambda question: "one two", DATASET, **options, limit=1, force=True).warnings
+
+
+def test_folders_are_compared_as_their_records_declare_the_metrics() -> None:
+    fast, slow = scored("fast", "acme_checks"), scored("slow", "acme_checks", seconds=30.0)
+    (compared,) = compare_runs(fast, slow).pairs
+    waiting = compared.metric("extra_wait")
+    assert waiting is not None
+    assert (waiting.lower_is_better, waiting.losses) == (True, 2)
+    assert not metric_spec("extra_wait").lower_is_better  # what a folder declares counts for that folder alone
+    assert "acme_checks" not in sys.modules
+
+
+def test_validation_takes_a_plugin_of_the_config() -> None:
+    Path("words.py").write_text(METRIC)
+    assert validate_dataset(DATASET, config={"plugins": ["words.py"]}) is not None
+    assert list(registered_now()) == ["metric words"]
+    with pytest.raises(ConfigError, match=r"plugins\.0: the plugin absent\.py cannot be used"):
+        validate_dataset(DATASET, config={"plugins": ["absent.py"]})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "option", "otherwise"),
+    [
+        ({"name": "a.b", "via": "config"}, "--plugin a.b", "in Python, import the module that registers it"),
+        ({"name": "my plugin.py", "via": "--plugin"}, "--plugin 'my plugin.py'", "in Python, import"),
+        (
+            {"name": "a", "via": "entry point", "distribution": "a-b", "version": "1.0"},
+            "--plugin a",
+            "pip install a-b==1.0",
+        ),
+        ({"name": "__main__", "via": "Python"}, None, "in Python, import"),
+    ],
+)
+def test_a_plugin_is_asked_for_as_it_came(plugin: Any, option: str | None, otherwise: str) -> None:
+    assert option_of(plugin) == option
+    assert otherwise_of(plugin).startswith(otherwise)
+
+
+def test_the_plugin_of_a_package_is_had_again_by_the_variable_that_switched_it_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    plugin = {"name": "acme", "via": "entry point", "distribution": "acme-checks", "version": "1.2.0"}
+    assert otherwise_of(plugin) == f"unset {SWITCH}, with acme-checks==1.2.0 installed"
+
+
+@pytest.mark.parametrize("plugins", [None, 3, {}, [3], [{"gives": 3}], [{"name": 3, "gives": ["metric a"]}]])
+def test_a_broken_record_of_plugins_breaks_nothing(plugins: Any) -> None:
+    now = {"plugins": [{"name": "a", "version": "1", "gives": ["metric a"]}]}
+    assert len(plugin_warnings({"plugins": plugins}, now)) <= 1
+
+
+def test_repeats_may_pass_by_a_metric_of_a_plugin_and_are_refused_without_it() -> None:
+    config: Any = {"plugins": ["acme_checks"], "repeats": {"metric": "extra_wait", "threshold": 5.0}}
+    with registered_only_here():
+        repeated = [{**each, "repeat": 1 + (each["elapsed_sec"] > 5)} for each in (*responses(3.0), *responses(30.0))]
+        run = score_responses("qa.json", repeated, output_dir="run", config=config)
+    assert run.aggregates["repeats"]["pass@k"] == {"1": 0.5, "2": 1.0}
+    with pytest.raises(RunFolderError, match="score run --plugin acme_checks"):
+        score_run("run")
+    complaint = (
+        r"run\.json, key repeats\.metric: 'extra_wait' is not allowed here\. "
+        r"Give the plugin that registers it, or a configuration that names another\."
+    )
+    with pytest.raises(ConfigError, match=complaint):
+        score_run("run", drop_missing=True)
+    other = shutil.copytree("run", "other")
+    assert score_run(other, config={}, drop_missing=True).aggregates["repeats"]["metric"] == "steps_score"
+    load_plugins(["acme_checks"], via="--plugin")
+    assert score_run("run").aggregates == run.aggregates

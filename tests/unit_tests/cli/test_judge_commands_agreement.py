@@ -1,0 +1,149 @@
+"""The command `judge-agreement`, over HTTP."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_stub import OpenAIStub, StubRequest, refusal
+
+from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
+
+Command = Callable[..., int]
+COMMAND = ("judge-agreement", "labelled.tsv", "-c", "config.yaml", "-q")
+HEADER = ["Question", "Reference answer", "Actual answer", "Label"]
+
+
+def claims_of(request: StubRequest) -> dict[str, Any]:
+    """Find as many claims right, wrong and missing as the answer says: `2 right 1 wrong 1 missing`."""
+    found = re.findall(r"(\d+) right (\d+) wrong (\d+) missing", request.user)[-1]
+    right, wrong, missing = map(int, found)
+    return {
+        "reason": f"counted {right}",
+        "true_positives": ["t"] * right,
+        "false_positives": ["f"] * wrong,
+        "false_negatives": ["n"] * missing,
+    }
+
+
+def write(rows: list[tuple[str, str]], label: str = "Label") -> None:
+    cells = [[f"question {place}", "r", f"[{place}] {answer}", text] for place, (answer, text) in enumerate(rows)]
+    Path("labelled.tsv").write_bytes(b"".join(tsv_lines([[*HEADER[:3], label], *cells])))
+
+
+@pytest.fixture
+def stub(files: Path) -> Iterator[OpenAIStub]:
+    with OpenAIStub() as stub:
+        stub.answer = claims_of
+        (files / "config.yaml").write_text(
+            f"llm: {{generation: {{base_url: '{stub.base_url}', api_key: k}}}}\njudges: {{max_concurrency: 1}}\n"
+        )
+        yield stub
+
+
+GOOD, HALF, BAD = "2 right 0 wrong 0 missing", "1 right 1 wrong 1 missing", "0 right 1 wrong 1 missing"
+CHATTY = "1 right 3 wrong 0 missing"
+
+
+def test_figures_and_disagreements_are_shown(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write([(GOOD, "1")] * 20 + [(BAD, "yes")] * 5 + [(GOOD, "0")] * 10 + [(BAD, "no")] * 15 + [(GOOD, "")])
+    assert exit_code(*COMMAND) == 0
+    text = capsys.readouterr().out
+    lines = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
+    assert "Judge: openai:gpt-4o-mini; an answer is correct where answer_f1 ≥ 0.5." in lines
+    assert "Agreement 0.700 0.562 to 0.809 35 of 50" in lines
+    assert "Cohen's kappa 0.400 0.151 to 0.649" in lines
+    assert "False positive rate (of incorrect answers) 0.400 0.234 to 0.593 10 of 25" in lines
+    assert "False negative rate (of correct answers) 0.200 0.089 to 0.391 5 of 25" in lines
+    assert "51 rows; left out: 1 without a label" in lines
+    assert "Disagreements (15 of 15)" in lines
+    assert "question 20 correct incorrect counted 0" in lines
+    assert "question 34 incorrect correct counted 2" in lines
+    assert "Cost: $0.011 (50 answers judged now)" in lines
+    assert len(stub.requests) == 50
+
+
+def test_as_many_disagreements_are_shown_as_asked_for(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write([(BAD, "1"), (BAD, "1"), (GOOD, "0")])
+    assert exit_code(*COMMAND, "--show", "1") == 0
+    text = capsys.readouterr().out
+    assert "Disagreements (1 of 3)" in text
+    assert "question 1" not in text
+    assert exit_code(*COMMAND, "--show", "0") == 0
+    assert "Disagreements" not in capsys.readouterr().out
+
+
+def test_rows_are_written_with_the_verdict_and_another_threshold_or_metric_asks_nothing_again(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write([(GOOD, "1"), (HALF, "0"), (CHATTY, "1"), (BAD, ""), (BAD, "0")])
+
+    def verdicts(*options: str) -> list[str]:
+        assert exit_code(*COMMAND, "-o", "out.tsv", *options) == 0
+        table = read_table("out.tsv")
+        assert table.columns[:4] == tuple(HEADER)
+        return [row[table.columns.index("Verdict")] for row in table.rows]
+
+    assert verdicts() == ["correct", "correct", "incorrect", "", "incorrect"]
+    assert verdicts("--threshold", "0.6") == ["correct", "incorrect", "incorrect", "", "incorrect"]
+    assert verdicts("--metric", "answer_recall", "--threshold", "1") == [
+        "correct",
+        "incorrect",
+        "correct",
+        "",
+        "incorrect",
+    ]
+    assert len(stub.requests) == 4
+    assert "Written to out.tsv." in capsys.readouterr().out
+
+
+def test_rows_that_the_judge_cannot_judge_are_left_out_and_counted(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write([(GOOD, "1"), (GOOD, "1"), ("0 right 0 wrong 0 missing", "1")])
+    stub.chat_faults.append(refusal())
+    assert exit_code(*COMMAND) == 0
+    output = capsys.readouterr()
+    assert "3 rows; left out: 1 with an error of the judge, 1 without claims to count" in output.out
+    assert "1 of 1" in output.out
+    assert "Cohen's kappa                              │     –" in output.out
+    assert "1 row could not be judged" in output.err
+    assert "refused to answer" in output.err
+
+
+def test_labels_may_stand_in_another_column(stub: OpenAIStub, exit_code: Command) -> None:
+    write([(GOOD, "Correct")], label="Expert")
+    assert exit_code(*COMMAND, "--label-column", "Expert") == 0
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "complaint"),
+    [
+        ("label", "1", "there is no column Label. Rename label, if that is it, to Label."),
+        ("Label", "perhaps", "line 2, key Label: 'perhaps' is no label."),
+        ("Label", "", "no row has a label"),
+    ],
+)
+def test_wrong_labels_are_told_before_anything_is_asked(
+    stub: OpenAIStub,
+    exit_code: Command,
+    capsys: pytest.CaptureFixture[str],
+    label: str,
+    text: str,
+    complaint: str,
+) -> None:
+    write([(GOOD, text)], label=label)
+    assert exit_code(*COMMAND) == 2
+    assert complaint in capsys.readouterr().err
+    assert not stub.requests
+
+
+def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("judge-agreement", "--help") == 0
+    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
+    assert "graphrag-eval-lc judge-agreement labelled.tsv" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,179 @@
+"""The command `answer-correctness`, over HTTP."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_stub import Fault, OpenAIStub, StubRequest, finish_reason, http_error
+
+from graphrag_eval_lc.evaluation.answer_tables import read_table, tsv_lines
+
+Command = Callable[..., int]
+COMMAND = ("answer-correctness", "-i", "in.tsv", "-o", "out/out.tsv")
+HEADER = ["Question", "Reference answer", "Actual answer"]
+
+
+def claims_of(request: StubRequest) -> dict[str, Any]:
+    """Find what the answer says: `answer 7` has the claim 7 right, one wrong and one missing."""
+    number = re.findall(r"^answer (\d+)", request.user, re.MULTILINE)[-1]
+    return {
+        "reason": f"reason {number}",
+        "true_positives": [f"claim {number}"],
+        "false_positives": ["wrong"],
+        "false_negatives": ["missing"],
+    }
+
+
+@pytest.fixture
+def stub(files: Path) -> Iterator[OpenAIStub]:
+    with OpenAIStub() as stub:
+        stub.answer = claims_of
+        (files / "config.yaml").write_text(f"llm: {{generation: {{base_url: '{stub.base_url}', api_key: k}}}}\n")
+        yield stub
+
+
+def write(count: int) -> None:
+    rows = [[f"question {number}", f"reference {number}", f"answer {number}"] for number in range(count)]
+    Path("in.tsv").write_bytes(b"".join(tsv_lines([HEADER, *rows])))
+
+
+def column(name: str) -> list[str]:
+    table = read_table("out/out.tsv")
+    return [row[table.columns.index(name)] for row in table.rows]
+
+
+def test_answers_are_judged_with_their_cost(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(2)
+    assert exit_code(*COMMAND, "-c", "config.yaml", "--quiet") == 0
+    output = capsys.readouterr()
+    # 1,000 tokens in and 100 out, of gpt-4o-mini
+    assert output.out == "Wrote 2 rows to out/out.tsv.\nCost: $0.00042 (2 answers judged now)\n"
+    assert output.err == ""
+    assert column("#Reference") == column("#PTarget") == ["2", "2"]
+    assert column("#Matching") == ["1", "1"]
+    assert column("Reasoning") == ["reason 0", "reason 1"]
+    assert column("True positives") == ['["claim 0"]', '["claim 1"]']
+
+
+def test_graphrag_evals_options_are_known(stub: OpenAIStub, exit_code: Command) -> None:
+    write(1)
+    options = ("--input-tsv-file-path", "in.tsv", "--output-tsv-file-path", "out/out.tsv")
+    assert exit_code("answer-correctness", *options, "--config-yaml-file-path", "config.yaml") == 0
+    assert column("Reasoning") == ["reason 0"]
+
+
+def test_without_a_config_it_is_openais_default_model(
+    stub: OpenAIStub, exit_code: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(1)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", stub.base_url)
+    assert exit_code(*COMMAND) == 0
+    assert stub.requests[0].body["model"] == "gpt-4o-mini"
+
+
+@pytest.mark.full
+def test_thousand_rows_stay_in_order_though_answers_come_out_of_order(stub: OpenAIStub, exit_code: Command) -> None:
+    draw = random.Random(1)
+    write(1000)
+    Path("config.yaml").write_text(Path("config.yaml").read_text() + "judges: {max_concurrency: 32}\n")
+    stub.latency_sec = 0.01
+    stub.chat_faults.extend(
+        finish_reason("length") if draw.random() < 0.02 else None if draw.random() < 0.9 else Fault(delay_sec=0.05)
+        for _ in range(1000)
+    )
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
+    assert 1 < stub.most_in_flight <= 32
+    assert len(stub.requests) == 1000
+    expected = [f"reason {number}" for number in range(1000)]
+    reasons, errors = column("Reasoning"), column("Error")
+    failed = [number for number, error in enumerate(errors) if error]
+    assert 0 < len(failed) < 60
+    assert all("did not come to the end" in errors[number] for number in failed)
+    assert [reason or expected[place] for place, reason in enumerate(reasons)] == expected
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
+    assert len(stub.requests) == 1000 + len(failed)
+    assert column("Reasoning") == expected
+    assert not any(column("Error"))
+
+
+def test_errors_are_counted_and_where_there_is_nothing_else_it_is_a_finding(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(2)
+    stub.chat_faults.extend([http_error(400, "too long"), None])
+    Path("config.yaml").write_text(Path("config.yaml").read_text() + "judges: {max_concurrency: 1}\n")
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
+    assert "1 row could not be judged; given again, the command asks for them again." in capsys.readouterr().err
+    Path("config.yaml").write_text(Path("config.yaml").read_text().replace("api_key: k", "api_key: wrong"))
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q", "--overwrite") == 1
+    error = capsys.readouterr().err
+    assert "2 rows could not be judged" in error
+    assert "Check the API key." in error
+    assert "Check the API key." in column("Error")[1]
+
+
+def test_unpriced_model_is_told(stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    write(1)
+    Path("config.yaml").write_text(Path("config.yaml").read_text().replace("api_key: k", "api_key: k, model: mine"))
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
+    output = capsys.readouterr()
+    assert "Cost: not known (1 answer judged now)" in output.out
+    assert "no price is known for mine" in output.err
+
+
+def test_nothing_is_asked_where_all_is_known_and_what_is_gone_is_told(
+    stub: OpenAIStub, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(2)
+    exit_code(*COMMAND, "-c", "config.yaml", "-q")
+    write(1)
+    capsys.readouterr()
+    assert exit_code(*COMMAND, "-c", "config.yaml", "-q") == 0
+    output = capsys.readouterr()
+    assert "All of these answers had been judged before" in output.out
+    assert "judged answers that are no longer in the input were left out of out/out.tsv: 1." in output.err
+    assert len(stub.requests) == 2
+
+
+def test_file_of_windows_with_huge_and_quoted_cells_survives(stub: OpenAIStub, exit_code: Command) -> None:
+    huge = "x" * 500_000
+    rows = f'\ufeffQuestion\tReference answer\tActual answer\r\n"a ""b""\tc\r\nd"\t{huge}\tanswer 5\r\n'
+    Path("in.tsv").write_bytes(rows.encode())
+    assert exit_code(*COMMAND, "-c", "config.yaml") == 0
+    assert column("Question") == ['a "b"\tc\r\nd']
+    assert column("Reference answer") == [huge]
+    assert column("Reasoning") == ["reason 5"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (
+            "Question\tReference answer\tAnswer\n",
+            "Error: in.tsv, line 1: there is no column Actual answer. Rename Answer",
+        ),
+        ("Question\tReference answer\tActual answer\n1\n", "Error: in.tsv, line 2: the row has 1 cell"),
+        ("", "Error: in.tsv: the table of answers is empty"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str], content: str, complaint: str
+) -> None:
+    Path("in.tsv").write_text(content)
+    assert exit_code(*COMMAND) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(complaint)
+    assert error.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def test_help_has_an_example(exit_code: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("answer-correctness", "--help") == 0
+    # The oldest typer joins the lines of a help text, so the terminal's width may break the example.
+    assert "graphrag-eval-lc answer-correctness -i" in " ".join(capsys.readouterr().out.split())

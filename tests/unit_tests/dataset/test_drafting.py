@@ -1,0 +1,203 @@
+"""Drafts in the dataset's order, from responses and from the folders of runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from graphrag_eval_lc import draft_dataset, run_benchmark, score_responses
+from graphrag_eval_lc.dataset.drafting import draft
+from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError, RunFolderError
+
+DATASET: list[Any] = [
+    {
+        "template_id": "where",
+        "level": 1,
+        "questions": [
+            {"id": "b", "question_text": "Where is B?", "zone": "NO1", "reference_answer": "There."},
+            {"id": "a", "question_text": "Where is A?"},
+        ],
+    },
+    {"template_id": "who", "questions": [{"id": "c", "question_text": "Who runs C?"}]},
+]
+
+
+def response(identifier: str, answer: str = "Here.", **more: Any) -> dict[str, Any]:
+    step = {"name": "lookup", "args": {}, "id": "c", "status": "success", "output": "urn:a"}
+    return {"question_id": identifier, "status": "success", "actual_answer": answer, "actual_steps": [step], **more}
+
+
+def shape(templates: Any) -> dict[str, list[str]]:
+    return {template["template_id"]: [question["id"] for question in template["questions"]] for template in templates}
+
+
+def write_lines(path: Path, *records: Any) -> Path:
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def run_folder(path: Path, dataset: Any = DATASET, **options: Any) -> Path:
+    run_benchmark(lambda question: f"answer to {question}", dataset, output_dir=path, progress="off", **options)
+    return path
+
+
+# --- the dataset -----------------------------------------------------------------------------------------------------
+
+
+def test_templates_questions_and_their_keys_keep_their_order() -> None:
+    made: Any = [response("c"), response("a"), response("b")]
+    drafted: Any = draft_dataset(made, DATASET)
+    assert shape(drafted) == {"where": ["b", "a"], "who": ["c"]}
+    assert (drafted[0]["level"], drafted[0]["draft"]) == (1, True)
+    question = drafted[0]["questions"][0]
+    assert list(question) == ["id", "question_text", "draft", "zone", "reference_answer", "reference_steps"]
+    assert question["reference_answer"] == "Here."
+
+
+def test_references_of_the_dataset_may_stay() -> None:
+    made: Any = [response("b"), response("a")]
+    drafted: Any = draft_dataset(made, DATASET, keep_references=True)
+    assert shape(drafted) == {"where": ["b", "a"], "who": ["c"]}
+    assert drafted[0]["questions"][0]["reference_answer"] == "There."
+    assert [question.get("draft") for question in drafted[0]["questions"]] == [True, True]
+    complete: Any = [{"template_id": "t", "questions": [drafted[0]["questions"][0] | {"draft": None}]}]
+    assert draft_dataset(made[:1], complete, keep_references=True) == complete
+
+
+def test_references_stay_where_only_the_results_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "qa.json"
+    steps = [[{"name": "add", "output": "3"}]]
+    question = {"id": "q", "question_text": "?", "reference_answer": "There.", "reference_steps": steps}
+    path.write_text(json.dumps([{"template_id": "t", "questions": [question]}]))
+    folder = run_folder(tmp_path / "run", path)
+    path.unlink()
+    [drafted] = draft_dataset(folder, keep_references=True)[0]["questions"]
+    assert (drafted["reference_answer"], drafted["reference_steps"]) == ("There.", steps)
+
+
+def test_no_references_can_be_kept_without_a_dataset() -> None:
+    with pytest.raises(DatasetError, match="no dataset whose references could be kept"):
+        draft_dataset([response("a")], keep_references=True)  # type: ignore[list-item]
+
+
+def test_what_is_left_out_is_noted() -> None:
+    made: Any = [
+        response("a", status="error", error="away"),
+        response("c", question_text="Who  runs\nC?"),
+        response("b", question_text="Where was B?"),
+        response("z", question_text="Z?"),
+    ]
+    drafted: Any = draft(made, DATASET)
+    assert shape(drafted.templates) == {"where": ["b"], "who": ["c"], "draft": ["z"]}
+    assert drafted.templates[0]["questions"][0]["question_text"] == "Where was B?"
+    assert drafted.notes == (
+        "Failed, and left out (1 question): a.",
+        "Asked with another text than the dataset has now, which the draft has (1 question): b.",
+        "Not in the dataset, and now in the template draft (1 question): z.",
+    )
+    assert draft(made[1:2], DATASET).notes == ("Without a response, and left out (2 questions): b, a.",)
+
+
+def test_nothing_that_is_given_is_changed() -> None:
+    before = json.dumps(DATASET)
+    made: Any = [response("a")]
+    for keep in (False, True):
+        draft_dataset(made, DATASET, keep_references=keep)
+    assert json.dumps(DATASET) == before
+
+
+def test_draft_can_be_drafted_again() -> None:
+    made: Any = [response("a", question_text="A?")]
+    once = draft_dataset(made)
+    assert draft_dataset([*made, response("z")], once)[0]["questions"][-1]["id"] == "z"  # type: ignore[index]
+
+
+# --- one response a question -----------------------------------------------------------------------------------------
+
+
+def test_last_line_of_a_key_counts_and_the_first_repeat_that_did_not_fail(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "responses.jsonl",
+        response("a", "of the third", repeat=3),
+        response("a", "cut off", repeat=2),
+        response("a", status="error", repeat=1),
+        response("a", "of the second", repeat=2),
+        response("b", "first"),
+        response("b", "last"),
+    )
+    drafted: Any = draft_dataset(path)
+    answers = {question["id"]: question["reference_answer"] for question in drafted[0]["questions"]}
+    assert answers == {"a": "of the second", "b": "last"}
+
+
+# --- the folder of a run ---------------------------------------------------------------------------------------------
+
+
+def test_run_tells_its_dataset_and_its_config(tmp_path: Path) -> None:
+    (tmp_path / "qa.yaml").write_text(yaml.safe_dump(DATASET, sort_keys=False))
+    config = {"steps": {"names": {"lookup": "find"}}}
+    made: Any = [response(identifier) for identifier in "cab"]
+    score_responses(tmp_path / "qa.yaml", made, output_dir=tmp_path / "run", config=config)
+    drafted: Any = draft(tmp_path / "run")
+    assert drafted.notes == ()
+    assert shape(drafted.templates) == {"where": ["b", "a"], "who": ["c"]}
+    assert drafted.templates[0]["questions"][0]["reference_steps"][0][0]["name"] == "find"
+    other: Any = draft_dataset(tmp_path / "run", config={})
+    assert other[0]["questions"][0]["reference_steps"][0][0]["name"] == "lookup"
+
+
+def test_repeats_of_a_run_are_one_question(tmp_path: Path) -> None:
+    assert shape(draft_dataset(run_folder(tmp_path / "run", repeats=2))) == {"where": ["b", "a"], "who": ["c"]}
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_results_tell_the_templates_where_the_dataset_is_lost(tmp_path: Path, is_named: bool) -> None:
+    path = tmp_path / "qa.json"
+    path.write_text(json.dumps(DATASET))
+    folder = run_folder(tmp_path / "run", path if is_named else DATASET)
+    path.unlink()
+    drafted = draft(folder)
+    assert shape(drafted.templates) == {"where": ["b", "a"], "who": ["c"]}
+    [note] = drafted.notes
+    assert note.endswith("the templates and their order are those of its results. --dataset FILE gives another.")
+    (folder / "results.jsonl").unlink()
+    drafted = draft(folder)
+    assert list(shape(drafted.templates)) == ["draft"]
+    assert drafted.notes[0].endswith("all questions stand in one template. --dataset FILE gives it.")
+    assert shape(draft_dataset(folder, DATASET)) == {"where": ["b", "a"], "who": ["c"]}
+
+
+def test_run_in_progress_is_drafted_as_far_as_it_went(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "run")
+    record = json.loads((folder / "run.json").read_text())
+    del record["times"]["finished"]
+    (folder / "run.json").write_text(json.dumps(record))
+    lines = (folder / "responses.jsonl").read_text().splitlines(keepends=True)
+    (folder / "responses.jsonl").write_text(lines[0] + lines[1][:40])
+    before = (folder / "responses.jsonl").read_bytes()
+    drafted = draft(folder, DATASET)
+    assert drafted.number_of_questions == 1
+    assert drafted.notes[0] == "The run has not ended, or was killed: 1 of its 3 questions have a response."
+    assert (folder / "responses.jsonl").read_bytes() == before
+
+
+def test_folder_without_responses_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="the folder holds no run"):
+        draft_dataset(tmp_path)
+    folder = run_folder(tmp_path / "run")
+    (folder / "responses.jsonl").unlink()
+    with pytest.raises(RunFolderError, match=r"the folder holds no responses\.jsonl"):
+        draft_dataset(folder)
+
+
+def test_wrong_input_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(ResponsesError, match="cannot be read"):
+        draft_dataset(tmp_path / "absent")
+    folder = run_folder(tmp_path / "run")
+    write_lines(folder / "responses.jsonl", response("a", elapsed_sec=-1))
+    with pytest.raises(ResponsesError, match=r"responses\.jsonl, question a, key .*elapsed_sec: -1 is not allowed"):
+        draft_dataset(folder)
+    with pytest.raises(ConfigError, match="no key stepps"):
+        draft_dataset([], config={"stepps": {}})

@@ -1,0 +1,144 @@
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.dataset.loading import load_dataset, load_responses, questions_of
+from graphrag_eval_lc.errors import DatasetError, ResponsesError
+
+TEMPLATE: dict[str, Any] = {
+    "template_id": "transformers",
+    "description": "kept",
+    "questions": [
+        {
+            "id": "q1",
+            "question_text": "Which transformers are in OSLO?",
+            "parameter_bindings": {"substation": "OSLO"},
+            "reference_steps": [[{"name": "sparql_query", "output": "{}", "required_columns": None}]],
+        }
+    ],
+}
+YAML = """\
+- template_id: transformers
+  description: kept
+  questions:
+  - id: q1
+    question_text: Which transformers are in OSLO?
+    parameter_bindings: {substation: OSLO}
+    reference_steps:
+    - - name: sparql_query
+        output: '{}'
+        required_columns: null
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("qa.yaml", YAML),
+        ("qa.yml", YAML),
+        ("qa.json", json.dumps([TEMPLATE])),
+        ("qa.jsonl", json.dumps(TEMPLATE) + "\n\n"),
+    ],
+)
+def test_each_format_gives_the_same_templates_with_unknown_keys(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert load_dataset(tmp_path / name) == [TEMPLATE]
+
+
+@pytest.mark.parametrize("text", [YAML, json.dumps([TEMPLATE]), json.dumps(TEMPLATE)])
+def test_open_file_tells_its_format_by_its_first_character(text: str) -> None:
+    assert load_dataset(io.StringIO(text)) == [TEMPLATE]
+    assert load_dataset(io.BytesIO(text.encode())) == [TEMPLATE]
+
+
+def test_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "qa.yaml").write_text(YAML, encoding="utf-8-sig")
+    assert load_dataset(tmp_path / "qa.yaml") == [TEMPLATE]
+
+
+@pytest.mark.parametrize("questions", ["", "\n  questions:", "\n  questions: []"])
+def test_template_may_have_no_questions(questions: str) -> None:
+    assert list(questions_of(load_dataset(io.StringIO(f"- template_id: t{questions}")))) == []
+
+
+def test_numbers_as_ids_become_texts() -> None:
+    dataset = load_dataset(io.StringIO("- template_id: 7\n  questions: [{id: 12, question_text: x}]"))
+    assert [(template["template_id"], question["id"]) for template, question in questions_of(dataset)] == [("7", "12")]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: 1", "a list is needed at the top, not dict"),
+        ("- templat_id: t", "line 1, key [0].template_id: the key template_id is missing"),
+        ("- template_id: t\n  questions:\n  - id: q\n", "line 3, key [0].questions[0].question_text"),
+        ("- template_id: t\n  questions:\n  - {id: q, question_text: 5}\n", "question q"),
+        (
+            "- template_id: t\n  questions:\n  - id: q\n    question_text: x\n    reference_steps: [{name: a}]\n",
+            "Groups of reference steps are a list of lists",
+        ),
+        ("- template_id:\n  questions: 3\n", "(1 more mistake of the format)"),
+        ("- x: [", "not valid YAML"),
+    ],
+)
+def test_mistake_is_told_with_place_and_mend(text: str, complaint: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        load_dataset(io.StringIO(text))
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        ("- template_id: Ålesund".encode("utf-16"), "not UTF-8"),
+        (b"- template_id: t\n- template_id: \xe5\n", "line 2"),
+    ],
+)
+def test_empty_or_wrongly_encoded_file_is_one_clear_error(tmp_path: Path, content: bytes, complaint: str) -> None:
+    path = tmp_path / "qa.yaml"
+    path.write_bytes(content)
+    with pytest.raises(DatasetError) as caught:
+        load_dataset(path)
+    assert complaint in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_what_is_neither_path_nor_file_is_refused() -> None:
+    with pytest.raises(DatasetError, match="cannot be read from NoneType"):
+        load_dataset(None)  # type: ignore[arg-type]
+
+
+def test_responses_by_question_id_from_each_format(tmp_path: Path) -> None:
+    response = {"question_id": "q1", "actual_answer": "T1", "extra": [1]}
+    for name, text in {
+        "r.jsonl": json.dumps(response) + "\n",
+        "r.json": json.dumps([response]),
+        "map.json": json.dumps({"q1": {"actual_answer": "T1", "extra": [1]}}),
+        "r.yaml": "- {question_id: q1, actual_answer: T1, extra: [1]}",
+    }.items():
+        (tmp_path / name).write_text(text)
+        assert load_responses(tmp_path / name) == {"q1": response}
+
+
+def test_last_line_of_a_question_wins() -> None:
+    lines = '{"question_id": "q", "actual_answer": "old"}\n{"question_id": "q", "actual_answer": "new"}\n'
+    assert load_responses(io.StringIO(lines))["q"]["actual_answer"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"question_id": "a"}\n{"actual_answer": 1}', "line 2, key [1].question_id: the key question_id is missing"),
+        ('{"question_id": "a"}\n{"question_id": "b", "actual_st', "line 2: the file of responses is not valid JSON"),
+        ('{"question_id": "a", "input_tokens": -5}\n', "question a, key [0].input_tokens: -5 is not allowed here"),
+    ],
+)
+def test_mistake_in_responses_names_its_line(text: str, complaint: str) -> None:
+    with pytest.raises(ResponsesError) as caught:
+        load_responses(io.StringIO(text))
+    assert complaint in str(caught.value)

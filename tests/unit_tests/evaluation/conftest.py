@@ -1,0 +1,41 @@
+"""Small tables, and judges whose answers are known."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.evaluation.answer_tables import tsv_lines
+
+HEADER = ["Question", "Reference answer", "Actual answer"]
+
+
+@pytest.fixture
+def write_table(tmp_path: Path) -> Callable[..., Path]:
+    """Give a function that writes a table into a file."""
+
+    def write(rows: Sequence[Sequence[str]], name: str = "in.tsv", header: Sequence[str] = HEADER) -> Path:
+        path = tmp_path / name
+        path.write_bytes(b"".join(tsv_lines([header, *rows])))
+        return path
+
+    return write
+
+
+class NotedProgress:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.noted: list[Any] = []
+
+    def started(self, total: int, done: int) -> None:
+        self.noted.append((total, done))
+
+    def judged(self, error: str) -> None:
+        self.noted.append(error)
+
+
+@pytest.fixture
+def progress() -> NotedProgress:
+    return NotedProgress()

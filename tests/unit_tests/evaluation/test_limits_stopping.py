@@ -1,0 +1,116 @@
+"""Ending a run before its time: by request, and by signals."""
+
+import asyncio
+import signal
+import threading
+
+import pytest
+
+from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
+
+
+def bound() -> tuple[StopSignal, list[str]]:
+    told: list[str] = []
+    stop = StopSignal()
+    stop.bind(lambda: told.append(str(stop.reason)))
+    return stop, told
+
+
+async def test_first_reason_stays_and_is_told_once() -> None:
+    stop, told = bound()
+    stop.request("max_tokens", "the budget")
+    stop.request("interrupted", "Ctrl-C")
+    await asyncio.sleep(0)
+    assert (stop.reason, stop.message, told) == ("max_tokens", "the budget", ["max_tokens"])
+    assert not stop.abandoned.done()
+
+
+async def test_request_from_before_the_loop_is_told_as_it_begins() -> None:
+    told: list[str] = []
+    stop = StopSignal()
+    stop.request("interrupted", "Ctrl-C")
+    stop.abandon()
+    stop.bind(lambda: told.append("told"))
+    assert told == ["told"]
+    assert stop.abandoned.done()
+
+
+async def test_request_from_another_thread_ends_a_wait() -> None:
+    stop, _ = bound()
+    thread = threading.Thread(target=stop.request, args=("interrupted", "SIGTERM"))
+    thread.start()
+    assert await asyncio.wait_for(stop.sleep(3600), 30) is True
+    thread.join()
+
+
+async def test_wait_tells_that_the_run_goes_on() -> None:
+    stop, _ = bound()
+    assert await stop.sleep(0) is False
+
+
+async def test_no_wait_where_the_run_stops_already() -> None:
+    stop, _ = bound()
+    stop.request("max_time", "over")
+    assert await asyncio.wait_for(stop.sleep(3600), 30) is True
+
+
+async def test_abandoning_is_told() -> None:
+    stop, _ = bound()
+    assert not stop.is_abandoned
+    stop.abandon()
+    await asyncio.wait_for(stop.abandoned, 30)
+    assert stop.is_abandoned
+
+
+def test_request_after_the_loop_is_closed_does_nothing() -> None:
+    stop = StopSignal()
+
+    async def bind() -> None:
+        stop.bind(lambda: None)
+
+    asyncio.run(bind())
+    stop.request("interrupted", "Ctrl-C")
+    stop.abandon()
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_first_signal_stops_in_order_and_the_second_at_once(number: signal.Signals, name: str) -> None:
+    stop = StopSignal()
+    with stopped_by_signals(stop):
+        signal.raise_signal(number)
+        assert (stop.reason, stop.message, stop.is_at_once) == ("interrupted", name, False)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert stop.is_at_once
+    assert stop.is_abandoned
+
+
+def test_signal_to_a_run_that_stops_already_gives_up_what_is_in_flight() -> None:
+    stop = StopSignal()
+    stop.request("max_failures", "too many")
+    with stopped_by_signals(stop):
+        signal.raise_signal(signal.SIGINT)
+        assert (stop.reason, stop.is_abandoned, stop.is_at_once) == ("max_failures", True, False)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert stop.is_at_once
+
+
+def test_handlers_of_before_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with stopped_by_signals(StopSignal()):
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_another_thread_leaves_signals_alone() -> None:
+    seen = []
+
+    def run() -> None:
+        with stopped_by_signals(StopSignal()):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]

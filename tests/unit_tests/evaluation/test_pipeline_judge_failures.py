@@ -1,0 +1,27 @@
+"""What could not be judged is told in one sentence."""
+
+from graphrag_eval_lc.evaluation.pipeline import JudgeFailures
+
+
+def test_nothing_is_told_where_nothing_failed() -> None:
+    failures = JudgeFailures()
+    assert failures.warning() is None
+    failures.add({"question_id": "q1", "answer_f1": 1.0, "error": "of the agent", "actual_steps": [{"error": "x"}]})
+    failures.add({"question_id": "q2", "actual_steps": None})
+    failures.add({"question_id": "q3", "actual_steps": [{"comparison_error": "too large"}]})
+    assert failures.warning() is None
+
+
+def test_result_counts_once_and_the_first_is_told() -> None:
+    failures = JudgeFailures()
+    failures.add({"question_id": "q1"})
+    failures.add({"question_id": "q2", "actual_steps": [{"retrieval_utilization_error": "gone"}]})
+    failures.add({"question_id": "q3", "answer_eval_error": "no", "answer_correctness_error": "no", "tone_error": "no"})
+    warning = failures.warning()
+    assert warning == ("not all could be judged in 2 of 3 results; the first is q2, retrieval_utilization_error: gone")
+
+
+def test_long_text_is_cut() -> None:
+    failures = JudgeFailures()
+    failures.add({"question_id": "q1", "tone_error": "x" * 10_000})
+    assert len(failures.warning() or "") < 400

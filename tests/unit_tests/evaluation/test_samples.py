@@ -1,0 +1,64 @@
+"""Which samples a run has, in which order they are asked, and which are asked again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.evaluation.samples import planned, samples_of
+from graphrag_eval_lc.run_folder import Journal
+
+TEMPLATE: Any = {"template_id": "t"}
+QUESTIONS: Any = [(TEMPLATE, {"id": name, "question_text": name}) for name in ("a", "b", "c")]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "responses.jsonl") as journal:
+        journal.add({"question_id": "a", "status": "success"})
+        journal.add({"question_id": "b", "status": "error", "error": "E"})
+        journal.add({"question_id": "c", "status": "error", "interrupted": True})
+        yield journal
+
+
+def test_repeats_are_interleaved_and_results_are_by_question() -> None:
+    samples = samples_of(QUESTIONS, 2)
+    assert [sample.key for sample in samples] == [("a", 1), ("b", 1), ("c", 1), ("a", 2), ("b", 2), ("c", 2)]
+    assert [sample.position for sample in samples] == [0, 2, 4, 1, 3, 5]
+
+
+def test_without_a_journal_all_is_asked() -> None:
+    plan = planned(samples_of(QUESTIONS, 2), None, retry_errors=True)
+    assert (len(plan.to_ask), plan.done, plan.errors, plan.total) == (6, [], 0, 6)
+
+
+def test_answered_and_failed_samples_are_done_and_interrupted_ones_are_not(journal: Journal) -> None:
+    plan = planned(samples_of(QUESTIONS, 1), journal, retry_errors=False)
+    assert [sample.key for sample in plan.done] == [("a", 1), ("b", 1)]
+    assert [sample.key for sample in plan.to_ask] == [("c", 1)]
+    assert plan.errors == 1
+
+
+def test_failed_samples_are_asked_again_on_demand(journal: Journal) -> None:
+    plan = planned(samples_of(QUESTIONS, 1), journal, retry_errors=True)
+    assert [sample.key for sample in plan.to_ask] == [("b", 1), ("c", 1)]
+    assert plan.errors == 0
+
+
+def test_changed_questions_are_asked_again(journal: Journal) -> None:
+    plan = planned(samples_of(QUESTIONS, 1), journal, retry_errors=False, changed=frozenset({"a"}))
+    assert [sample.key for sample in plan.to_ask] == [("a", 1), ("c", 1)]
+
+
+def test_more_repeats_ask_only_those_that_are_missing(journal: Journal) -> None:
+    plan = planned(samples_of(QUESTIONS[:1], 3), journal, retry_errors=False)
+    assert [sample.key for sample in plan.to_ask] == [("a", 2), ("a", 3)]
+
+
+def test_what_is_done_comes_in_the_order_of_the_results(journal: Journal) -> None:
+    for repeat in (1, 2):
+        for name in "cba":
+            journal.add({"question_id": name, "repeat": repeat, "status": "success"})
+    plan = planned(samples_of(QUESTIONS, 2), journal, retry_errors=False)
+    assert [sample.key for sample in plan.done] == [(name, repeat) for name in "abc" for repeat in (1, 2)]

@@ -1,0 +1,115 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.errors import DatasetError, OptionError
+from graphrag_eval_lc.evaluation.samples import Selection
+
+
+def template(template_id: str, *ids: str) -> Any:
+    return {"template_id": template_id, "questions": [{"id": identifier, "question_text": "?"} for identifier in ids]}
+
+
+TEMPLATES = [template("lines", "l1", "l2", "l3"), template("empty"), template("nodes", "n1", "n2")]
+
+
+def ids_of(selection: Selection, templates: Any = TEMPLATES) -> list[str]:
+    return [question["id"] for _, question in selection.apply(templates)]
+
+
+def test_everything_is_selected_where_nothing_is_given() -> None:
+    assert ids_of(Selection()) == ["l1", "l2", "l3", "n1", "n2"]
+    assert Selection().as_dict() == {}
+    assert ids_of(Selection(), []) == []
+
+
+def test_each_question_comes_with_its_template() -> None:
+    assert [found["template_id"] for found, _ in Selection(limit=4).apply(TEMPLATES)] == ["lines"] * 3 + ["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        ({"limit": 2}, ["l1", "l2"]),
+        ({"limit": 9}, ["l1", "l2", "l3", "n1", "n2"]),
+        ({"template_ids": ("nodes",)}, ["n1", "n2"]),
+        ({"template_ids": "nodes"}, ["n1", "n2"]),
+        ({"question_ids": ["n1", "l2"]}, ["l2", "n1"]),
+        ({"template_ids": ("lines",), "question_ids": ("n1", "l2")}, ["l2"]),
+        ({"template_ids": ("lines", "nodes"), "limit": 1}, ["l1"]),
+        ({"sample": 9, "seed": 1, "limit": 3}, ["l1", "l2", "l3"]),
+    ],
+)
+def test_filters_are_met_together_in_the_datasets_order(filters: dict[str, Any], ids: list[str]) -> None:
+    assert ids_of(Selection(**filters)) == ids
+
+
+def test_number_as_an_id_is_taken_as_its_text() -> None:
+    ids: Any = (1, 2)
+    found: list[Any] = [*ids_of(Selection(question_ids=ids[1:]), [template("t", *ids)])]
+    assert found == [2]
+
+
+def test_sample_of_a_seed_is_the_same_everywhere() -> None:
+    many = [template("t", *(f"q{n:03}" for n in range(100)))]
+    assert ids_of(Selection(sample=5, seed=7), many) == ["q006", "q019", "q041", "q050", "q083"]
+    assert ids_of(Selection(sample=5, seed=8), many) != ids_of(Selection(sample=5, seed=7), many)
+
+
+def test_sample_is_the_same_questions_in_another_order_of_the_dataset() -> None:
+    selection = Selection(sample=3, seed=3)
+    assert set(ids_of(selection)) == set(ids_of(selection, TEMPLATES[::-1]))
+
+
+def test_seed_that_is_not_given_is_drawn_and_told() -> None:
+    selection = Selection(sample=2)
+    assert selection.as_dict() == {"sample": 2, "seed": selection.seed}
+    assert ids_of(Selection(**selection.as_dict())) == ids_of(selection)
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32))
+def test_sample_and_limit_give_as_many_as_there_are(sample: int, limit: int, seed: int) -> None:
+    ids = ids_of(Selection(sample=sample, limit=limit, seed=seed))
+    assert len(ids) == min(sample, limit, 5)
+    assert ids == [identifier for identifier in ("l1", "l2", "l3", "n1", "n2") if identifier in ids]
+
+
+def test_record_names_what_was_given_and_makes_the_selection_again() -> None:
+    selection = Selection(limit=3, template_ids=("nodes", "nodes"), sample=2, seed=0)
+    assert selection.as_dict() == {"limit": 3, "template_ids": ["nodes"], "sample": 2, "seed": 0}
+    assert Selection(**selection.as_dict()) == selection
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"question_ids": ("l4",)}, "there is no question l4. Did you mean l3 or l2 or l1?"),
+        ({"question_ids": ("zz", "l1", "yy")}, r"there is no question zz \(and 1 more.*\). The dataset has: l1, l2"),
+        ({"template_ids": ("node",)}, "there is no template node. Did you mean nodes?"),
+        ({"template_ids": ("empty",)}, "no question is left"),
+        ({"template_ids": ("nodes",), "question_ids": ("l1",)}, "no question is left"),
+    ],
+)
+def test_selection_that_the_dataset_does_not_have_is_refused(filters: dict[str, Any], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        Selection(**filters).apply(TEMPLATES)
+
+
+def test_question_id_that_stands_twice_is_refused() -> None:
+    with pytest.raises(DatasetError, match="question a: two questions have this id"):
+        Selection(question_ids=("b",)).apply([template("s", "a", "b"), template("t", "a")])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"limit": 0}, "limit is at least 1, not 0"),
+        ({"sample": -1}, "sample is at least 1, not -1"),
+        ({"seed": 1}, "Give the size of the sample too"),
+    ],
+)
+def test_numbers_that_select_nothing_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Selection(**values)

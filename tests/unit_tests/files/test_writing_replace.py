@@ -1,0 +1,48 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.files.writing import replace_file, write_data
+
+
+def test_replaced_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    replace_file(target, [b"a", b"b"])
+    replace_file(target, [b"c"])
+    assert target.read_bytes() == b"c"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_file_stays_as_it_was_where_its_parts_fail(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"new"
+        raise RuntimeError("no more")
+
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    with pytest.raises(RuntimeError):
+        replace_file(target, parts())
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_file_in_a_folder_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"file: cannot be written \(No such file or directory\)\. The folder was"):
+        replace_file(tmp_path / "gone" / "file", [b""])
+
+
+def test_yaml_file_is_replaced_only_where_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "draft.yaml"
+    write_data(path, {"a": 1})
+    with pytest.raises(RunFolderError, match="exists already"):
+        write_data(path, {"a": 2})
+    write_data(path, {"a": 2}, overwrite=True)
+    assert path.read_text() == "a: 2\n"
+
+
+def test_file_whose_name_ends_in_json_is_json(tmp_path: Path) -> None:
+    write_data(tmp_path / "draft.json", [{"a": "é"}])
+    assert json.loads((tmp_path / "draft.json").read_text(encoding="utf-8")) == [{"a": "é"}]

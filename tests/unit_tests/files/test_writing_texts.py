@@ -1,0 +1,33 @@
+from typing import Any
+
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.files.writing import json_line, yaml_text
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(json_values)
+def test_json_line_is_one_line(value: Any) -> None:
+    line = json_line(value)
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+
+
+def test_yaml_text_keeps_order_and_writes_equal_parts_out() -> None:
+    part = {"mean": 1.0}
+    text = yaml_text({"b": part, "a": part})
+    assert text == "b:\n  mean: 1.0\na:\n  mean: 1.0\n"
+
+
+def test_yaml_text_escapes_lone_surrogates_and_reads_back() -> None:
+    value = {"per_template": {"t\ud83d": {"mean": 1.0}}, "query": "a\nb\ud83d"}
+    text = yaml_text(value)
+    text.encode("utf-8")
+    assert yaml.safe_load(text) == value

@@ -1,0 +1,186 @@
+"""How metrics of users' own are registered, refused, and known by the record of a run."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import MetricSpec, register_evaluator, register_metric
+from graphrag_eval_lc.errors import PluginError
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.custom_metrics import declaration, note_recorded, recorded_only_here
+from graphrag_eval_lc.registry.metrics import is_declared, registered_metrics
+
+
+def measure(question: Any, response: Any) -> float:
+    return 1.0
+
+
+def other(question: Any, response: Any) -> float:
+    return 2.0
+
+
+def test_decorator_declares_the_metric_and_gives_the_function_back() -> None:
+    decorated = register_metric(key="saved_sec", title="seconds saved", unit="seconds", lower_is_better=True)(measure)
+    spec = metric_spec("saved_sec")
+    assert decorated is measure
+    assert registered_metrics()["saved_sec"].function is measure
+    assert (spec.title, spec.unit, spec.lower_is_better, spec.over) == ("seconds saved", "seconds", True, "questions")
+    assert spec.error_key == "saved_sec_error"
+
+
+@pytest.mark.parametrize("is_decorator", [True, False])
+def test_a_spec_declares_it_too(is_decorator: bool) -> None:
+    spec = MetricSpec(key="saved_sec", unit="seconds", range=(None, 60))
+    given = register_metric(spec)(measure) if is_decorator else register_metric(spec, measure)
+    assert given is measure
+    assert metric_spec("saved_sec").range == (None, 60)
+
+
+@pytest.mark.parametrize(
+    ("declared", "bounds"),
+    [
+        ({}, (0.0, 1.0)),
+        ({"unit": "seconds"}, (None, None)),
+        ({"kind": "count"}, (None, None)),
+        ({"range": (0, 5)}, (0, 5)),
+    ],
+)
+def test_only_a_score_without_a_unit_lies_from_0_to_1_by_default(declared: Any, bounds: Any) -> None:
+    register_metric(key="own", **declared)(measure)
+    assert metric_spec("own").range == bounds
+
+
+def test_failed_questions_count_as_the_worst_value_that_is_known() -> None:
+    for key, declared in {"more": {}, "less": {"range": (0, 60)}, "open": {"range": (0, None)}}.items():
+        register_metric(key=key, lower_is_better=key != "more", **declared)(measure)  # type: ignore[arg-type]
+    assert [metric_spec(key).value_of_failure for key in ("more", "less", "open")] == [0.0, 60, None]
+
+
+def test_of_what_was_spent_less_is_better_without_being_told() -> None:
+    register_metric(key="effort", kind="spent", unit="min")(measure)
+    register_metric(MetricSpec(key="energy", kind="spent", unit="kWh"), measure)
+    assert [metric_spec(key).lower_is_better for key in ("effort", "energy")] == [True, True]
+
+
+@pytest.mark.parametrize("key", ["", "1st", "a,b", "a=b", "two words", 3, "tone_error", "tone_reason", "tone_cost"])
+def test_a_wrong_key_is_refused(key: Any) -> None:
+    with pytest.raises(PluginError, match="the key of a metric cannot be"):
+        register_metric(key=key)(measure)
+    assert not registered_metrics()
+
+
+@pytest.mark.parametrize(
+    "key", ["steps_score", "answer_f1", "elapsed_sec", "retrieval_ids_own", "question_id", "micro"]
+)
+def test_a_key_of_the_results_own_is_refused(key: str) -> None:
+    with pytest.raises(PluginError, match=f"the key {key} is one of the results' own.* Rename it"):
+        register_metric(key=key)(measure)
+
+
+@pytest.mark.parametrize(
+    ("declared", "complaint"),
+    [
+        ({"range": (1, 0)}, r"the range of the metric own cannot be \(1, 0\)\. Give the least and the greatest"),
+        ({"range": (0, float("nan"))}, "the range of the metric own cannot be"),
+        ({"range": (0, float("inf"))}, "the range of the metric own cannot be .* None for no bound"),
+        ({"range": (0, 10**400)}, "the range of the metric own cannot be"),
+        ({"range": 5}, "the range of the metric own cannot be 5"),
+        ({"unit": ""}, "the unit of the metric own cannot be ''"),
+        ({"unit": 3}, "the unit of the metric own cannot be 3"),
+        ({"unit": "a\rb"}, "the unit of the metric own cannot be"),
+        ({"title": "a\x1b[31mb"}, "the title of the metric own cannot be"),
+        ({"kind": "good"}, "the kind of the metric own cannot be 'good'. Give one of score, spent, count"),
+        ({"lower_is_better": "yes"}, "the lower_is_better of the metric own cannot be 'yes'"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(declared: Any, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        register_metric(key="own", **declared)(measure)
+
+
+def test_what_only_the_package_measures_is_refused() -> None:
+    with pytest.raises(PluginError, match="the over of the metric own cannot be 'steps'"):
+        register_metric(MetricSpec(key="own", over="steps"), measure)
+    with pytest.raises(PluginError, match=r"the judge of the metric own cannot be 'answer_relevance'\. Leave it out"):
+        register_metric(MetricSpec(key="own", judge="answer_relevance"), measure)
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: register_metric()(measure), r"a metric needs a key. Write @register_metric\(key="),  # type: ignore[call-overload]
+        (lambda: register_metric(measure), "a metric is declared by its key or a MetricSpec, not by <function"),  # type: ignore[call-overload]
+        (lambda: register_metric(MetricSpec(key="own"), key="own")(measure), "own is declared twice"),  # type: ignore[call-overload]
+        (lambda: register_metric(MetricSpec(key="own"), 3), "a metric cannot be int"),  # type: ignore[type-var]
+    ],
+)
+def test_a_wrong_call_says_how_it_is_written(call: Any, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        call()
+
+
+def test_the_same_function_again_takes_its_own_place() -> None:
+    def cell(value: float) -> Any:
+        def measured(question: Any, response: Any) -> float:
+            return value
+
+        return measured
+
+    first, second = cell(1.0), cell(2.0)
+    register_metric(key="own", unit="a")(first)
+    register_metric(key="own", unit="b")(second)
+    assert registered_metrics()["own"].function is second
+    assert metric_spec("own").unit == "b"
+
+
+def test_a_key_of_another_function_is_refused_by_name() -> None:
+    register_metric(key="own")(measure)
+    with pytest.raises(PluginError, match=f"the key own of {__name__}:other is that of the metric {__name__}:measure"):
+        register_metric(key="own")(other)
+    with pytest.raises(PluginError, match=r"the key own .* is that of the metric"):
+        register_evaluator(name="own")(other)
+    assert registered_metrics()["own"].function is measure
+
+
+def test_what_a_record_tells_counts_where_nobody_declares_the_metric() -> None:
+    register_metric(key="extra_wait", title="seconds longer", unit="seconds", lower_is_better=True, range=(0, 60))(
+        measure
+    )
+    told = declaration(metric_spec("extra_wait"))
+    with recorded_only_here():
+        note_recorded([("extra_wait", {**told, "title": "other"}), ("waited", told), ("steps_score", told)])
+        assert metric_spec("extra_wait").title == "seconds longer"
+        assert not metric_spec("steps_score").lower_is_better
+        assert (metric_spec("waited").lower_is_better, metric_spec("waited").range) == (True, (0, 60))
+        assert not is_declared("waited")
+
+
+def test_what_a_record_tells_is_forgotten_with_its_block() -> None:
+    told = [("waited", {"unit": "seconds", "lower_is_better": True})]
+    with recorded_only_here():
+        note_recorded(told)
+        with recorded_only_here():
+            assert not metric_spec("waited").lower_is_better
+        assert metric_spec("waited").lower_is_better
+    note_recorded(told)
+    assert not metric_spec("waited").lower_is_better
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"unit": 3},
+        {"unit": "\ud800"},
+        {"title": "\x1b[31m", "unit": "seconds"},
+        {"range": "wide"},
+        {"range": [0, 10**400]},
+        {"range": [0, float("inf")], "lower_is_better": True},
+        {"kind": {}},
+        {"lower_is_better": "yes"},
+    ],
+)
+def test_what_is_no_declaration_in_a_record_is_left_out(told: Any) -> None:
+    with recorded_only_here():
+        note_recorded([("waited", told)])
+        assert not metric_spec("waited").lower_is_better
+        assert metric_spec("waited").unit == "score"
