@@ -37,7 +37,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from graphrag_eval_lc import load_dataset, run_benchmark
-from graphrag_eval_lc.dataset.loading import questions_of
+from graphrag_eval_lc.dataset import questions_of
 from graphrag_eval_lc.records import Template
 
 QUESTIONS, RESPONSES = 2_000, 50_000

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Self
 from _graphrag_eval_environment import graphrag_eval_python
 
 from graphrag_eval_lc import run_evaluation
-from graphrag_eval_lc.dataset.loading import questions_of
+from graphrag_eval_lc.dataset import questions_of
 from graphrag_eval_lc.records import Question, Template
 
 QUESTIONS = 40

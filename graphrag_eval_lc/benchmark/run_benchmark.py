@@ -1,4 +1,4 @@
-"""The benchmark harness: the questions of a dataset through an agent, fast and without losing anything, and scored; or only the plan of it."""
+"""The benchmark harness: the questions of a dataset through an agent, and scored; or only the plan of it."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What scores a run beside its config (matchers, evaluators, plugins), as run.json records it, and what of it is missing now."""
+"""What scores a run beside its config (matchers, evaluators, plugins), as run.json has it, and what of it is gone."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What all sections of the configuration share: closed keys, strict values, hidden secrets, and environment variables."""
+"""What all sections of the configuration share: closed keys, hidden secrets, and environment variables."""
 
 import difflib
 import os

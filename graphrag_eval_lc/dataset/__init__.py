@@ -1,1 +1,35 @@
 """Reference datasets and recorded responses: how they are read, checked and drafted."""
+
+from graphrag_eval_lc.dataset.loading import (
+    RESPONSES,
+    TEMPLATES,
+    DatasetSource,
+    Responses,
+    checked_dataset,
+    load_dataset,
+    load_response_records,
+    load_responses,
+    questions_of,
+    read_response_records,
+    repeats_of,
+    response_key,
+    response_records,
+    templates_of,
+)
+
+__all__ = [
+    "RESPONSES",
+    "TEMPLATES",
+    "DatasetSource",
+    "Responses",
+    "checked_dataset",
+    "load_dataset",
+    "load_response_records",
+    "load_responses",
+    "questions_of",
+    "read_response_records",
+    "repeats_of",
+    "response_key",
+    "response_records",
+    "templates_of",
+]

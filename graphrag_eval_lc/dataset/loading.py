@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
@@ -12,10 +12,6 @@ from graphrag_eval_lc.errors import DatasetError, ResponsesError
 from graphrag_eval_lc.files.reading import Source
 from graphrag_eval_lc.files.record_file import RecordFile, read_records
 from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
-
-if TYPE_CHECKING:
-    pass
-
 
 DatasetSource = str | PathLike[str] | Sequence[Template]
 

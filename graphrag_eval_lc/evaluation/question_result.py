@@ -1,7 +1,7 @@
 """The result of one question: its response scored against the reference, without judges."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -18,10 +18,6 @@ from graphrag_eval_lc.registry.metrics import (
     RETRIEVAL_TEXT_MISSING,
     STEPS_SCORE,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 NO_RESPONSE = "there is no response to this question"
 

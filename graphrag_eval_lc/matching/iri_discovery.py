@@ -74,6 +74,7 @@ def _missing(iri: str, actual: StepView) -> Comparison:
 
 
 def check_iri_step(step: StepView) -> Iterator[Finding]:
+    """Find what is wrong with a reference step of this kind."""
     if not isinstance(step.get("output"), str) or not step["output"]:
         yield Finding(f"an {IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
 

@@ -72,6 +72,7 @@ def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: i
 
 
 def check_documents_step(step: StepView) -> Iterator[Finding]:
+    """Find what is wrong with a reference step of this kind."""
     if step.id_column is not None:  # it counts as retrieval as its output has ids
         yield from check_sparql_step(step)
     elif not step.parsed(parse_document_ids):
@@ -79,6 +80,7 @@ def check_documents_step(step: StepView) -> Iterator[Finding]:
 
 
 def draft_documents_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+    """Draft a reference step from a step that an agent took; None where it retrieved no ids."""
     del later
     return {key: step[key] for key in ("name", "args", "output")} if parse_document_ids(step["output"]) else None
 

@@ -26,9 +26,9 @@ __all__ = [
 # What registers needs the keys of all records, and with them pydantic, for which a mere name of a metric does not wait.
 _FILE_OF = {
     "StepKind": "step_kinds",
-    "register_evaluator": "evaluators",
-    "register_metric": "own_metrics",
-    "registered_only_here": "registrations",
+    "register_evaluator": "custom_metrics",
+    "register_metric": "custom_metrics",
+    "registered_only_here": "plugins",
 }
 
 

@@ -76,13 +76,13 @@ _exporters: dict[str, Exporter] = {
             title="the report, one HTML page",
             file_name="report.html",
             extra="report",
-            function="graphrag_eval_lc.report.writing:write_report",
+            function="graphrag_eval_lc.report.run_report:write_report",
         ),
         Exporter(
             name=CSV,
             title="questions, steps and aggregates as comma-separated values",
             file_name="csv",
-            function="graphrag_eval_lc.report.csv_files:write_csv_files",
+            function="graphrag_eval_lc.report.run_report:write_csv_files",
         ),
     )
 }

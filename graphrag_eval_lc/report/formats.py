@@ -1,4 +1,4 @@
-"""Names, texts and numbers as the pages and the terminal show them; formats.js says the same for what the browser fills in."""
+"""Names, texts and numbers as the pages and the terminal show them; formats.js does the same in the browser."""
 
 import json
 import re

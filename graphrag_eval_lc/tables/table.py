@@ -1,4 +1,4 @@
-"""A table of rows: what of a record can stand in a cell, which columns are scores, and its forms as CSV, frame and HTML."""
+"""A table of rows: what can stand in a cell, which columns are scores, and its forms as CSV, frame and HTML."""
 
 import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -403,6 +403,7 @@ def _parsed(step: StepView) -> Any:
 
 
 def check_sparql_step(step: StepView) -> Iterator[Finding]:
+    """Find what is wrong with a reference step of this kind."""
     results = step.parsed(parse_sparql_results)
     required = step.get("required_columns")
     for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
