@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from graphrag_eval_lc import BenchmarkRun, score_responses
-from graphrag_eval_lc.judges.model import Answer, Asked
+from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 LONG_OUTPUT_CHARACTERS = 10_000_000
 

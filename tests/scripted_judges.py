@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graphrag_eval_lc.judges.model import Answer, Asked, Embedded
+from graphrag_eval_lc.judges.model_interface import Answer, Asked, Embedded
 
 
 @dataclass(frozen=True)

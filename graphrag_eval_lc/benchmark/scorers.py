@@ -12,8 +12,7 @@ from graphrag_eval_lc.benchmark.agent_specs import named_by
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import OptionError, RunFolderError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction
-from graphrag_eval_lc.judges.registered_functions import MetricFunction, all_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.matching.matchers import custom_matchers
 from graphrag_eval_lc.matching.steps import custom_matchers_for
 from graphrag_eval_lc.records import Question, Template

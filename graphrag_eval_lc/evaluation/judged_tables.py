@@ -27,9 +27,8 @@ from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
 from graphrag_eval_lc.judges.cache import JudgeCache
-from graphrag_eval_lc.judges.judged_keys import correctness_record
-from graphrag_eval_lc.judges.run_models import run_models
-from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, total_cost
+from graphrag_eval_lc.judges.judging import run_models
+from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, cost_of, total_cost
 from graphrag_eval_lc.prices import Pricing
 
 

@@ -13,8 +13,8 @@ from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, Verdict
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
-from graphrag_eval_lc.judges.known_costs import noted_known_costs
-from graphrag_eval_lc.judges.registered_functions import has_registered_functions
+from graphrag_eval_lc.judges.custom_functions import has_registered_functions
+from graphrag_eval_lc.judges.scores import noted_known_costs
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import Response, Result, Template

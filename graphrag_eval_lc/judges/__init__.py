@@ -11,9 +11,7 @@ from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_RELEVAN
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
     from graphrag_eval_lc.judges.answer_relevance import AnswerRelevance
-    from graphrag_eval_lc.judges.context_precision import ContextPrecision
-    from graphrag_eval_lc.judges.context_recall import ContextRecall
-    from graphrag_eval_lc.judges.context_utilization import ContextUtilization
+    from graphrag_eval_lc.judges.context_metrics import ContextPrecision, ContextRecall, ContextUtilization
     from graphrag_eval_lc.judges.scores import JudgeScore
 
 __all__ = [
@@ -29,9 +27,9 @@ __all__ = [
 _FILE_OF = {
     "AnswerCorrectness": ANSWER_CORRECTNESS,
     "AnswerRelevance": ANSWER_RELEVANCE,
-    "ContextPrecision": "context_precision",
-    "ContextRecall": "context_recall",
-    "ContextUtilization": "context_utilization",
+    "ContextPrecision": "context_metrics",
+    "ContextRecall": "context_metrics",
+    "ContextUtilization": "context_metrics",
     "JudgeScore": "scores",
 }
 

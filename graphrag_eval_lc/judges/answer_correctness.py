@@ -1,15 +1,25 @@
 """Answer correctness: the claims of an answer against those of the reference answer."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.claims import Claim
-from graphrag_eval_lc.judges.given_models import given_judge_model
+from graphrag_eval_lc.judges.model_interface import given_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a claim is a text that is not blank")
+    return text.strip()
+
+
+# Not by min_length, which strict JSON schemas of some endpoints do not know.
+Claim = Annotated[str, AfterValidator(_not_blank)]
+
 
 _PLACEHOLDERS = ("question", "reference_answer", "actual_answer")
 

@@ -1,44 +1,48 @@
-"""What all models of judges share: their places, retries, prices and cache."""
+"""What all models of judges share: their address, requests in places and with retries, tokens and prices."""
 
 import asyncio
 import logging
+import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
-from graphrag_eval_lc.judges.call_pool import CallPool
-from graphrag_eval_lc.judges.judge_problems import UnusableAnswerError
-from graphrag_eval_lc.judges.known_costs import note_known_cost
-from graphrag_eval_lc.judges.model import Usage
-from graphrag_eval_lc.judges.model_calls import ModelCalls
-from graphrag_eval_lc.judges.request_digest import request_digest
-from graphrag_eval_lc.judges.usage import usages_cost
+from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
+from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
+from graphrag_eval_lc.judges.cache import AnswerCache, request_digest
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.scores import note_known_cost, total_cost
 from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
+from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
 
 Outcome = TypeVar("Outcome")
 
+
 _log = logging.getLogger(__name__)
 
+
 _DEFAULT_CONCURRENCY = 16
+
+
 _DEFAULT_RETRIES = 3
+
+
 _DEFAULT_TIMEOUT_SEC = 120.0
+
+
 _MENDS = {
     401: "Check the API key.",
     403: "Check what the API key may do.",
     404: "Check the name of the model, and base_url.",
 }
-
-
-class AnswerCache(Protocol):
-    """Where answers are kept from one run to the next."""
-
-    def get(self, digest: str) -> Mapping[str, Any] | None:
-        """Give the record of a request; None where there is none."""
-
-    def put(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep the record of a request."""
 
 
 class AskingOptions(TypedDict, total=False):
@@ -170,3 +174,162 @@ class AskedModel:
                 cost=self._cost(paid),
                 usages=paid,
             ) from problem
+
+
+FIRST_WAIT_SEC = 0.5
+
+
+class ModelCalls:
+    """The requests to one model.
+
+    Rate limits, server errors, timeouts, lost connections and broken answers are retried, after a wait that doubles
+    and is as long as the server asks at least. No place is held meanwhile. After a rate limit with a Retry-After
+    nothing else is sent to this model before that time either.
+
+    Args:
+        pool: The places.
+        max_retries: How many requests may follow the first.
+        timeout: The longest that a request may take, in seconds, longer where others block the event loop meanwhile.
+    """
+
+    def __init__(self, pool: CallPool, *, max_retries: int, timeout: float) -> None:
+        self._pool = pool
+        self._timeout = timeout
+        self._policy = RetryPolicy(max_retries, _is_worth_a_retry, FIRST_WAIT_SEC)
+        self._resumes_at = 0.0
+
+    async def outcome_of(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Give what a request gives in the end.
+
+        Args:
+            request: Sends it; called once for each attempt.
+
+        Raises:
+            Exception: What the last attempt failed with; a JudgeError at once.
+        """
+        close_connections_of_resting_loops()
+        for attempt in count(1):
+            try:
+                return await self._in_place(request)
+            except JudgeError:
+                raise
+            except Exception as problem:
+                wait = self._policy.wait_before_retry(attempt, problem)
+                if wait is None:
+                    if attempt > 1:
+                        problem.add_note(f"after {attempt} attempts")
+                    raise
+                if is_rate_limit(problem) and retry_after_of(problem):
+                    self._resumes_at = max(self._resumes_at, time.monotonic() + wait)
+            await asyncio.sleep(wait)
+        raise AssertionError("count has no end")
+
+    async def _in_place(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        while True:
+            await asyncio.sleep(max(0.0, self._resumes_at - time.monotonic()))
+            async with self._pool.place():
+                if self._resumes_at <= time.monotonic():
+                    return await self._in_time(request)
+
+    async def _in_time(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        try:
+            async with timeout_beside_stalls(self._timeout) as deadline:
+                return await request()
+        except TimeoutError:
+            if deadline.expired():
+                raise TimeoutError(f"no answer within {self._timeout:g} s") from None
+            raise
+
+
+def _is_worth_a_retry(error: BaseException) -> bool:
+    return isinstance(error, BrokenAnswerError) or is_worth_a_retry(error)
+
+
+def usage_in(body: Mapping[str, Any]) -> Usage:
+    """Give the usage that the body of an answer of the OpenAI API reports.
+
+    Example:
+        >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
+        >>> usage.model, usage.input_tokens, usage.output_tokens
+        ('m', 9, 2)
+    """
+    return _usage(LLMResult(generations=[], llm_output={"model": body.get("model"), "usage": body.get("usage")}))
+
+
+def usage_of(message: AIMessage) -> Usage:
+    """Give the usage that a message of a LangChain chat model reports."""
+    return _usage(LLMResult(generations=[[ChatGeneration(message=message)]]))
+
+
+def _usage(result: LLMResult) -> Usage:
+    tokens = model_usage(result)
+    return Usage(
+        result_model_name(result),
+        tokens.get(INPUT_TOKENS),
+        tokens.get(OUTPUT_TOKENS),
+        tokens.get("cached_input_tokens"),
+        tokens.get("cache_write_input_tokens"),
+        tokens.get("cache_write_1h_input_tokens"),
+    )
+
+
+def usages_cost(usages: Iterable[Usage], pricing: Pricing | None, *, model: str, provider: str | None) -> float | None:
+    """Give the USD of requests; None where one of them cannot be priced.
+
+    Args:
+        usages: What they reported.
+        pricing: The prices; None: there are none.
+        model: The model that was asked for. Its price counts, and that of the model which answered only where this
+            one has none, or where the config gives a price for the latter alone: a local server may report any name.
+        provider: Who runs the model.
+    """
+    if pricing is None:
+        return None
+    return total_cost(_cost(usage, pricing, model, provider) for usage in usages)
+
+
+def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
+    names = sorted(
+        dict.fromkeys((model, usage.model or model)),
+        key=lambda name: not pricing.is_overridden(name),  # those of the config come first
+    )
+    unpriced = set(names) & pricing.unpriced
+    for name in names:
+        cost = pricing.cost(
+            name,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_input_tokens=usage.cached_input_tokens,
+            cache_write_input_tokens=usage.cache_write_input_tokens,
+            cache_write_1h_input_tokens=usage.cache_write_1h_input_tokens,
+            provider=provider,
+        )
+        if cost is not None:
+            # Of the other name no price is needed, unless something else asked for it before.
+            pricing.unpriced.difference_update(set(names) - unpriced)
+            return cost
+    return None
+
+
+class Addressed(Protocol):
+    """A model of the config, as far as its address is concerned."""
+
+    @property
+    def provider(self) -> str: ...  # noqa: D102
+
+    @property
+    def base_url(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def model_extra(self) -> dict[str, Any] | None: ...  # noqa: D102
+
+
+def given_base_url(settings: Addressed) -> str | None:
+    """Give the address that the config names: ``base_url``, else ``api_base``, as LiteLLM calls it."""
+    return settings.base_url or (settings.model_extra or {}).get("api_base") or None
+
+
+def effective_base_url(settings: Addressed) -> str | None:
+    """Give the address that is asked; ``OPENAI_BASE_URL`` counts for OpenAI alone. None: OpenAI's own."""
+    of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
+    return given_base_url(settings) or of_environment or None

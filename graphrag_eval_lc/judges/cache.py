@@ -1,10 +1,11 @@
 """What judges were answered, kept in the run's folder: what was paid for once is not asked again."""
 
+import hashlib
 import json
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from graphrag_eval_lc.errors import cannot_read
 from graphrag_eval_lc.files.writing import AppendFile
@@ -115,3 +116,26 @@ def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
         return None
     digest, record = entry.get("digest"), entry.get("record")
     return (digest, record) if isinstance(digest, str) and isinstance(record, dict) else None
+
+
+def request_digest(model: str, request: Mapping[str, Any]) -> str:
+    """Give the SHA-256 of a model's name and of all that determines its answer, as 64 hexadecimal digits.
+
+    Values that JSON does not have count by their text.
+
+    Example:
+        >>> request_digest("openai:gpt-4o-mini", {"user": "Why?", "n": 1})[:16]
+        '4f617dafa05c418f'
+    """
+    text = json.dumps([model, request], sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class AnswerCache(Protocol):
+    """Where answers are kept from one run to the next."""
+
+    def get(self, digest: str) -> Mapping[str, Any] | None:
+        """Give the record of a request; None where there is none."""
+
+    def put(self, digest: str, record: Mapping[str, Any]) -> None:
+        """Keep the record of a request."""

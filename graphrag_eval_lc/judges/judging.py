@@ -1,32 +1,192 @@
-"""All judges of a run, applied to one result at a time."""
+"""All judges of a run: the models and scorers that its config asks for, applied to one result at a time."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Self
 
 from graphrag_eval_lc.config import EvaluationConfig, check_models, expanded
+from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.judges.call_pool import CallPool
-from graphrag_eval_lc.judges.custom import CustomEvaluation
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator
-from graphrag_eval_lc.judges.judged_keys import correctness_record, f1_record, metric_record
+from graphrag_eval_lc.judges.answer_correctness import AnswerCorrectness
+from graphrag_eval_lc.judges.context_metrics import context_texts, reference_texts, retrieval_steps
+from graphrag_eval_lc.judges.custom_evaluation import CustomEvaluation
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, Evaluator, all_functions
+from graphrag_eval_lc.judges.model_interface import CallPool, EmbeddingModel, JudgeModel
 from graphrag_eval_lc.judges.prompts import digests
-from graphrag_eval_lc.judges.registered_functions import all_functions
-from graphrag_eval_lc.judges.retrieval_steps import context_texts, reference_texts, retrieval_steps
-from graphrag_eval_lc.judges.run_models import RunModels, run_models
-from graphrag_eval_lc.judges.scorers import Scorers, scorers_of, wanted_judges
-from graphrag_eval_lc.judges.scores import JudgeScore
+from graphrag_eval_lc.judges.ragas_import import ragas_module
+from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
+from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import (
+    ANSWER_CORRECTNESS,
     ANSWER_RELEVANCE,
     JUDGES,
     RETRIEVAL_ANSWER,
     RETRIEVAL_CONTEXT,
     RETRIEVAL_UTILIZATION,
+    JudgeSpec,
 )
 
+
+@dataclass(frozen=True, slots=True)
+class RunModels:
+    """The models of a run.
+
+    Attributes:
+        generation: The chat model; None: nothing is asked.
+        embedding: The embedding model; None: answer relevance is off.
+        own: Those of them that were made here, to be closed with the judges.
+        made_of: What they were made of: the sections of the config, or what was passed.
+        options: How they are asked, for others that are to share their places, prices and cache.
+    """
+
+    generation: JudgeModel | None = None
+    embedding: EmbeddingModel | None = None
+    own: tuple[Any, ...] = ()
+    made_of: tuple[Any, Any] = (None, None)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def names(self) -> dict[str, str]:
+        """Give the models' names by what they are for."""
+        models = {"generation": self.generation, "embedding": self.embedding}
+        return {purpose: model.name for purpose, model in models.items() if model is not None}
+
+
+def run_models(
+    config: EvaluationConfig,
+    *,
+    llm: Any = None,
+    embeddings: Any = None,
+    needs_embeddings: bool = True,
+    cache: Any = None,
+    pricing: Any = None,
+) -> RunModels:
+    """Give the models of a run.
+
+    Args:
+        config: The configuration.
+        llm: A chat model that goes before that of the config.
+        embeddings: An embedding model that goes before that of the config.
+        needs_embeddings: Whether texts are to be embedded.
+        cache: Where answers are kept.
+        pricing: The prices; None: those of the config.
+
+    Raises:
+        ConfigError: An environment variable is not set, or a model cannot be made from what was given.
+        MissingExtraError: The package that a model needs is not installed.
+    """
+    section = config.llm
+    generation, embedding = llm, embeddings
+    if llm is None and section is not None:
+        generation = expanded(section.generation, "llm.generation")
+    if generation is None:
+        return RunModels()
+    if embeddings is None and section is not None:
+        embedding = expanded(section.embedding, "llm.embedding")
+    shared = {
+        "pool": CallPool(config.judges.max_concurrency),
+        "pricing": Pricing(config.prices) if pricing is None else pricing,
+        "cache": cache,
+        "max_retries": config.judges.max_retries,
+        "timeout": config.judges.timeout,
+    }
+    factories = import_module("graphrag_eval_lc.judges.models")  # it loads LangChain, which functions alone do not need
+    asked = factories.as_judge_model(generation, **shared)
+    embedded = None
+    if needs_embeddings and embedding is not None:
+        embedded = factories.as_embedding_model(embedding, **shared)
+    own = [model for model in (asked, embedded) if model is not None and model is not llm and model is not embeddings]
+    return RunModels(asked, embedded, tuple(own), (generation, embedding), shared)
+
+
+# Each has AnswerRelevance, ContextPrecision, ContextRecall and ContextUtilization, called in the same way.
+_ENGINES = {"native": "graphrag_eval_lc.judges", "ragas": "graphrag_eval_lc.judges.ragas_engine"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scorers:
+    """A scorer for each judge, under its key; None where it is off.
+
+    Attributes:
+        answer_correctness: Claims of the answer against those of the reference answer.
+        answer_relevance: The answer against the question.
+        retrieval_answer: Recall and precision of contexts against the reference answer.
+        retrieval_context: The same against the reference contexts.
+        retrieval_utilization: Contexts against the actual answer.
+        own: The models that were made for them alone, to be closed with the judges.
+    """
+
+    answer_correctness: Any = None
+    answer_relevance: Any = None
+    retrieval_answer: tuple[Any, Any] | None = None
+    retrieval_context: tuple[Any, Any] | None = None
+    retrieval_utilization: Any = None
+    own: tuple[Any, ...] = ()
+
+    def of(self, judge: JudgeSpec) -> Any:
+        """Give the scorer of a judge; None where it is off."""
+        return getattr(self, judge.key)
+
+    def metrics(self) -> list[str]:
+        """Give the judges that are on."""
+        return [judge.key for judge in JUDGES if self.of(judge) is not None]
+
+
+def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[JudgeSpec]:
+    """Give the judges that a config asks for, those left out for which there is no embedding model."""
+    return [
+        judge
+        for judge in JUDGES
+        if (config.judges.metrics is None or judge.key in config.judges.metrics)
+        and is_enabled(config, judge) is not False
+        and (has_embeddings or not judge.needs_embeddings)
+    ]
+
+
+def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
+    """Give the scorers of the metrics that a config asks for.
+
+    Raises:
+        ConfigError: The prompt of answer correctness cannot be used, or ragas or its models cannot.
+        MissingExtraError: ragas is asked for and not there.
+    """
+    wanted = [judge.key for judge in wanted_judges(config, has_embeddings=models.embedding is not None)]
+    correctness = None
+    if ANSWER_CORRECTNESS in wanted:
+        prompt = config.answer_correctness.prompt if config.answer_correctness is not None else None
+        correctness = AnswerCorrectness(models.generation, expanded(prompt, f"{ANSWER_CORRECTNESS}.prompt"))
+        wanted.remove(ANSWER_CORRECTNESS)
+    if not wanted:
+        return Scorers(correctness)
+    llm, embeddings = models.generation, models.embedding
+    own: tuple[Any, ...] = ()
+    if config.judges.engine == "ragas":
+        llm, embeddings = own = _models_of_ragas(models, has_embeddings=ANSWER_RELEVANCE in wanted)
+    engine = import_module(_ENGINES[config.judges.engine])
+    contexts = (engine.ContextRecall(llm), engine.ContextPrecision(llm))
+    made: Mapping[str, Any] = {
+        ANSWER_RELEVANCE: engine.AnswerRelevance(llm, embeddings) if embeddings is not None else None,
+        RETRIEVAL_ANSWER: contexts,
+        RETRIEVAL_CONTEXT: contexts,
+        RETRIEVAL_UTILIZATION: engine.ContextUtilization(llm),
+    }
+    return Scorers(correctness, **{key: made[key] for key in wanted}, own=own)
+
+
+def _models_of_ragas(models: RunModels, *, has_embeddings: bool) -> tuple[Any, Any]:
+    ragas_module("ragas")  # before openai is, which ragas brings along
+    engine = import_module(_ENGINES["ragas"])
+    generation, embedding = models.made_of
+    llm = engine.ragas_chat_model(generation, **models.options)
+    return llm, engine.ragas_embedding_model(embedding, **models.options) if has_embeddings else None
+
+
 Record = dict[str, Any]
+
+
 _Job = tuple[Record, Coroutine[Any, Any, Record]]
 
 

@@ -1,24 +1,41 @@
-"""The models of judges, from all that can name one: the config, a name, or a model of LangChain."""
+"""The models of judges: from all that can name one (the config, a name, a LangChain model), and those of LangChain."""
 
+import inspect
+import json
+import re
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import Any, Unpack, cast
+from typing import Any, Literal, Unpack, cast
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from pydantic import BaseModel
 
+from graphrag_eval_lc.capture.outputs import message_text
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
-from graphrag_eval_lc.judges.asked_model import AskingOptions
-from graphrag_eval_lc.judges.endpoint_address import given_base_url
-from graphrag_eval_lc.judges.langchain_embeddings import LangChainEmbeddingModel
-from graphrag_eval_lc.judges.langchain_model import LangChainJudgeModel
-from graphrag_eval_lc.judges.model import EmbeddingModel, JudgeModel
+from graphrag_eval_lc.judges.asked_model import AskingOptions, given_base_url, usage_in, usage_of
+from graphrag_eval_lc.judges.chat_model import (
+    Messages,
+    StructuredJudgeModel,
+    check_ending,
+    closed_schema,
+    form_name,
+    messages_with_form,
+    refused,
+    refuses_part,
+)
+from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import error_text
 
 # Providers whose endpoints speak a language of their own, whatever their address.
 _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
+
+
 # LiteLLM's names of providers, and those of LangChain.
 _LANGCHAIN_PROVIDERS = {
     "azure": "azure_openai",
@@ -26,6 +43,8 @@ _LANGCHAIN_PROVIDERS = {
     "mistral": "mistralai",
     "vertex_ai": "google_vertexai",
 }
+
+
 _LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
@@ -48,7 +67,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
         llm = GenerationConfig.model_validate(named_settings(llm))
     if isinstance(llm, GenerationConfig):
         if is_openai_compatible(llm):
-            return cast("JudgeModel", _openai_model("openai_model", "OpenAIJudgeModel", llm, options))
+            return cast("JudgeModel", _openai_model("openai_models", "OpenAIJudgeModel", llm, options))
         bounds = {"temperature": llm.temperature, "max_tokens": llm.max_tokens}
         llm = _langchain_model(llm, _langchain_function("langchain.chat_models", "init_chat_model"), **bounds)
     if isinstance(llm, BaseChatModel):
@@ -78,9 +97,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         embeddings = EmbeddingConfig.model_validate(named_settings(embeddings))
     if isinstance(embeddings, EmbeddingConfig):
         if is_openai_compatible(embeddings):
-            return cast(
-                "EmbeddingModel", _openai_model("openai_embeddings", "OpenAIEmbeddingModel", embeddings, options)
-            )
+            return cast("EmbeddingModel", _openai_model("openai_models", "OpenAIEmbeddingModel", embeddings, options))
         embeddings = _langchain_model(embeddings, _langchain_function("langchain.embeddings", "init_embeddings"))
     if isinstance(embeddings, Embeddings):
         return LangChainEmbeddingModel(embeddings, **options)
@@ -143,3 +160,173 @@ def _langchain_model(
         return make(name, **{**given, **extra})
     except Exception as problem:  # of any package
         raise ConfigError(f"LangChain cannot make the model {name}: {error_text(problem)}") from problem
+
+
+_Mode = Literal["structured", "function_calling", "prompt"]
+
+
+_NEXT_MODE: dict[_Mode, _Mode] = {"structured": "function_calling", "function_calling": "prompt"}
+
+
+_REFUSED_FORM = re.compile(r"response.?format|json.?schema|structured.?output|tool|function", re.IGNORECASE)
+
+
+# What LangChain's models raise on a body that is no answer.
+_UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
+
+
+class LangChainJudgeModel(StructuredJudgeModel):
+    """A chat model of LangChain: structured output in the way it prefers, else by a function to call, else in words.
+
+    Args:
+        model: The chat model; its own retries come before those of this class.
+        **options: How it is asked.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        **options: Unpack[AskingOptions],
+    ) -> None:
+        described = model._get_ls_params()
+        provider = described.get("ls_provider")
+        model_name = described.get("ls_model_name") or type(model).__name__
+        super().__init__(
+            f"{provider}:{model_name}" if provider else model_name,
+            model_name,
+            provider,
+            {"model": model._get_llm_string()},  # by which LangChain's own cache knows it
+            **options,
+        )
+        self._chat_model = model
+        self._mode: _Mode = "structured"
+
+    @property
+    def _takes_n(self) -> bool:
+        return False
+
+    async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        while True:
+            model, mode = self._chat_model, self._mode
+            try:
+                request = partial(self._answered, model, mode, messages, form, paid)
+                message = await self._calls.outcome_of(request)
+            except Exception as refusal:
+                if not self._has_learned_from(refusal, model, mode):
+                    raise
+                continue
+            return [_answer_text(message)]
+
+    def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode) -> bool:
+        """Leave out what the model refused; give whether it is anything that can be left out."""
+        is_refused = refuses_part(error)
+        if is_refused and "temperature" in str(error) and getattr(model, "temperature", None) is not None:
+            if self._chat_model is model:
+                self._chat_model = model.model_copy(update={"temperature": None})
+            return True
+        if mode not in _NEXT_MODE or not (
+            isinstance(error, _CannotStructureError) or (is_refused and _REFUSED_FORM.search(str(error)))
+        ):
+            return False
+        if self._mode == mode:
+            self._mode = _NEXT_MODE[mode]
+        return True
+
+    async def _answered(
+        self, model: BaseChatModel, mode: _Mode, messages: Messages, form: type[BaseModel], paid: list[Usage]
+    ) -> AIMessage:
+        if mode == "prompt":
+            messages = messages_with_form(messages, closed_schema(form))
+        runnable = _runnable(model, mode, form)
+        try:
+            given: Any = await runnable.ainvoke(messages)
+            message = given if mode == "prompt" else given["raw"]
+        except _UNREADABLE as problem:
+            raise BrokenAnswerError(f"the answer cannot be read: {error_text(problem)}") from problem
+        except Exception as problem:
+            _check_openai_ending(self.name, problem, paid)
+            raise
+        if not isinstance(message, AIMessage):
+            raise BrokenAnswerError(f"the model gave no message but {type(message).__name__}")
+        paid.append(usage_of(message))
+        self._check_ending(message)
+        return message
+
+    def _check_ending(self, message: AIMessage) -> None:
+        refusal = message.additional_kwargs.get("refusal")
+        if refusal:
+            raise refused(self.name, str(refusal))
+        for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
+            check_ending(self.name, message.response_metadata.get(key))
+
+
+class _CannotStructureError(Exception):
+    """A model that has no structured output of this kind."""
+
+
+def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
+    if mode == "prompt":
+        return model
+    # The schema and not the class: langchain-openai drops an answer that breaks the class, and what it cost.
+    schema = {"title": form_name(form), "description": "Give the answer.", **closed_schema(form)}
+    options: dict[str, Any] = {"method": mode} if mode == "function_calling" else {}
+    if mode == "structured" and "strict" in inspect.signature(model.with_structured_output).parameters:
+        options["strict"] = True
+    try:
+        return model.with_structured_output(schema, include_raw=True, **options)
+    except (NotImplementedError, TypeError, ValueError) as problem:
+        raise _CannotStructureError(error_text(problem)) from problem
+
+
+def _check_openai_ending(name: str, error: Exception, paid: list[Usage]) -> None:
+    """Raise what the openai client's own reading of endings means; by name, as it need not be installed."""
+    kind = type(error).__name__
+    if kind == "LengthFinishReasonError":
+        completion = getattr(error, "completion", None)
+        paid.append(usage_in(completion.model_dump() if completion is not None else {}))
+        check_ending(name, "length")
+    if kind == "ContentFilterFinishReasonError":
+        paid.append(Usage(None, None, None))
+        check_ending(name, "content_filter")
+
+
+def _answer_text(message: AIMessage) -> str:
+    if message.tool_calls:
+        return json.dumps(message.tool_calls[0]["args"])
+    if message.invalid_tool_calls:
+        return message.invalid_tool_calls[0]["args"] or ""
+    return message_text(message)
+
+
+class LangChainEmbeddingModel(CachedEmbeddingModel):
+    """An embedding model of LangChain. These report no tokens, so that their cost is not known.
+
+    Args:
+        embeddings: The embedding model.
+        **options: How it is asked.
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        **options: Unpack[AskingOptions],
+    ) -> None:
+        model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")
+        kind = type(embeddings).__name__
+        super().__init__(
+            f"{kind}:{model}" if model else kind,
+            model or kind,
+            None,
+            {name: getattr(embeddings, name, None) for name in ("dimensions", "base_url", "openai_api_base")},
+            **options,
+        )
+        self._embeddings = embeddings
+
+    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        return await self._calls.outcome_of(lambda: self._answered(texts, paid))
+
+    async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        vectors = tuple(tuple(map(float, vector)) for vector in await self._embeddings.aembed_documents(texts))
+        paid.append(Usage(None, None, None))
+        check_vectors(vectors, len(texts))
+        return vectors

@@ -1,11 +1,16 @@
-"""What a judged metric gives back, or raises, with what it cost altogether."""
+"""What a judged metric gives back: its value, reason and cost, and the keys under which they stand in results."""
 
-from collections.abc import Iterable, Mapping
+from asyncio import CancelledError, current_task
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_eval_lc.errors import JudgeError
-from graphrag_eval_lc.judges.judge_problems import UnusableAnswerError
+from graphrag_eval_lc.errors import GraphRAGEvalError, JudgeError
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
+from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +63,106 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
 def cost_of(error: BaseException) -> float | None:
     """Give what an error tells was paid for it; 0.0 where it tells nothing."""
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0
+
+
+async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
+    """Give the keys of answer correctness; what is not known is absent."""
+    try:
+        score = await scoring
+    except (Exception, SystemExit, CancelledError) as problem:
+        raise_if_cancelled(problem)
+        record = error_record(ANSWER_CORRECTNESS, problem)
+        return {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): record[f"{ANSWER_CORRECTNESS}_error"]}
+    details = score.details
+    supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
+    return _known(
+        {
+            "answer_true_positives": list(supported),
+            "answer_false_positives": list(wrong),
+            "answer_false_negatives": list(missing),
+            "answer_reference_claims_count": len(supported) + len(missing),
+            "answer_actual_claims_count": len(supported) + len(wrong),
+            "answer_matching_claims_count": len(supported),
+            ANSWER_RECALL: details["recall"],
+            ANSWER_PRECISION: details["precision"],
+            ANSWER_F1: details["f1"],
+            f"{ANSWER_CORRECTNESS}_reason": score.reason,
+            f"{ANSWER_CORRECTNESS}_cost": score.cost,
+        }
+    )
+
+
+async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
+    """Give the keys of a metric that has one value; what is not known is absent."""
+    try:
+        score = await scoring
+    except (Exception, SystemExit, CancelledError) as problem:
+        raise_if_cancelled(problem)
+        return error_record(metric, problem)
+    return _known({metric: score.value, f"{metric}_reason": score.reason, f"{metric}_cost": score.cost})
+
+
+def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
+    """Give F1 of the recall and precision in a record, with the sum of their costs; what is not known is absent.
+
+    Example:
+        >>> f1_record("p", {"p_recall": 1.0, "p_precision": 0.5, "p_recall_cost": 0.25, "p_precision_cost": 0.5})
+        {'p_f1': 0.6666666666666666, 'p_f1_cost': 0.75}
+    """
+    recall, precision = record.get(f"{prefix}_recall"), record.get(f"{prefix}_precision")
+    if recall is None or precision is None:
+        return {}
+    costs = [record.get(f"{prefix}_recall_cost"), record.get(f"{prefix}_precision_cost")]
+    f1 = 2 * recall * precision / (recall + precision) if recall + precision else 0.0
+    return _known({f"{prefix}_f1": f1, f"{prefix}_f1_cost": None if None in costs else sum(filter(None, costs))})
+
+
+def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
+    """Give the error of a metric without secrets, and what was paid for nothing where the error tells it.
+
+    Example:
+        >>> error_record("m", ValueError("no claims"))
+        {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
+    """
+    text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
+    # Nothing was paid unless the error says so; None says that nobody knows.
+    return _known({f"{metric}_cost": cost_of(problem), f"{metric}_error": masked_text(text)})
+
+
+def raise_if_cancelled(problem: BaseException) -> None:
+    """Raise a CancelledError that is meant for the task itself; what a model or a function raised is its error."""
+    task = current_task()
+    if isinstance(problem, CancelledError) and task is not None and task.cancelling():
+        raise problem
+
+
+def _known(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if value is not None}
+
+
+_known_costs: ContextVar[list[float] | None] = ContextVar("known_costs", default=None)
+
+
+@contextmanager
+def noted_known_costs() -> Iterator[list[float]]:
+    """Give a list to which the USD of each such answer are added, in this task and in those that it starts.
+
+    Example:
+        >>> with noted_known_costs() as known:
+        ...     note_known_cost(0.25)
+        >>> known
+        [0.25]
+    """
+    costs: list[float] = []
+    token = _known_costs.set(costs)
+    try:
+        yield costs
+    finally:
+        _known_costs.reset(token)
+
+
+def note_known_cost(cost: float | None) -> None:
+    """Note what an answer once cost; None: not known."""
+    costs = _known_costs.get()
+    if costs is not None and cost is not None:
+        costs.append(cost)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from scripted_judges import ScriptedJudge
 
 from graphrag_eval_lc.judges import ContextPrecision, ContextRecall, ContextUtilization
-from graphrag_eval_lc.judges.context_recall import Statements
+from graphrag_eval_lc.judges.context_metrics import Statements
 
 EPSILON = 1e-10  # what ragas adds to the number of relevant contexts
 

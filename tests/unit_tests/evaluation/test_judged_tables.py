@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import JudgeError, OptionError, ResponsesError, Run
 from graphrag_eval_lc.evaluation.answer_tables import JUDGED_COLUMNS, read_table
 from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, judge_table
 from graphrag_eval_lc.judges import AnswerCorrectness
-from graphrag_eval_lc.judges.judge_problems import UnusableAnswerError
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.prices import Pricing
 
 ROWS = [[f"q{number}", f"r{number}", f"a{number}"] for number in range(3)]

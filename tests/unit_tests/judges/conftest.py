@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from openai_stub import OpenAIStub
 
-from graphrag_eval_lc.judges import model_calls
+from graphrag_eval_lc.judges import asked_model as model_calls
 
 
 @pytest.fixture

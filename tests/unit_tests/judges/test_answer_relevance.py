@@ -11,8 +11,7 @@ from scripted_judges import ScriptedEmbeddings, ScriptedJudge
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import AnswerRelevance, JudgeScore
 from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion, cosine_similarity
-from graphrag_eval_lc.judges.judge_problems import UnusableAnswerError
-from graphrag_eval_lc.judges.model import Embedded
+from graphrag_eval_lc.judges.model_interface import Embedded, UnusableAnswerError
 
 VECTORS = {"Where?": (1.0, 0.0), "a": (2.0, 0.0), "b": (0.0, 3.0), "c": (-1.0, 0.0), "none": (0.0, 0.0)}
 

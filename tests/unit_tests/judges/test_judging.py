@@ -11,10 +11,9 @@ from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
 from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion
-from graphrag_eval_lc.judges.context_precision import ContextVerdict
-from graphrag_eval_lc.judges.context_recall import Statements
+from graphrag_eval_lc.judges.context_metrics import ContextVerdict, Statements
 from graphrag_eval_lc.judges.judging import Judges
-from graphrag_eval_lc.judges.model import Answer, Asked
+from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
 CONTEXTS = json.dumps([{"id": "d1", "text": "The tower is in Paris."}, {"id": "d2", "text": "Off topic."}])
 REFERENCE_CONTEXTS = json.dumps([{"id": "d1", "text": "It is in Paris."}, {"id": "d9", "text": "It is tall."}])

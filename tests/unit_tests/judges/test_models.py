@@ -10,11 +10,14 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
-from graphrag_eval_lc.judges.langchain_embeddings import LangChainEmbeddingModel
-from graphrag_eval_lc.judges.langchain_model import LangChainJudgeModel
-from graphrag_eval_lc.judges.models import as_embedding_model, as_judge_model, is_openai_compatible
-from graphrag_eval_lc.judges.openai_embeddings import OpenAIEmbeddingModel
-from graphrag_eval_lc.judges.openai_model import OpenAIJudgeModel
+from graphrag_eval_lc.judges.models import (
+    LangChainEmbeddingModel,
+    LangChainJudgeModel,
+    as_embedding_model,
+    as_judge_model,
+    is_openai_compatible,
+)
+from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel, OpenAIJudgeModel
 
 
 class Verdict(BaseModel):
@@ -125,7 +128,7 @@ def test_a_missing_package_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, llm
         return real_import(name, *arguments, **keywords)
 
     for module in list(sys.modules):
-        if module.split(".")[0] == missing or module.endswith((".openai_model", ".openai_client")):
+        if module.split(".")[0] == missing or module.endswith(".openai_models"):
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setattr(sys, "path", [])

@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.judges import JudgeScore
-from graphrag_eval_lc.judges.judge_problems import UnusableAnswerError
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
 from graphrag_eval_lc.judges.scores import paid_error, total_cost
 
 

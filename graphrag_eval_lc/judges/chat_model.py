@@ -1,0 +1,345 @@
+"""What all chat models of judges share: answers of a given form, how the form is told, and how answers are read."""
+
+import asyncio
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.judges.asked_model import AskedModel
+from graphrag_eval_lc.judges.model_interface import Answer, Asked, Usage
+from graphrag_eval_lc.masking import masked_text
+
+Outcome = TypeVar("Outcome")
+
+
+Messages = list[dict[str, str]]
+
+
+class StructuredJudgeModel(AskedModel, ABC):
+    """A chat model of judges."""
+
+    @property
+    @abstractmethod
+    def _takes_n(self) -> bool:
+        """Whether one request may give several answers."""
+
+    @abstractmethod
+    async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        """Give the texts of one request's answers, ``n`` or fewer, and add what it reported to ``paid``."""
+
+    async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
+        """Ask for ``n`` answers of the form ``schema``.
+
+        An answer that breaks it is asked again once, with the complaint. Requests that failed or broke off count
+        nothing in the cost, as nobody knows what they cost.
+
+        Raises:
+            UnusableAnswerError: There is no answer that can be used; it has the cost.
+        """
+        asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)], "n": n}
+        digest = self._digest(asked)
+        known = self._known(digest, schema, n)
+        if known is not None:
+            return known
+        asked_now, is_shared = await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
+        return replace(asked_now, cost=0.0, is_cached=True) if is_shared else asked_now
+
+    async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
+        paid: list[Usage] = []
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        answers = await self._outcome(self._answers(messages, schema, n, paid), paid)
+        usages = [asdict(usage) for usage in paid]
+        self._keep(digest, {"answers": [text for text, _ in answers], "usages": usages})
+        return Asked(tuple(value for _, value in answers), self._cost(paid), tuple(paid))
+
+    def _known(self, digest: str, schema: type[Answer], n: int) -> Asked[Answer] | None:
+        record = self._record(digest)
+        if record is None:
+            return None
+        try:
+            values = tuple(answer_in(text, schema) for text in record["answers"])
+            usages = tuple(Usage(**usage) for usage in record["usages"])
+        except (WrongFormError, KeyError, TypeError):  # of another version, or changed by hand
+            return None
+        if len(values) != n:
+            return None
+        return Asked(values, self._known_cost(usages, digest), usages, is_cached=True)
+
+    async def _answers(
+        self, messages: Messages, form: type[Answer], n: int, paid: list[Usage]
+    ) -> list[tuple[str, Answer]]:
+        texts = await self._texts(messages, form, n, paid)
+        return await _all_of(self._usable(messages, text, form, paid) for text in texts)
+
+    async def _texts(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        texts = (await self._complete(messages, form, n, paid))[:n] if n == 1 or self._takes_n else []
+        missing = n - len(texts)
+        singles = await _all_of(self._complete(messages, form, 1, paid) for _ in range(missing))
+        return [*texts, *(single[0] for single in singles)]
+
+    async def _usable(self, messages: Messages, text: str, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
+        """Give an answer as text and value; it is asked again once where it breaks the form."""
+        try:
+            return text, answer_in(text, form)
+        except WrongFormError as problem:
+            complaint = f"That answer cannot be used: {problem}. {form_in_words(closed_schema(form))}"
+        again = [{"role": "assistant", "content": text}, {"role": "user", "content": complaint}]
+        text = (await self._complete([*messages, *again], form, 1, paid))[0]
+        try:
+            return text, answer_in(text, form)
+        except WrongFormError as problem:
+            raise JudgeError(f"{self.name} gave no answer of the form that was asked for, twice: {problem}") from None
+
+
+async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
+    """Give all outcomes; where one fails the others come to their end nevertheless, since they are paid for."""
+    outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
+    good = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return good
+
+
+Mode = Literal["json_schema", "tools", "json_object"]
+
+
+_NEXT_MODE: dict[Mode, Mode] = {"json_schema": "tools", "tools": "json_object"}
+
+
+_REFUSED_MODE = {
+    "json_schema": re.compile(r"response.?format|json.?schema|structured.?output", re.IGNORECASE),
+    "tools": re.compile(r"tool|function", re.IGNORECASE),
+}
+
+
+_TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
+
+
+_TOO_LONG = re.compile(r"maximum context length|context_length|too long|reduce the length", re.IGNORECASE)
+
+
+_REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAbilities:
+    """What an endpoint takes, as far as it is known.
+
+    Attributes:
+        mode: How it is told the form: by a strict JSON schema, by a function to call, or in the prompt.
+        takes_n: Whether it gives several answers to one request.
+        takes_temperature: Whether the temperature can be set.
+        tokens_key: What the bound of the answer's tokens is called.
+    """
+
+    mode: Mode = "json_schema"
+    takes_n: bool = True
+    takes_temperature: bool = True
+    tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+    def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
+        """Give what is known after a request was refused; None where the error says nothing about it.
+
+        Args:
+            error: The exception, with ``status_code`` and, where the endpoint names it, ``param``.
+            request: The body of the request.
+        """
+        if not refuses_part(error):
+            return None
+        text = f"{error} ({getattr(error, 'param', None)})"
+        if "max_tokens" in request and "max_completion_tokens" in text:
+            return replace(self, tokens_key="max_completion_tokens")
+        if "temperature" in request and "temperature" in text:
+            return replace(self, takes_temperature=False)
+        if self.mode in _NEXT_MODE and _REFUSED_MODE[self.mode].search(text):
+            return replace(self, mode=_NEXT_MODE[self.mode])
+        if request.get("n", 1) > 1 and _REFUSED_N.search(text):
+            return replace(self, takes_n=False)
+        return None
+
+
+def refuses_part(error: BaseException) -> bool:
+    """Tell whether an endpoint may have refused a part of the request, which can then be left out.
+
+    A text that is too long says nothing of what the endpoint takes, whatever else its message names.
+    """
+    if getattr(error, "status_code", None) not in {400, 422}:
+        return False
+    return getattr(error, "code", None) not in _TOO_LONG_CODES and not _TOO_LONG.search(str(error))
+
+
+def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Give the part of a chat request that tells the form of the answer."""
+    if mode == "json_schema":
+        form = {"name": name, "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
+    if mode == "tools":
+        function = {"name": name, "description": "Give the answer.", "parameters": schema}
+        return {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": name}},
+        }
+    return {"response_format": {"type": "json_object"}}
+
+
+def form_in_words(schema: dict[str, Any]) -> str:
+    """Give the sentence that tells a model the form of its answer.
+
+    Example:
+        >>> form_in_words({"type": "object"})
+        'Answer with nothing but one JSON object of this JSON schema: {"type": "object"}'
+    """
+    return f"Answer with nothing but one JSON object of this JSON schema: {json.dumps(schema, ensure_ascii=False)}"
+
+
+def messages_with_form(messages: list[dict[str, str]], schema: dict[str, Any]) -> list[dict[str, str]]:
+    """Give messages that tell the form in words, after the system's and after the user's.
+
+    The user's may ask for another form, and what stands last weighs most.
+
+    Args:
+        messages: The system's, the user's, and any that follow.
+        schema: The JSON schema of the form.
+    """
+    words = form_in_words(schema)
+    told = [{**message, "content": f"{message['content']}\n\n{words}"} for message in messages[:2]]
+    return [*told, *messages[2:]]
+
+
+_Schema = dict[str, Any]
+
+
+@lru_cache(maxsize=64)
+def closed_schema(form: type[BaseModel]) -> _Schema:
+    """Give the JSON schema of a form in which objects have all their keys and no others, and nothing is referred to.
+
+    Titles and defaults are left out, as they say nothing to a model that has to give all keys. The schema is kept for
+    the next call: it must not be changed.
+
+    Raises:
+        ValueError: The form contains itself.
+
+    Example:
+        >>> class Verdict(BaseModel):
+        ...     useful: bool = False
+        >>> schema = closed_schema(Verdict)
+        >>> schema["required"], schema["additionalProperties"]
+        (['useful'], False)
+    """
+    schema = form.model_json_schema()
+    return _closed(schema, schema.get("$defs", {}), ())
+
+
+def form_name(form: type[BaseModel]) -> str:
+    """Give a name that endpoints take: up to 64 letters, digits, underscores and hyphens."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
+
+
+def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str, ...]) -> _Schema:
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        if name in inside:
+            raise ValueError(f"an answer's form cannot contain itself, as {name} does")
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_closed(definitions[name], definitions, (*inside, name)), **_closed(beside, definitions, inside)}
+    closed: _Schema = {}
+    for key, value in schema.items():
+        if key in {"type", "description", "enum", "minItems", "maxItems"}:
+            closed[key] = value
+        elif key == "const":
+            closed["enum"] = [value]
+        elif key == "properties":
+            closed[key] = {name: _closed(part, definitions, inside) for name, part in value.items()}
+        elif key in {"items", "additionalProperties"} and isinstance(value, dict):
+            closed[key] = _closed(value, definitions, inside)
+        elif key in {"anyOf", "oneOf"}:
+            closed["anyOf"] = [_closed(part, definitions, inside) for part in value]
+    if "properties" in closed or schema.get("type") == "object":
+        closed.setdefault("properties", {})
+        closed["required"] = list(closed["properties"])
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+_FENCED = re.compile(r"\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+
+
+_MOST_PROBLEMS = 5
+
+
+_LONGEST_PART = 200
+
+
+class WrongFormError(Exception):
+    """An answer that does not have the form that was asked for; its text says what is wrong."""
+
+
+def answer_in(text: str, form: type[Answer]) -> Answer:
+    """Give the answer that a text holds as JSON, alone or in a Markdown fence.
+
+    Raises:
+        WrongFormError: It is none.
+
+    Example:
+        >>> class Verdict(BaseModel):
+        ...     verdict: int
+        >>> answer_in('{"verdict": 1}', Verdict)
+        Verdict(verdict=1)
+    """
+    fenced = _FENCED.fullmatch(text)
+    try:
+        return form.model_validate_json(fenced[1] if fenced else text)
+    except ValidationError as problem:
+        raise WrongFormError(_problems(problem)) from None
+
+
+def _problems(problem: ValidationError) -> str:
+    errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    texts = []
+    for error in errors[:_MOST_PROBLEMS]:
+        place = ".".join(map(str, error["loc"]))
+        texts.append(f"{place}: {error['msg']}"[:_LONGEST_PART] if place else error["msg"][:_LONGEST_PART])
+    return "; ".join(texts)
+
+
+_LONGEST_REFUSAL = 300
+
+
+# The providers' words for it, in lower case.
+_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+
+
+_FILTER = frozenset({"content_filter", "content_filtered", "safety", "guardrail_intervened", "prohibited_content"})
+
+
+def refused(name: str, text: str) -> JudgeError:
+    """Give the error for a model that refused to answer."""
+    return JudgeError(f"{name} refused to answer: {masked_text(text)[:_LONGEST_REFUSAL]}")
+
+
+def check_ending(name: str, reason: str | None) -> None:
+    """Do nothing where an answer ended well.
+
+    Args:
+        name: The model.
+        reason: Why the answer ended, as the provider says it.
+
+    Raises:
+        JudgeError: It is cut off.
+    """
+    word = reason.lower() if isinstance(reason, str) else ""
+    if word in _LENGTH:
+        raise JudgeError(
+            f"{name} did not come to the end of its answer within the tokens it has ({reason})",
+            mend="Set a higher max_tokens under llm.generation.",
+        )
+    if word in _FILTER:
+        raise JudgeError(f"the answer of {name} was stopped by the provider's content filter ({reason})")

@@ -1,0 +1,319 @@
+"""Context precision, utilization and recall: what the retrieved contexts are worth for an answer."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.judges.answer_correctness import Claim
+from graphrag_eval_lc.judges.model_interface import Asked, JudgeModel, given_judge_model
+from graphrag_eval_lc.judges.prompts import given_text, load_prompt
+from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, paid_error, total_cost
+
+
+class ContextVerdict(BaseModel):
+    """Whether one context is of use: what a model answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str
+    verdict: Literal[0, 1]
+
+
+class ContextPrecision:
+    """The mean of precision@k over the ranks k of the contexts that are of use for the reference answer.
+
+    ``Σ_k (precision@k · v_k) / Σ_k v_k`` with a verdict v of 0 or 1 for each context, as in ragas, without its
+    epsilon. A model is asked once for each context, all at the same time.
+
+    Args:
+        llm: The model that judges: all that ``as_judge_model`` takes.
+    """
+
+    def __init__(self, llm: Any) -> None:
+        self._llm = given_judge_model(llm)
+
+    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Give the score.
+
+        Args:
+            user_input: The question.
+            reference: The reference answer, or the texts of the reference contexts.
+            retrieved_contexts: The texts of what was retrieved, by rank. One that is None or blank is of no use, and
+                the model is not asked about it.
+
+        Returns:
+            The value from 0 to 1: 0 where none is of use or nothing was retrieved, None where no context has a text.
+            ``details``: ``verdicts`` and ``reasons``, one for each context.
+
+        Raises:
+            JudgeError: The question or the reference is blank, or the model gives no answer that can be used.
+        """
+        question = given_text("user_input", user_input)
+        return await contexts_score(self._llm, question, given_text("reference", reference), retrieved_contexts)
+
+    def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Do as ``ascore``, from synchronous code."""
+        return run_sync(
+            lambda: self.ascore(user_input=user_input, reference=reference, retrieved_contexts=retrieved_contexts)
+        )
+
+
+async def contexts_score(
+    llm: JudgeModel, question: str, answer: str, retrieved_contexts: Sequence[str | None]
+) -> JudgeScore:
+    """Give the score of contexts by rank: whether those that are of use for an answer stand at the top.
+
+    Raises:
+        JudgeError: The contexts are no list of texts, or the model gives no answer that can be used.
+    """
+    texts = given_contexts(retrieved_contexts)
+    if not texts:
+        return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"verdicts": [], "reasons": []})
+    if not any(texts):
+        return JudgeScore(None, "No retrieved context has a text.", 0.0)
+    prompt = load_prompt("context_precision")
+    messages = [prompt.message(question=question, answer=answer, context=text) for text in texts if text]
+    asked = await _all_asked(llm, prompt.system, messages)
+    answers = iter(asked)
+    judged = [next(answers).values[0] if text else _NO_TEXT for text in texts]
+    lines = (
+        f"{rank}. {'Of use' if one.verdict else 'Of no use'}: {one.reason}" for rank, one in enumerate(judged, start=1)
+    )
+    verdicts = [one.verdict for one in judged]
+    return JudgeScore(
+        mean_precision(verdicts),
+        "\n".join(lines),
+        total_cost(one.cost for one in asked),
+        {"verdicts": verdicts, "reasons": [one.reason for one in judged]},
+    )
+
+
+_NO_TEXT = ContextVerdict(reason="The context has no text.", verdict=0)
+
+
+async def _all_asked(llm: JudgeModel, system: str, messages: Sequence[str]) -> list[Asked[ContextVerdict]]:
+    """Ask about all contexts, and let each request end, as it is paid for and its answer can be kept."""
+    outcomes = await asyncio.gather(
+        *(llm.aask(system, message, ContextVerdict) for message in messages), return_exceptions=True
+    )
+    asked: list[Asked[ContextVerdict]] = []
+    errors: list[JudgeError] = []
+    for outcome in outcomes:
+        if isinstance(outcome, JudgeError):
+            errors.append(outcome)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+        else:
+            asked.append(outcome)
+    if errors:
+        costs = [*(one.cost for one in asked), *map(cost_of, errors[1:])]
+        raise paid_error(errors[0], costs) from errors[0]
+    return asked
+
+
+def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
+    """Give the texts of contexts, an empty one for those that have none or a blank one.
+
+    Raises:
+        JudgeError: It is no list of texts.
+    """
+    if isinstance(retrieved_contexts, str) or not isinstance(retrieved_contexts, Sequence):
+        raise JudgeError(f"retrieved_contexts is no list of texts but {type(retrieved_contexts).__name__}")
+    for rank, text in enumerate(retrieved_contexts, start=1):
+        if text is not None and not isinstance(text, str):
+            raise JudgeError(f"retrieved context {rank} is no text but {type(text).__name__}")
+    return [text if text and text.strip() else "" for text in retrieved_contexts]
+
+
+def mean_precision(verdicts: Sequence[int]) -> float:
+    """Give the mean of precision@k over the ranks k whose verdict is 1; 0 where there is none.
+
+    Example:
+        >>> mean_precision([1, 0]), mean_precision([0, 1])
+        (1.0, 0.5)
+    """
+    precisions: list[float] = []
+    for rank, verdict in enumerate(verdicts, start=1):
+        if verdict:
+            precisions.append((len(precisions) + 1) / rank)
+    return sum(precisions) / len(precisions) if precisions else 0.0
+
+
+class ContextUtilization:
+    """Context precision with the answer that the agent gave in place of a reference.
+
+    The model sees the same prompt as for ``ContextPrecision``, once for each context.
+
+    Args:
+        llm: The model that judges: all that ``as_judge_model`` takes.
+    """
+
+    def __init__(self, llm: Any) -> None:
+        self._llm = given_judge_model(llm)
+
+    async def ascore(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Give the score.
+
+        Args:
+            user_input: The question.
+            response: The answer that the agent gave.
+            retrieved_contexts: The texts of what was retrieved, by rank, as for ``ContextPrecision``.
+
+        Returns:
+            As ``ContextPrecision``; the value is 0 for a blank answer, which no context was of use for.
+
+        Raises:
+            JudgeError: The question is blank, or the model gives no answer that can be used.
+        """
+        question = given_text("user_input", user_input)
+        if isinstance(response, str) and not response.strip():
+            return JudgeScore(0.0, "The answer is blank.", 0.0)
+        return await contexts_score(self._llm, question, given_text("response", response), retrieved_contexts)
+
+    def score(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Do as ``ascore``, from synchronous code."""
+        return run_sync(
+            lambda: self.ascore(user_input=user_input, response=response, retrieved_contexts=retrieved_contexts)
+        )
+
+
+class Statement(BaseModel):
+    """One statement of the reference, and whether the contexts support it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    statement: Claim
+    reason: str
+    attributed: Literal[0, 1]
+
+
+class Statements(BaseModel):
+    """The reference, statement by statement: what a model answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    statements: list[Statement]
+
+    @field_validator("statements")
+    @classmethod
+    def _some(cls, statements: list[Statement]) -> list[Statement]:
+        if not statements:
+            raise ValueError("the reference answer has at least one statement")
+        return statements
+
+
+class ContextRecall:
+    """The share of the statements of the reference answer that the retrieved contexts support, as in ragas.
+
+    One request, in which the model splits the reference and judges each statement.
+
+    Args:
+        llm: The model that judges: all that ``as_judge_model`` takes.
+    """
+
+    def __init__(self, llm: Any) -> None:
+        self._llm = given_judge_model(llm)
+
+    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Give the score.
+
+        Args:
+            user_input: The question.
+            reference: The reference answer, or the texts of the reference contexts.
+            retrieved_contexts: The texts of what was retrieved, whole, whatever their length. One that is None or
+                blank is left out.
+
+        Returns:
+            The value from 0 to 1: 0 where nothing was retrieved, None where no context has a text; the model is not
+            asked for these. ``details``: ``statements``, each with ``statement``, ``reason`` and ``attributed``.
+
+        Raises:
+            JudgeError: The question or the reference is blank, or the model gives no answer that can be used.
+        """
+        question, answer = given_text("user_input", user_input), given_text("reference", reference)
+        texts = given_contexts(retrieved_contexts)
+        if not texts:
+            return JudgeScore(0.0, "Nothing was retrieved.", 0.0, {"statements": []})
+        if not any(texts):
+            return JudgeScore(None, "No retrieved context has a text.", 0.0)
+        prompt = load_prompt("context_recall")
+        message = prompt.message(question=question, reference_answer=answer, context=list(filter(None, texts)))
+        asked = await self._llm.aask(prompt.system, message, Statements)
+        statements = asked.values[0].statements
+        lines = (
+            f"{'Covered' if one.attributed else 'Not covered'}: {one.statement} {one.reason}" for one in statements
+        )
+        return JudgeScore(
+            sum(one.attributed for one in statements) / len(statements),
+            "\n".join(lines),
+            asked.cost,
+            {"statements": [one.model_dump() for one in statements]},
+        )
+
+    def score(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Do as ``ascore``, from synchronous code."""
+        return run_sync(
+            lambda: self.ascore(user_input=user_input, reference=reference, retrieved_contexts=retrieved_contexts)
+        )
+
+
+def retrieval_steps(
+    result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the successful actual steps that retrieve, each with the id by which ``matches`` names it.
+
+    Args:
+        result: A result.
+        names: Step names by tool name.
+        retrieving: The names of the steps that retrieve documents.
+    """
+    for index, step in enumerate(result.get("actual_steps") or ()):
+        name, identifier = step.get("name"), step.get("id")
+        if names.get(name, name) in retrieving and step.get("status") == "success":
+            yield str(index if identifier is None else identifier), step
+
+
+def context_texts(output: Any) -> list[str | None]:
+    """Give the texts of an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
+
+    Raises:
+        JudgeError: The output is no JSON array of objects.
+    """
+    try:
+        contexts = parse_json(output) if isinstance(output, str) else output
+    except (ValueError, RecursionError):
+        contexts = None
+    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
+        raise JudgeError(
+            "the step's output is no JSON array of objects with a text, so its contexts cannot be judged; if a "
+            "LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
+        )
+    return [text if isinstance(text := context.get("text"), str) else None for context in contexts]
+
+
+def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str, str]:
+    """Give the texts of the reference contexts, one a line, by the id of the actual step that matched them.
+
+    A reference step without texts (with ids only, or with an output of another form) is left out.
+
+    Args:
+        result: A result.
+        retrieving: The names of the steps that retrieve documents.
+    """
+    texts: dict[str, str] = {}
+    for group in result.get("reference_steps") or ():
+        for step in group:
+            if "matches" not in step or step.get("name") not in retrieving:
+                continue
+            try:
+                known = [text for text in context_texts(step.get("output")) if text and text.strip()]
+            except JudgeError:
+                continue
+            if known:
+                texts[str(step["matches"])] = "\n".join(known)
+    return texts

@@ -1,0 +1,404 @@
+"""The chat models and embedding models of judges behind an OpenAI-compatible endpoint."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
+
+from openai import APIStatusError, AsyncOpenAI
+from pydantic import BaseModel
+
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.judges.asked_model import AskingOptions, effective_base_url, usage_in
+from graphrag_eval_lc.judges.chat_model import (
+    EndpointAbilities,
+    Messages,
+    StructuredJudgeModel,
+    check_ending,
+    closed_schema,
+    form_name,
+    form_parameters,
+    messages_with_form,
+    refused,
+)
+from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors, unpacked
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
+from graphrag_eval_lc.masking import masked_text, remember_secret
+
+
+class ModelSettings(Protocol):
+    """A model of the config: ``GenerationConfig`` or ``EmbeddingConfig``."""
+
+    @property
+    def provider(self) -> str: ...  # noqa: D102
+
+    @property
+    def model(self) -> str: ...  # noqa: D102
+
+    @property
+    def base_url(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def api_key(self) -> Any: ...  # noqa: D102
+
+    @property
+    def model_extra(self) -> dict[str, Any] | None: ...  # noqa: D102
+
+
+class GenerationSettings(ModelSettings, Protocol):
+    """The chat model of the config: ``GenerationConfig``."""
+
+    @property
+    def temperature(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def max_tokens(self) -> int | None: ...  # noqa: D102
+
+
+class OpenAIJudgeModel(StructuredJudgeModel):
+    """A chat model behind an OpenAI-compatible endpoint.
+
+    What the endpoint does not take (a JSON schema, several answers at once, a temperature) is found out at the first
+    request that is refused for it, and then left out.
+
+    Args:
+        generation: The section ``llm.generation`` of the config.
+        **options: How it is asked.
+
+    Raises:
+        ConfigError: There is no API key.
+    """
+
+    def __init__(
+        self,
+        generation: GenerationSettings,
+        **options: Unpack[AskingOptions],
+    ) -> None:
+        bounds = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
+        super().__init__(
+            model_name_of(generation),
+            generation.model,
+            generation.provider,
+            {**answer_settings(generation), **bounds},
+            **options,
+        )
+        self._bounds = bounds
+        self._generation = generation
+        self._client = openai_client(generation)
+        self._abilities = EndpointAbilities()
+
+    @property
+    def _takes_n(self) -> bool:
+        return self._abilities.takes_n
+
+    async def aclose(self) -> None:
+        """Close its connections; a loop that ends does so as well."""
+        await self._client.aclose()
+
+    async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
+        while True:
+            abilities = self._abilities
+            request = self._request(abilities, messages, form, n)
+            try:
+                texts = await self._calls.outcome_of(partial(self._answered, request, paid))
+            except APIStatusError as refusal:
+                check_ending(self.name, refusal.code)
+                learned = abilities.learned_from(refusal, request)
+                if learned is None:
+                    raise
+                if self._abilities == abilities:  # else another request has learned something meanwhile
+                    self._abilities = learned
+                continue
+            if len(texts) < request.get("n", 1):
+                self._abilities = replace(self._abilities, takes_n=False)
+            return texts
+
+    def _request(
+        self, abilities: EndpointAbilities, messages: Messages, form: type[BaseModel], n: int
+    ) -> dict[str, Any]:
+        schema = closed_schema(form)
+        if abilities.mode == "json_object":
+            messages = messages_with_form(messages, schema)
+        request: dict[str, Any] = {"model": self._model, "messages": messages}
+        request |= form_parameters(abilities.mode, form_name(form), schema)
+        if n > 1 and abilities.takes_n:
+            request["n"] = n
+        if self._bounds["temperature"] is not None and abilities.takes_temperature:
+            request["temperature"] = self._bounds["temperature"]
+        if self._bounds["max_tokens"] is not None:
+            request[abilities.tokens_key] = self._bounds["max_tokens"]
+        return request
+
+    async def _answered(self, request: dict[str, Any], paid: list[Usage]) -> list[str]:
+        client = await self._client.get()
+        completion = await posted(client, "/chat/completions", request, self._generation)
+        if completion.get("choices") or completion.get("usage"):
+            paid.append(usage_in(completion))
+        return answer_texts(completion, self.name)
+
+
+class OpenAIEmbeddingModel(CachedEmbeddingModel):
+    """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 where it has that.
+
+    Args:
+        embedding: The section ``llm.embedding`` of the config.
+        **options: How it is asked.
+
+    Raises:
+        ConfigError: There is no API key.
+    """
+
+    def __init__(
+        self,
+        embedding: ModelSettings,
+        **options: Unpack[AskingOptions],
+    ) -> None:
+        super().__init__(
+            model_name_of(embedding),
+            embedding.model,
+            embedding.provider,
+            answer_settings(embedding),
+            **options,
+        )
+        self._embedding = embedding
+        self._client = openai_client(embedding)
+        self._encoding: Literal["base64", "float"] = "base64"
+
+    async def aclose(self) -> None:
+        """Close its connections; a loop that ends does so as well."""
+        await self._client.aclose()
+
+    async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        try:
+            return await self._calls.outcome_of(lambda: self._answered(texts, paid))
+        except APIStatusError as refusal:
+            if refusal.status_code not in {400, 422} or self._encoding == "float" or "encoding" not in str(refusal):
+                raise
+        self._encoding = "float"
+        return await self._calls.outcome_of(lambda: self._answered(texts, paid))
+
+    async def _answered(self, texts: list[str], paid: list[Usage]) -> Vectors:
+        client = await self._client.get()
+        request = {"model": self._model, "input": texts, "encoding_format": self._encoding}
+        body = await posted(client, "/embeddings", request, self._embedding)
+        if body.get("data") or body.get("usage"):
+            paid.append(replace(usage_in(body), output_tokens=0))
+        vectors = _vectors_in(body)
+        check_vectors(vectors, len(texts))
+        return vectors
+
+
+def _vectors_in(body: Mapping[str, Any]) -> Vectors:
+    """Give the vectors of a response in the order of their indices."""
+    try:
+        entries = sorted(enumerate(body["data"]), key=lambda entry: entry[1].get("index", entry[0]))
+        return tuple(_vector(entry["embedding"]) for _, entry in entries)
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        raise BrokenAnswerError(f"the endpoint gave embeddings that cannot be read: {problem}") from None
+
+
+def _vector(embedding: Any) -> tuple[float, ...]:
+    return unpacked(embedding) if isinstance(embedding, str) else tuple(float(number) for number in embedding)
+
+
+def answer_texts(completion: Mapping[str, Any], name: str) -> list[str]:
+    """Give the texts of a completion's answers: what they say, or the arguments of the function they call.
+
+    Args:
+        completion: The body of the response.
+        name: The model, for messages.
+
+    Raises:
+        BrokenAnswerError: There is no answer in it.
+        JudgeError: An answer is refused or cut off.
+    """
+    choices = completion.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise BrokenAnswerError("the endpoint answered without choices")
+    return [_answer_text(choice, name) for choice in choices]
+
+
+def _answer_text(choice: Any, name: str) -> str:
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        raise BrokenAnswerError("the endpoint answered with a choice without a message")
+    if message.get("refusal"):
+        raise refused(name, str(message["refusal"]))
+    check_ending(name, choice.get("finish_reason"))
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        return _arguments_text(calls[0])
+    return _content_text(message.get("content"))
+
+
+def _arguments_text(call: Any) -> str:
+    function = call.get("function") if isinstance(call, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _content_text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+Thing = TypeVar("Thing")
+
+
+class LoopBound(Generic[Thing]):
+    """A thing that is made at its first use in an event loop, and closed with that loop.
+
+    Args:
+        make: Makes it.
+        close: Closes it.
+    """
+
+    def __init__(self, make: Callable[[], Thing], close: Callable[[Thing], Awaitable[None]]) -> None:
+        self._make = make
+        self._close = close
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._life: AsyncGenerator[Thing, None] | None = None
+        self._thing: Thing | None = None
+
+    async def get(self) -> Thing:
+        """Give the thing of the running loop."""
+        loop = asyncio.get_running_loop()
+        if self._thing is None or loop is not self._loop:
+            self._life = self._living()
+            self._thing, self._loop = await anext(self._life), loop
+        return self._thing
+
+    async def aclose(self) -> None:
+        """Close it now; the next use makes another one."""
+        life, self._life, self._thing = self._life, None, None
+        if life is not None and self._loop is asyncio.get_running_loop():
+            await life.aclose()
+
+    async def _living(self) -> AsyncGenerator[Thing, None]:
+        # A loop ends its generators before it closes, so that nobody has to think of it.
+        thing = self._make()
+        try:
+            yield thing
+        finally:
+            await self._close(thing)
+
+
+_CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
+
+
+_REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
+
+
+# LiteLLM's names of what is settled elsewhere here; endpoints refuse them in a request.
+_LITELLM_OPTIONS = frozenset({"api_base", "api_version", "drop_params", "max_retries", "num_retries", "timeout"})
+
+
+# Who asks, which does not change the answer.
+_ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
+
+
+_NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _LITELLM_OPTIONS
+
+
+_SHOWN_CHARACTERS = 200
+
+
+def model_name_of(settings: ModelSettings) -> str:
+    """Give what a model is called in messages and in the cache, such as ``openai:gpt-4o-mini``."""
+    return f"{settings.provider}:{settings.model}"
+
+
+def secret_text(secret: Any) -> str | None:
+    """Give a secret as text, whether it is kept in pydantic's SecretStr or as it is."""
+    text: str | None = secret.get_secret_value() if hasattr(secret, "get_secret_value") else secret
+    return text
+
+
+def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
+    """Give the client for a model's endpoint; retries and timeouts are not its business.
+
+    Args:
+        settings: The model of the config.
+        kind: Makes a client.
+
+    Raises:
+        ConfigError: OpenAI's own endpoint is asked, and there is no key.
+    """
+    base_url = effective_base_url(settings)
+    key_name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
+    key = secret_text(settings.api_key) or os.environ.get(key_name)
+    if not key and base_url is None:
+        raise ConfigError(
+            f"there is no API key for {model_name_of(settings)}",
+            mend=f"Set the environment variable {key_name}, or api_key in the config.",
+        )
+    remember_secret(key)
+    options = {name: value for name, value in _extra(settings).items() if name in _CLIENT_OPTIONS}
+    return LoopBound(
+        # An endpoint of one's own may want no key, but the client does.
+        lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options),
+        lambda client: client.close(),
+    )
+
+
+async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settings: ModelSettings) -> Mapping[str, Any]:
+    """Send a request and give the JSON object of its answer.
+
+    What the config says beside the known keys goes into the body, but for ``extra_headers`` and ``extra_query``.
+
+    Args:
+        client: The client of the endpoint.
+        path: Such as ``/chat/completions``.
+        body: The request.
+        settings: The model of the config.
+
+    Raises:
+        BrokenAnswerError: The answer is no JSON object, or one that tells of an error in spite of the status 200.
+        openai.OpenAIError: What the client raises.
+    """
+    sent = request_settings(settings)
+    # Not the client's methods for each endpoint: those take broken answers for good, and walk through every schema.
+    text = await client.post(
+        path,
+        cast_to=str,
+        body={**body, **sent["extra_body"]},
+        options={"headers": sent["extra_headers"], "params": sent["extra_query"]},
+    )
+    return _json_object(text)
+
+
+def request_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Give what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
+    extra = _extra(settings)
+    own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
+    return {
+        "extra_body": {**own, **extra.get("extra_body", {})},
+        "extra_headers": extra.get("extra_headers", {}),
+        "extra_query": extra.get("extra_query", {}),
+    }
+
+
+def answer_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Give what determines a model's answers beside its name and what it is asked."""
+    left_out = _ASKER_OPTIONS | _LITELLM_OPTIONS
+    extra = {name: value for name, value in _extra(settings).items() if name not in left_out}
+    return {**extra, "base_url": effective_base_url(settings)}
+
+
+def _json_object(text: str) -> Mapping[str, Any]:
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or body.get("error"):
+        what = "an error with the status 200" if isinstance(body, dict) else "no JSON object"
+        raise BrokenAnswerError(f"the endpoint answered with {what}: {masked_text(text)[:_SHOWN_CHARACTERS]!r}")
+    return body
+
+
+def _extra(settings: ModelSettings) -> dict[str, Any]:
+    return settings.model_extra or {}

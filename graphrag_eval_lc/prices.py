@@ -1,0 +1,352 @@
+"""What calls of models cost, in USD: by the prices of the config, else by those that are known."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from importlib.util import find_spec
+from math import floor, log10
+from typing import Any
+
+from graphrag_eval_lc.config import PriceConfig
+from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, INPUT_TOKENS, JUDGES_COST, OUTPUT_TOKENS, TOKENS
+
+__all__ = ["Pricing", "dollars", "lacks_costs", "priced_response", "unpriced_warning"]
+
+
+# (tokens, USD): prompts of more than so many tokens pay this for a million tokens. The first holds for every prompt.
+Rate = Sequence[tuple[int, float]]
+
+
+def flat_rate(usd: float) -> Rate:
+    """Give the rate that is the same for every prompt."""
+    return ((-1, usd),)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a model's tokens cost.
+
+    Attributes:
+        input: That of tokens of the prompt.
+        output: That of tokens of the answer; None for a model that gives none, such as one of embeddings.
+        cached_input: That of tokens of the prompt which the provider had in its cache.
+        request: USD for the request itself.
+        cache_write_input: That of tokens of the prompt which the provider wrote to its cache; None: as ``input``.
+        cache_write_1h_input: That of those which it keeps for an hour; None: as ``cache_write_input``.
+
+    Example:
+        >>> Rates(input=flat_rate(2.0), output=flat_rate(8.0), cached_input=flat_rate(0.5)).cost(500_000, 100_000, 0)
+        1.8
+    """
+
+    input: Rate
+    output: Rate | None
+    cached_input: Rate
+    request: float = 0.0
+    cache_write_input: Rate | None = None
+    cache_write_1h_input: Rate | None = None
+
+    def cost(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        cached_input_tokens: int,
+        cache_write_input_tokens: int = 0,
+        cache_write_1h_input_tokens: int = 0,
+    ) -> float | None:
+        """Give the USD of one request; None where a rate is not known.
+
+        Args:
+            input_tokens: Tokens of the prompt, all of them.
+            output_tokens: Tokens of the answer.
+            cached_input_tokens: Those of the prompt that were read from the provider's cache.
+            cache_write_input_tokens: Those that were written to it.
+            cache_write_1h_input_tokens: Those of the written ones that stay for an hour.
+        """
+        of_write = self.cache_write_input or self.input
+        parts = (
+            (self.input, input_tokens - cached_input_tokens - cache_write_input_tokens),
+            (self.cached_input, cached_input_tokens),
+            (of_write, cache_write_input_tokens - cache_write_1h_input_tokens),
+            (self.cache_write_1h_input or of_write, cache_write_1h_input_tokens),
+        )
+        micro_usd = sum(_usd(rate, input_tokens) * tokens for rate, tokens in parts if tokens)
+        if output_tokens:
+            if self.output is None:
+                return None
+            micro_usd += _usd(self.output, input_tokens) * output_tokens
+        return self.request + micro_usd / 1e6
+
+
+def _usd(rate: Rate, input_tokens: int) -> float:
+    return next(usd for above, usd in reversed(rate) if input_tokens > above)
+
+
+_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+_UNNAMED = "a model without a name"
+
+
+class Pricing:
+    """Prices calls of models, with the data of ``genai-prices`` where that is installed; nothing is downloaded.
+
+    A model's price is looked up once, and holds as it was at that moment.
+
+    Args:
+        overrides: Prices by model that go before those that are known. The name is the one that the provider reports;
+            that without the provider before it (``openai:gpt-4o``) or the date behind it will do.
+
+    Attributes:
+        unpriced: The models that spent tokens and have no price.
+
+    Example:
+        >>> pricing = Pricing({"gpt-x": PriceConfig(input=0.5, output=2.0)})
+        >>> pricing.cost("gpt-x-2026-01-31", input_tokens=1_000_000, output_tokens=500_000)
+        1.5
+        >>> pricing.cost("my-own-model", input_tokens=10, output_tokens=10) is None
+        True
+        >>> pricing.unpriced
+        {'my-own-model'}
+    """
+
+    def __init__(self, overrides: Mapping[str, PriceConfig] | None = None) -> None:
+        self.unpriced: set[str] = set()
+        self._overrides = {name: _config_rates(price) for name, price in (overrides or {}).items()}
+        self._known: dict[tuple[str, str | None], Rates | None] = {}
+
+    def cost(
+        self,
+        model: str | None,
+        *,
+        input_tokens: int | None,
+        output_tokens: int | None,
+        cached_input_tokens: int | None = None,
+        cache_write_input_tokens: int | None = None,
+        cache_write_1h_input_tokens: int | None = None,
+        provider: str | None = None,
+    ) -> float | None:
+        """Give the USD of one call.
+
+        Args:
+            model: The model that answered, as the provider reports it.
+            input_tokens: Tokens of the prompt, those read from a cache and written to one included.
+            output_tokens: Tokens of the answer; 0 for embeddings.
+            cached_input_tokens: Those of the prompt that the provider had in its cache; None: none.
+            cache_write_input_tokens: Those that it wrote to its cache; None: none.
+            cache_write_1h_input_tokens: Those of the written ones that it keeps for an hour; None: none.
+            provider: Who runs the model, where that is known.
+
+        Returns:
+            None where the model has no known price, or the tokens are not known or contradict each other.
+        """
+        cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
+        hourly = cache_write_1h_input_tokens or 0
+        if input_tokens is None or output_tokens is None or output_tokens < 0:
+            return None
+        if min(cached, written) < 0 or cached + written > input_tokens or not 0 <= hourly <= written:
+            return None
+        rates = self._rates_of(model, provider) if model else None
+        cost = None if rates is None else rates.cost(input_tokens, output_tokens, cached, written, hourly)
+        if cost is None:
+            self.unpriced.add(model or _UNNAMED)
+        return cost
+
+    def is_overridden(self, model: str) -> bool:
+        """Tell whether the config gives the model's price."""
+        return self._override(model) is not None
+
+    def _rates_of(self, model: str, provider: str | None) -> Rates | None:
+        key = (model, provider)
+        if key not in self._known:
+            self._known[key] = self._override(model) or known_rates(model, provider)
+        return self._known[key]
+
+    def _override(self, model: str) -> Rates | None:
+        names = [model, *(model.partition(sign)[2] for sign in ":/")]
+        names += [_DATE.sub("", name) for name in names]
+        return next((self._overrides[name] for name in names if name in self._overrides), None)
+
+
+def _config_rates(price: PriceConfig) -> Rates:
+    of_input = flat_rate(price.input)
+    return Rates(
+        input=of_input,
+        output=None if price.output is None else flat_rate(price.output),
+        cached_input=of_input if price.cached_input is None else flat_rate(price.cached_input),
+        cache_write_input=None if price.cache_write_input is None else flat_rate(price.cache_write_input),
+        cache_write_1h_input=None if price.cache_write_1h_input is None else flat_rate(price.cache_write_1h_input),
+    )
+
+
+def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
+    """Tell whether the totals of a run lack what its agent, or its judges, cost."""
+    return AGENT_COST not in totals or (has_judges and JUDGES_COST not in totals)
+
+
+def unpriced_warning(models: Iterable[str]) -> str:
+    """Say of which models no price is known, and how to give one."""
+    names = ", ".join(sorted(models))
+    install = "" if find_spec("genai_prices") else "install graphrag-eval-lc[judges], or "
+    return (
+        f"no price is known for {names}, so that costs are left out: {install}give "
+        "prices: {model: {input: …, output: …}} in the config"
+    )
+
+
+def priced_response(response: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
+    """Give a response with what its model calls cost in USD; the one given stays as it is.
+
+    Each of ``llm_calls`` gets ``cost``, and the response ``agent_cost``, their sum; the same in each of
+    ``failed_attempts``. A cost that stands there already stays where the model has no known price. A call that failed
+    without tokens is not counted. ``agent_cost`` is absent where the cost of another call is not known. A response
+    without such calls is given as it is.
+
+    Example:
+        >>> from graphrag_eval_lc.config import PriceConfig
+        >>> pricing = Pricing({"m": PriceConfig(input=1.0, output=2.0)})
+        >>> call = {"model": "m", "input_tokens": 500_000, "output_tokens": 250_000}
+        >>> priced_response({"llm_calls": [call, call]}, pricing)["agent_cost"]
+        2.0
+    """
+    priced = _priced(response, pricing)
+    attempts = response.get("failed_attempts")
+    if isinstance(attempts, list):
+        priced["failed_attempts"] = [
+            _priced(attempt, pricing) if isinstance(attempt, Mapping) else attempt for attempt in attempts
+        ]
+    return priced
+
+
+def _priced(record: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
+    priced = dict(record)
+    calls = record.get("llm_calls")
+    if not isinstance(calls, list):
+        return priced
+    priced["llm_calls"] = calls = [_priced_call(call, pricing) for call in calls]
+    counted = [call for call in calls if not _failed_without_tokens(call)]
+    if counted:
+        costs = [call.get(COST) if isinstance(call, Mapping) else None for call in counted]
+        priced.pop(AGENT_COST, None)
+        if None not in costs:
+            priced[AGENT_COST] = sum(costs)
+    return priced
+
+
+def _priced_call(call: Any, pricing: Pricing) -> Any:
+    if not isinstance(call, Mapping) or _failed_without_tokens(call):
+        return call
+    model = call.get("model")
+    cost = pricing.cost(
+        model if isinstance(model, str) else None,
+        input_tokens=_count(call, INPUT_TOKENS),
+        output_tokens=_count(call, OUTPUT_TOKENS),
+        cached_input_tokens=_count(call, "cached_input_tokens"),
+        cache_write_input_tokens=_count(call, "cache_write_input_tokens"),
+        cache_write_1h_input_tokens=_count(call, "cache_write_1h_input_tokens"),
+    )
+    return dict(call) if cost is None else {**call, COST: cost}
+
+
+def _failed_without_tokens(call: object) -> bool:
+    return isinstance(call, Mapping) and "error" in call and not any(key in call for key in TOKENS)
+
+
+def _count(call: Mapping[str, Any], key: str) -> int | None:
+    value = call.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+# LangChain's names of providers that the data has under another one.
+_PROVIDERS = {"azure_openai": "azure", "azure_ai": "azure"}
+
+
+# What an OpenAI-compatible endpoint of anybody may be called.
+_ANY_PROVIDER = {None, "openai", "litellm"}
+
+
+# Ollama's names of models that run on one's own machine: deepseek-r1:8b, mistral:latest.
+_LOCAL = re.compile(r".+:(latest|\d[\d.x]*b\b.*)", re.IGNORECASE)
+
+
+_BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
+
+
+def known_rates(model: str, provider: str | None = None) -> Rates | None:
+    """Give the price of a model as it is now; None where it is not known, or ``genai-prices`` is not installed.
+
+    Args:
+        model: Its name as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
+            ``openai:gpt-4o-mini``, ``azure/gpt-4o``, ``us.anthropic.claude-3-haiku-20240307-v1:0``.
+        provider: Who runs it. ``openai`` may be any endpoint that speaks its language, so that there the name alone
+            decides where OpenAI has no such model.
+    """
+    if _LOCAL.fullmatch(model):
+        return None
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    for name, provider_id in _candidates(model, provider):
+        try:
+            found = calc_price(Usage(input_tokens=1, output_tokens=1), name, provider_id=provider_id)
+        except LookupError:
+            continue
+        return _genai_rates(found.model_price)
+    return None
+
+
+def _candidates(model: str, provider: str | None) -> Iterator[tuple[str, str | None]]:
+    """Give the names and providers under which a model may be found, the likeliest first."""
+    if provider is not None:
+        yield model, _PROVIDERS.get(provider, provider)
+    if provider not in _ANY_PROVIDER:
+        return
+    yield model, None
+    for sign in ":/":
+        prefix, found, name = model.partition(sign)
+        if found and prefix and name:
+            yield name, _PROVIDERS.get(prefix, prefix)
+    if bedrock := _BEDROCK.fullmatch(model):
+        yield bedrock[1], "aws"
+    if model.startswith("text-embedding-"):
+        yield model, "openai"
+
+
+def _genai_rates(price: Any) -> Rates | None:
+    """Give a price of genai-prices; None where tokens have none, as with models that are paid by the minute."""
+    if price.input_mtok is None:
+        return None
+    of_input = _rate(price.input_mtok)
+    return Rates(
+        input=of_input,
+        output=None if price.output_mtok is None else _rate(price.output_mtok),
+        cached_input=of_input if price.cache_read_mtok is None else _rate(price.cache_read_mtok),
+        request=float(price.requests_kcount or 0) / 1000,
+        cache_write_input=_rate_or_none(price, "cache_write_mtok"),
+        cache_write_1h_input=_rate_or_none(price, "cache_write_1h_mtok"),
+    )
+
+
+def _rate_or_none(price: Any, name: str) -> Rate | None:
+    """Give a rate that older data does not have for any model."""
+    found = getattr(price, name, None)
+    return None if found is None else _rate(found)
+
+
+def _rate(price: Any) -> Rate:
+    if isinstance(price, Decimal):
+        return flat_rate(float(price))
+    return (*flat_rate(float(price.base)), *((tier.start, float(tier.price)) for tier in price.tiers))
+
+
+def dollars(amount: float) -> str:
+    """Give USD as text: cents, and below 10 cents two digits that say something.
+
+    Example:
+        >>> dollars(1234.5), dollars(0.12), dollars(0.0036), dollars(0)
+        ('$1,234.50', '$0.12', '$0.0036', '$0.00')
+    """
+    places = 2 if amount == 0 or abs(amount) >= 0.1 else min(1 - floor(log10(abs(amount))), 10)
+    return f"${amount:,.{places}f}"

@@ -1,0 +1,56 @@
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.judges.chat_model import EndpointAbilities
+
+KNOWN = EndpointAbilities()
+REQUEST = {"n": 3, "temperature": 0.0, "max_tokens": 9}
+
+
+class RefusalError(Exception):
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status_code = status
+
+
+@pytest.mark.parametrize(
+    ("text", "learned"),
+    [
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported", {"mode": "tools"}),
+        ("This response_format type is unavailable now", {"mode": "tools"}),
+        ("This model does not support response format `json_schema`", {"mode": "tools"}),
+        ("structured outputs are not available", {"mode": "tools"}),
+        ("'n' : number must be at most 1", {"takes_n": False}),
+        ("Only one completion is supported, n must be 1", {"takes_n": False}),
+        ("Unsupported value: 'temperature' does not support 0.0 with this model", {"takes_temperature": False}),
+        ("Use 'max_completion_tokens' instead", {"tokens_key": "max_completion_tokens"}),
+    ],
+)
+def test_a_refusal_tells_what_to_leave_out(text: str, learned: dict[str, Any]) -> None:
+    assert KNOWN.learned_from(RefusalError(text), REQUEST) == EndpointAbilities(**learned)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RefusalError("This model's maximum context length is 128000 tokens"),
+        RefusalError("response_format is not supported", status=500),
+        RefusalError(json.dumps({"message": "broken\nrequest"})),
+        ValueError("response_format"),
+    ],
+)
+def test_other_errors_tell_nothing(error: Exception) -> None:
+    assert KNOWN.learned_from(error, REQUEST) is None
+
+
+def test_what_was_not_sent_is_not_to_blame() -> None:
+    assert KNOWN.learned_from(RefusalError("'n' and temperature are wrong"), {}) is None
+
+
+def test_after_tools_there_is_json_mode_and_then_nothing() -> None:
+    tools = EndpointAbilities(mode="tools")
+    in_words = tools.learned_from(RefusalError("This model does not support tools"), {})
+    assert in_words == EndpointAbilities(mode="json_object")
+    assert in_words.learned_from(RefusalError("response_format is not supported"), {}) is None

@@ -1,0 +1,154 @@
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scripted_judges import ScriptedJudge
+
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.judges import ContextPrecision
+from graphrag_eval_lc.judges.context_metrics import ContextVerdict, mean_precision
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
+
+QUESTION = "Where is the Eiffel Tower?"
+REFERENCE = "The Eiffel Tower is in Paris."
+PARIS = "The Eiffel Tower stands on the Champ de Mars in Paris."
+BERLIN = "The Brandenburg Gate stands in Berlin."
+VERDICTS = st.lists(st.integers(0, 1), max_size=12)
+
+
+def verdict(value: int, reason: str = "Because.") -> dict[str, Any]:
+    return {"reason": reason, "verdict": value}
+
+
+def precision_of(verdicts: list[int], contexts: list[str | None]) -> Any:
+    judge = ScriptedJudge(list(map(verdict, verdicts)))
+    return ContextPrecision(judge).score(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=contexts)
+
+
+def test_eiffel_tower_contexts_score_one_and_half_with_the_irrelevant_one_first() -> None:
+    assert precision_of([1, 0], [PARIS, BERLIN]).value == 1.0
+    assert precision_of([0, 1], [BERLIN, PARIS]).value == 0.5
+
+
+async def test_one_request_is_sent_for_each_context_with_only_that_context_in_it() -> None:
+    judge = ScriptedJudge([verdict(1, "It names Paris."), verdict(0, "It is about Berlin.")])
+    score = await ContextPrecision(judge).ascore(
+        user_input=QUESTION, reference=REFERENCE, retrieved_contexts=[PARIS, BERLIN]
+    )
+    assert [(PARIS in asked.user, BERLIN in asked.user) for asked in judge.asked] == [(True, False), (False, True)]
+    assert all(QUESTION in asked.user and REFERENCE in asked.user for asked in judge.asked)
+    assert score.reason == "1. Of use: It names Paris.\n2. Of no use: It is about Berlin."
+    assert score.details == {"verdicts": [1, 0], "reasons": ["It names Paris.", "It is about Berlin."]}
+    assert score.cost == pytest.approx(0.02)
+
+
+async def test_contexts_are_asked_about_at_the_same_time() -> None:
+    class Meeting(ScriptedJudge):
+        async def aask(self, system: str, user: str, schema: Any, *, n: int = 1) -> Any:
+            answer = await super().aask(system, user, schema, n=n)
+            if len(self.asked) == 3:
+                everyone.set()
+            await asyncio.wait_for(everyone.wait(), 30)
+            return answer
+
+    everyone = asyncio.Event()
+    judge = Meeting([verdict(1)] * 3)
+    score = await ContextPrecision(judge).ascore(
+        user_input=QUESTION, reference=REFERENCE, retrieved_contexts=["a", "b", "c"]
+    )
+    assert score.value == 1.0
+
+
+def test_beginning_of_the_prompt_is_the_same_for_all_contexts_so_that_a_provider_can_cache_it() -> None:
+    judge = ScriptedJudge([verdict(1)] * 2)
+    ContextPrecision(judge).score(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=[PARIS, BERLIN])
+    beginnings = {asked.user.partition("<context-")[0] for asked in judge.asked}
+    assert len(beginnings) == 1
+    assert REFERENCE in beginnings.pop()
+
+
+def test_nothing_retrieved_scores_zero_without_a_request() -> None:
+    score = precision_of([], [])
+    assert (score.value, score.cost, score.reason) == (0.0, 0.0, "Nothing was retrieved.")
+
+
+def test_contexts_without_any_text_are_not_measured() -> None:
+    score = precision_of([], [None, " "])
+    assert (score.value, score.cost, score.reason) == (None, 0.0, "No retrieved context has a text.")
+
+
+def test_context_without_a_text_keeps_its_rank_and_is_of_no_use() -> None:
+    score = precision_of([1], [None, PARIS])
+    assert (score.value, score.details["verdicts"], score.cost) == (0.5, [0, 1], 0.01)
+
+
+async def test_error_on_one_context_is_raised_after_all_answers_are_in_with_what_they_cost() -> None:
+    judge = ScriptedJudge([JudgeError("refused"), verdict(1), UnusableAnswerError("cut off", cost=0.005)])
+    metric = ContextPrecision(judge)
+    with pytest.raises(UnusableAnswerError, match="refused") as raised:
+        await metric.ascore(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=["a", "b", "c"])
+    assert len(judge.asked) == 3
+    assert raised.value.cost == pytest.approx(0.015)
+
+
+async def test_error_that_is_not_of_the_judge_is_handed_on_as_it_is() -> None:
+    metric = ContextPrecision(ScriptedJudge([JudgeError("refused"), KeyError("bug")]))
+    with pytest.raises(KeyError, match="bug"):
+        await metric.ascore(user_input=QUESTION, reference=REFERENCE, retrieved_contexts=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"user_input": " "}, "user_input is blank"),
+        ({"reference": ""}, "reference is blank"),
+        ({"retrieved_contexts": "one text"}, "retrieved_contexts is no list of texts but str"),
+        ({"retrieved_contexts": None}, "retrieved_contexts is no list of texts but NoneType"),
+        ({"retrieved_contexts": ["a", {"text": "b"}]}, "retrieved context 2 is no text but dict"),
+    ],
+)
+async def test_input_that_cannot_be_judged_is_an_error_without_a_request(broken: dict[str, Any], message: str) -> None:
+    judge = ScriptedJudge([])
+    given_input: dict[str, Any] = {"user_input": QUESTION, "reference": REFERENCE, "retrieved_contexts": [PARIS]}
+    with pytest.raises(JudgeError, match=message):
+        await ContextPrecision(judge).ascore(**{**given_input, **broken})
+    assert judge.asked == []
+
+
+def test_contexts_given_are_not_changed() -> None:
+    contexts: list[str | None] = [None, " ", PARIS]
+    precision_of([1], contexts)
+    assert contexts == [None, " ", PARIS]
+
+
+@pytest.mark.parametrize("broken", [{"verdict": 2}, {"verdict": -1}, {"verdict": "1"}, {"reason": None}, {"more": 1}])
+def test_schema_is_closed(broken: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ContextVerdict.model_validate({**verdict(1), **broken})
+
+
+@given(VERDICTS)
+def test_mean_precision_stays_between_zero_and_one(verdicts: list[int]) -> None:
+    assert 0.0 <= mean_precision(verdicts) <= 1.0
+    assert (mean_precision(verdicts) == 0.0) == (1 not in verdicts)
+
+
+@given(VERDICTS, st.integers(0, 5))
+def test_useless_contexts_at_the_end_do_not_count(verdicts: list[int], more: int) -> None:
+    assert mean_precision([*verdicts, *[0] * more]) == mean_precision(verdicts)
+
+
+@given(VERDICTS.filter(any))
+def test_useless_context_at_the_top_lowers_it(verdicts: list[int]) -> None:
+    assert mean_precision([0, *verdicts]) < mean_precision(verdicts)
+
+
+@given(VERDICTS)
+def test_best_order_has_the_useful_first_and_the_worst_has_them_last(verdicts: list[int]) -> None:
+    best, worst = mean_precision(sorted(verdicts, reverse=True)), mean_precision(sorted(verdicts))
+    assert best == (1.0 if any(verdicts) else 0.0)
+    assert worst <= mean_precision(verdicts) + 1e-12
+    assert mean_precision(verdicts) <= best

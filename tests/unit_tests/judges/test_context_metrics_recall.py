@@ -1,0 +1,96 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scripted_judges import ScriptedJudge
+
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.judges import ContextRecall
+from graphrag_eval_lc.judges.context_metrics import Statements
+
+GIVEN: dict[str, Any] = {
+    "user_input": "Where is it?",
+    "reference": "In Paris, on the Champ de Mars.",
+    "retrieved_contexts": ["It stands in Paris.", "It was built in 1889."],
+}
+
+
+def statements(*attributed: int) -> dict[str, Any]:
+    return {
+        "statements": [
+            {"statement": f"Statement {number}.", "reason": f"Reason {number}.", "attributed": value}
+            for number, value in enumerate(attributed, start=1)
+        ]
+    }
+
+
+async def test_value_is_the_share_of_the_statements_that_the_contexts_support() -> None:
+    score = await ContextRecall(ScriptedJudge([statements(1, 0)])).ascore(**GIVEN)
+    assert (score.value, score.cost) == (0.5, 0.01)
+    assert score.reason == "Covered: Statement 1. Reason 1.\nNot covered: Statement 2. Reason 2."
+    assert score.details == statements(1, 0)
+
+
+async def test_one_request_is_sent_with_all_contexts_each_in_its_own_fence() -> None:
+    judge = ScriptedJudge([statements(1)])
+    await ContextRecall(judge).ascore(**GIVEN)
+    (asked,) = judge.asked
+    for name, text in {
+        "question": GIVEN["user_input"],
+        "reference_answer": GIVEN["reference"],
+        "context_1": GIVEN["retrieved_contexts"][0],
+        "context_2": GIVEN["retrieved_contexts"][1],
+    }.items():
+        assert re.search(rf"<({name}-\w+)>\n{re.escape(text)}\n</\1>", asked.user)
+
+
+async def test_context_without_a_text_is_left_out() -> None:
+    judge = ScriptedJudge([statements(1)])
+    await ContextRecall(judge).ascore(**{**GIVEN, "retrieved_contexts": [None, "It stands in Paris.", " "]})
+    assert "<context_1-" in judge.asked[0].user
+    assert "<context_2-" not in judge.asked[0].user
+
+
+@pytest.mark.parametrize(
+    ("contexts", "value", "reason"),
+    [([], 0.0, "Nothing was retrieved."), ([None, ""], None, "No retrieved context has a text.")],
+)
+async def test_contexts_that_support_nothing_are_not_asked_about(contexts: Any, value: Any, reason: str) -> None:
+    judge = ScriptedJudge([])
+    score = await ContextRecall(judge).ascore(**{**GIVEN, "retrieved_contexts": contexts})
+    assert (score.value, score.reason, score.cost) == (value, reason, 0.0)
+    assert judge.asked == []
+
+
+@pytest.mark.parametrize("name", ["user_input", "reference"])
+async def test_blank_question_or_reference_is_an_error(name: str) -> None:
+    with pytest.raises(JudgeError, match=f"{name} is blank"):
+        await ContextRecall(ScriptedJudge([])).ascore(**{**GIVEN, name: "\t"})
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"statements": []},
+        {"statements": [{"statement": " ", "reason": "r", "attributed": 1}]},
+        {"statements": [{"statement": "s", "reason": "r", "attributed": 2}]},
+        {"statements": [{"statement": "s", "attributed": 1}]},
+        {"statements": [{"statement": "s", "reason": "r", "attributed": 1, "more": 1}]},
+        {**statements(1), "more": 1},
+    ],
+)
+def test_schema_is_closed(broken: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Statements.model_validate(broken)
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=12), st.randoms())
+def test_recall_is_within_its_range_and_free_of_the_order_of_statements(attributed: list[int], random: Any) -> None:
+    shuffled = random.sample(attributed, len(attributed))
+    value = ContextRecall(ScriptedJudge([statements(*attributed)])).score(**GIVEN).value
+    assert value == ContextRecall(ScriptedJudge([statements(*shuffled)])).score(**GIVEN).value
+    assert value is not None
+    assert 0.0 <= value <= 1.0

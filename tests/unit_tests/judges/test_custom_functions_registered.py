@@ -1,0 +1,143 @@
+"""What registered metrics and evaluators give for each response, and why they give nothing."""
+
+import asyncio
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphrag_eval_lc import compute_aggregates, register_evaluator, register_metric, run_evaluation
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.judges.custom_functions import all_functions, has_registered_functions
+
+DATASET: list[Any] = [
+    {"template_id": "t", "questions": [{"id": q, "question_text": "How many?"} for q in ("q1", "q2", "q3")]}
+]
+RESPONSES: Any = {
+    "q1": {"actual_answer": "one two", "elapsed_sec": 2.0},
+    "q2": {"actual_answer": "", "elapsed_sec": 3.0, "status": "error", "error": "away"},
+}
+
+
+def words(question: Any, response: Any) -> int:
+    return len(response["actual_answer"].split())
+
+
+async def nothing(question: Any, response: Any) -> None:
+    await asyncio.sleep(0)
+
+
+def registered(given: Any, **declared: Any) -> dict[str, Any]:
+    """Give the result of q1 where a metric gives something, or raises it."""
+
+    @register_metric(key="own", **declared)
+    def own(question: Any, response: Any) -> Any:
+        if isinstance(given, BaseException):
+            raise given
+        return given
+
+    return dict(run_evaluation(DATASET, RESPONSES)[0])
+
+
+def test_nothing_is_called_where_nothing_is_registered() -> None:
+    assert not has_registered_functions()
+    assert all_functions([]) == []
+    assert "custom_metrics" not in run_evaluation(DATASET, RESPONSES)[0]
+
+
+def test_registered_functions_are_called_beside_those_that_are_passed() -> None:
+    register_metric(key="words", kind="count", unit="words")(words)
+    register_evaluator(name="tone")(lambda question, response: {"calm": True, "mood": "fine"})
+    first, second, third = run_evaluation(DATASET, RESPONSES, evaluators=[lambda_free])
+    assert first["custom_metrics"] == ["words", "calm", "lambda_free"]
+    assert (first["words"], first["calm"], first["mood"]) == (2, True, "fine")  # type: ignore[typeddict-item]
+    assert second["words"] == 0  # type: ignore[typeddict-item]  # a failed question is measured as it is
+    assert "custom_metrics" not in third  # to which there is no response
+    micro = compute_aggregates([first, second, third])["micro"]
+    assert micro["words"]["sum"] == 2
+    assert micro["number_of_error_samples"] == 2
+
+
+def lambda_free(question: Any, response: Any) -> float:
+    return 0.5
+
+
+def test_one_that_is_passed_too_is_called_once() -> None:
+    register_metric(key="words", kind="count")(words)
+    assert [each.name for each in all_functions([words])] == ["words"]
+
+
+def test_registered_ones_keep_their_names() -> None:
+    register_evaluator(words)
+
+    def other(question: Any, response: Any) -> int:
+        return 1
+
+    other.__name__ = "words"
+    assert [each.name for each in all_functions([other])] == ["words", "words_2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "value"), [(0.5, 0.5), (1, 1), (True, True), (np.float64(0.25), 0.25), (np.int64(1), 1)]
+)
+def test_a_number_or_a_boolean_is_the_value(given: Any, value: Any) -> None:
+    result = registered(given)
+    assert result["own"] == value
+    assert result["custom_metrics"] == ["own"]
+    assert "own_error" not in result
+
+
+def test_none_is_absent_and_never_0() -> None:
+    register_metric(key="own")(nothing)
+    result = run_evaluation(DATASET, RESPONSES)[0]
+    assert {"own", "own_error", "custom_metrics"}.isdisjoint(result)
+
+
+@pytest.mark.parametrize(
+    ("given", "declared", "reason"),
+    [
+        (math.nan, {}, "the metric own gave nan; where there is nothing to measure it gives None."),
+        (math.inf, {"unit": "seconds"}, "the metric own gave inf; where there is nothing to measure it gives None."),
+        ("0.5", {}, "the metric own gave '0.5', which is neither a number nor None."),
+        ({"own": 1}, {}, "the metric own gave {'own': 1}, which is neither a number nor None."),
+        (1.5, {}, "the metric own gave 1.5, and is declared with a range from 0 to 1."),
+        (10**308, {}, "the metric own gave 1e+308; where there is nothing to measure it gives None."),
+        (-1, {"range": (0, None)}, "the metric own gave -1, and is declared with a range from 0 to ∞."),
+        (KeyError("form_sec"), {}, "KeyError: 'form_sec'"),
+        (SystemExit(3), {}, "SystemExit: 3"),
+    ],
+)
+def test_what_is_no_value_is_an_error_with_the_reason(given: Any, declared: Any, reason: str) -> None:
+    result = registered(given, **declared)
+    assert result["own_error"] == reason
+    assert "own" not in result
+
+
+async def test_async_metrics_are_awaited() -> None:
+    @register_metric(key="own")
+    async def own(question: Any, response: Any) -> float:
+        await asyncio.sleep(0)
+        return 0.5
+
+    record = await all_functions([])[0].acall(DATASET[0]["questions"][0], RESPONSES["q1"])
+    assert record == {"own": 0.5}
+
+
+def test_a_value_of_an_earlier_evaluation_is_not_taken_for_one_of_now() -> None:
+    register_metric(key="own")(nothing)
+    earlier: Any = {"q1": {**RESPONSES["q1"], "own": 0.9, "own_error": "away"}}
+    assert {"own", "own_error"}.isdisjoint(run_evaluation(DATASET, earlier)[0])
+
+
+def test_a_key_that_an_evaluator_gives_too_is_told() -> None:
+    register_metric(key="words", kind="count")(words)
+    register_evaluator(name="tone")(lambda question, response: {"words": 7})
+    result: Any = run_evaluation(DATASET, RESPONSES)[0]
+    assert result["words"] == 2
+    assert result["tone_error"] == "the key words is given twice"
+
+
+def test_evaluators_that_are_no_list_are_refused() -> None:
+    with pytest.raises(OptionError, match="evaluators cannot be 3"):
+        all_functions(3)  # type: ignore[arg-type]

@@ -1,0 +1,222 @@
+"""Chat models of LangChain: langchain-openai over real HTTP, and scripted ones."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI
+from openai_stub import (
+    Fault,
+    OpenAIStub,
+    broken_body,
+    connection_reset,
+    cut_off,
+    empty_choices,
+    finish_reason,
+    hanging,
+    http_error,
+    missing_usage,
+    rate_limit,
+    refusal,
+    server_error,
+)
+from pydantic import BaseModel
+
+from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.models import LangChainJudgeModel
+
+COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+GOOD = {"reason": "It says so.", "verdict": 1}
+
+
+class Verdict(BaseModel):
+    """A verdict."""
+
+    reason: str
+    verdict: Literal[0, 1]
+
+
+def chat_model(stub: OpenAIStub, **keys: Any) -> ChatOpenAI:
+    return ChatOpenAI(**{"model": "gpt-4o-mini", "base_url": stub.base_url, "api_key": "k", "max_retries": 0, **keys})
+
+
+def model_of(stub: OpenAIStub, chat: dict[str, Any] | None = None, **options: Any) -> LangChainJudgeModel:
+    return LangChainJudgeModel(chat_model(stub, **(chat or {})), **{"max_retries": 2, **options})
+
+
+async def ask(model: LangChainJudgeModel, n: int = 1) -> Asked[Verdict]:
+    return await model.aask("You judge.", "Is it so?", Verdict, n=n)
+
+
+STREAMING = {"streaming": True, "stream_usage": True}
+
+
+@pytest.mark.parametrize("chat", [{}, STREAMING], ids=["whole", "streamed"])
+async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenAIStub, chat: dict[str, Any]) -> None:
+    openai_stub.answers.append(GOOD)
+    model = model_of(openai_stub, chat)
+    asked = await ask(model)
+    assert model.name == "openai:gpt-4o-mini"
+    assert asked.values == (Verdict(**GOOD),)
+    assert asked.cost == pytest.approx(COST)
+    assert asked.usages == (Usage("gpt-4o-mini", 1000, 100, 0),)
+    assert openai_stub.requests[0].body["response_format"]["json_schema"]["strict"] is True
+
+
+async def test_n_answers_are_n_requests_at_once(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.1
+    asked = await ask(model_of(openai_stub), n=3)
+    assert len(asked.values) == len(openai_stub.requests) == openai_stub.most_in_flight == 3
+    assert asked.cost == pytest.approx(3 * COST)
+
+
+@pytest.mark.parametrize("chat", [{}, STREAMING], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("lacks", "modes"),
+    [({"json_schema"}, ["json_schema", "tools"]), ({"json_schema", "tools"}, ["json_schema", "tools", "text"])],
+)
+async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
+    openai_stub: OpenAIStub, lacks: set[str], modes: list[str], chat: dict[str, Any]
+) -> None:
+    openai_stub.lacks = lacks
+    openai_stub.answer = lambda _: GOOD
+    model = model_of(openai_stub, chat)
+    assert (await ask(model)).values == (await ask(model)).values == (Verdict(**GOOD),)
+    assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
+
+
+async def test_a_model_without_structured_output_has_the_schema_in_the_prompt() -> None:
+    fake = GenericFakeChatModel(messages=iter([AIMessage('{"reason": "x", "verdict": 1}')]))
+    asked = await ask(LangChainJudgeModel(fake))
+    assert asked.values[0].verdict == 1
+    assert asked.cost is None
+
+
+async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:
+    openai_stub.lacks = {"temperature"}
+    chat = chat_model(openai_stub, temperature=0.0)
+    model = LangChainJudgeModel(chat)
+    await ask(model)
+    await ask(model)
+    assert ["temperature" in request.body for request in openai_stub.requests] == [True, False, False]
+    assert chat.temperature == 0.0
+
+
+@pytest.mark.parametrize("lacks", [set(), {"json_schema"}, {"json_schema", "tools"}])
+async def test_an_answer_that_breaks_the_form_is_asked_again_with_the_complaint(
+    openai_stub: OpenAIStub, lacks: set[str]
+) -> None:
+    openai_stub.lacks = lacks
+    openai_stub.answers.extend([{"reason": "x", "verdict": 2}, GOOD])
+    asked = await ask(model_of(openai_stub))
+    assert asked.values == (Verdict(**GOOD),)
+    assert asked.cost == pytest.approx(2 * COST)
+    assert "verdict: Input should be 0 or 1" in openai_stub.requests[-1].user
+
+
+@pytest.mark.parametrize("lacks", [set(), {"json_schema"}])
+async def test_broken_twice_is_an_error_that_has_the_cost(openai_stub: OpenAIStub, lacks: set[str]) -> None:
+    openai_stub.lacks = lacks
+    openai_stub.answer = lambda _: "no JSON"
+    with pytest.raises(UnusableAnswerError, match="twice: Invalid JSON") as caught:
+        await ask(model_of(openai_stub))
+    assert caught.value.cost == pytest.approx(2 * COST)
+
+
+PASSING: dict[str, Callable[[], Fault]] = {
+    "rate limit": lambda: rate_limit(retry_after="0"),
+    "500": server_error,
+    "connection reset": connection_reset,
+    "cut body": cut_off,
+    "half of the JSON": broken_body,
+    "a page of a proxy": lambda: broken_body("<html>Bad gateway</html>"),
+    "null": lambda: broken_body("null"),
+    "empty choices": empty_choices,
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+async def test_what_passes_with_time_is_sent_again(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+    openai_stub.chat_faults.extend([fault(), fault()])
+    assert len((await ask(model_of(openai_stub))).values) == 1
+    assert len(openai_stub.requests) == 3
+
+
+async def test_a_cut_stream_is_sent_again(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(cut_off())
+    openai_stub.answer = lambda _: GOOD
+    asked = await ask(model_of(openai_stub, STREAMING))
+    assert asked.values == (Verdict(**GOOD),)
+    assert len(openai_stub.requests) == 2
+
+
+async def test_what_does_not_pass_is_an_error(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.extend([server_error(), server_error()])
+    with pytest.raises(JudgeError, match=r"openai:gpt-4o-mini could not be asked: .*500.*, after 2 attempts"):
+        await ask(model_of(openai_stub, max_retries=1))
+
+
+async def test_a_request_that_takes_too_long_is_an_error(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(hanging())
+    with pytest.raises(JudgeError, match=r"no answer within 0\.3 s"):
+        await ask(model_of(openai_stub, timeout=0.3, max_retries=0))
+
+
+@pytest.mark.parametrize("chat", [{}, STREAMING], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (refusal("I will not."), "openai:gpt-4o-mini refused to answer: I will not."),
+        (finish_reason("content_filter"), "was stopped by the provider's content filter"),
+        (finish_reason("length"), "did not come to the end of its answer"),
+    ],
+)
+async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
+    openai_stub: OpenAIStub, fault: Fault, text: str, chat: dict[str, Any]
+) -> None:
+    openai_stub.chat_faults.append(fault)
+    with pytest.raises(UnusableAnswerError, match=text) as caught:
+        await ask(model_of(openai_stub, chat))
+    assert len(openai_stub.requests) == 1
+    assert caught.value.usages
+
+
+async def test_a_wrong_request_is_an_error_at_once(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(http_error(400, "context too long"))
+    with pytest.raises(UnusableAnswerError, match="context too long") as caught:
+        await ask(model_of(openai_stub))
+    assert caught.value.cost == 0.0
+
+
+async def test_a_request_without_usage_is_not_priced(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(missing_usage())
+    assert (await ask(model_of(openai_stub))).cost is None
+
+
+async def test_concurrency_is_bounded(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.02
+    model = model_of(openai_stub, pool=CallPool(3))
+    await asyncio.gather(*(ask(model) for _ in range(9)))
+    assert openai_stub.most_in_flight == 3
+
+
+async def test_what_was_answered_is_not_asked_again_by_an_equal_model(openai_stub: OpenAIStub) -> None:
+    class MemoryCache(dict[str, Any]):
+        def put(self, digest: str, record: Any) -> None:
+            self[digest] = record
+
+    cache = MemoryCache()
+    first = await ask(model_of(openai_stub, cache=cache))
+    again = await ask(model_of(openai_stub, cache=cache))
+    assert again.is_cached
+    assert again.values == first.values
+    assert not (await ask(model_of(openai_stub, {"temperature": 1.0}, cache=cache))).is_cached
+
+
+def test_a_model_that_tells_no_provider_is_called_by_its_name() -> None:
+    model: BaseChatModel = GenericFakeChatModel(messages=iter([]))
+    assert LangChainJudgeModel(model).name.endswith("GenericFakeChatModel")

@@ -1,0 +1,564 @@
+"""Chat models behind an OpenAI-compatible endpoint, over real HTTP."""
+
+import asyncio
+import email.utils
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+from openai_stub import (
+    Fault,
+    OpenAIStub,
+    broken_body,
+    connection_reset,
+    cut_off,
+    empty_choices,
+    finish_reason,
+    hanging,
+    http_error,
+    missing_usage,
+    rate_limit,
+    refusal,
+    server_error,
+    used_up_quota,
+)
+from pydantic import BaseModel
+
+from graphrag_eval_lc.config import GenerationConfig, PriceConfig
+from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError
+from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.judges.asked_model import usages_cost
+from graphrag_eval_lc.judges.model_interface import Asked, CallPool, UnusableAnswerError, Usage
+from graphrag_eval_lc.judges.openai_models import OpenAIJudgeModel
+from graphrag_eval_lc.prices import Pricing
+
+COST = 1000 * 0.15e-6 + 100 * 0.6e-6  # of one request for gpt-4o-mini: 1000 tokens in, 100 out
+GOOD = {"reason": "It says so.", "verdict": 1}
+
+
+class Verdict(BaseModel):
+    reason: str
+    verdict: Literal[0, 1]
+
+
+def model_of(stub: OpenAIStub, generation: dict[str, Any] | None = None, **options: Any) -> OpenAIJudgeModel:
+    keys = {"model": "gpt-4o-mini", "base_url": stub.base_url, "api_key": "k", **(generation or {})}
+    return OpenAIJudgeModel(GenerationConfig(**keys), **{"max_retries": 2, **options})
+
+
+async def ask(model: OpenAIJudgeModel, n: int = 1) -> Asked[Verdict]:
+    return await model.aask("You judge.", "Is it so?", Verdict, n=n)
+
+
+class MemoryCache(dict[str, Any]):
+    def put(self, digest: str, record: Any) -> None:
+        self[digest] = record
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_comes_as_a_value_with_usage_and_cost(openai_stub: OpenAIStub) -> None:
+    openai_stub.answers.append(GOOD)
+    asked = await ask(model_of(openai_stub))
+    assert asked.values == (Verdict(**GOOD),)
+    assert asked.cost == pytest.approx(COST)
+    assert asked.usages == (Usage("gpt-4o-mini", 1000, 100, 0),)
+    assert not asked.is_cached
+
+
+async def test_a_request_carries_messages_a_strict_schema_and_temperature_0(openai_stub: OpenAIStub) -> None:
+    await ask(model_of(openai_stub))
+    body = openai_stub.requests[0].body
+    assert body["messages"] == [
+        {"role": "system", "content": "You judge."},
+        {"role": "user", "content": "Is it so?"},
+    ]
+    assert body["response_format"]["json_schema"]["strict"] is True
+    assert body["temperature"] == 0.0
+    assert set(body) == {"model", "messages", "response_format", "temperature"}
+
+
+async def test_further_keys_of_the_config_are_passed_on(openai_stub: OpenAIStub) -> None:
+    keys = {"seed": 7, "top_p": 0.5, "own_key": {"a": 1}, "extra_headers": {"x-team": "kg"}, "max_tokens": 50}
+    await ask(model_of(openai_stub, {**keys, "temperature": None}))
+    request = openai_stub.requests[0]
+    assert {name: request.body[name] for name in ("seed", "top_p", "own_key", "max_tokens")} == {
+        "seed": 7,
+        "top_p": 0.5,
+        "own_key": {"a": 1},
+        "max_tokens": 50,
+    }
+    assert "temperature" not in request.body
+    assert request.headers["x-team"] == "kg"
+    assert request.headers["authorization"] == "Bearer k"
+
+
+async def test_n_answers_are_one_request(openai_stub: OpenAIStub) -> None:
+    openai_stub.answers.extend({"reason": text, "verdict": 0} for text in "abc")
+    asked = await ask(model_of(openai_stub), n=3)
+    assert [value.reason for value in asked.values] == ["a", "b", "c"]
+    assert len(openai_stub.requests) == 1
+    assert asked.cost == pytest.approx(COST)
+
+
+# --- what an endpoint does not take ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lacks", "modes"),
+    [
+        (set(), ["json_schema"]),
+        ({"json_schema"}, ["json_schema", "tools"]),
+        ({"json_schema", "tools"}, ["json_schema", "tools", "json_object"]),
+    ],
+)
+async def test_the_form_is_told_in_the_first_way_that_the_endpoint_takes(
+    openai_stub: OpenAIStub, lacks: set[str], modes: list[str]
+) -> None:
+    openai_stub.lacks = lacks
+    openai_stub.answer = lambda _: GOOD
+    model = model_of(openai_stub)
+    asked = await ask(model)
+    await ask(model)
+    assert asked.values == (Verdict(**GOOD),)
+    assert asked.cost == pytest.approx(COST)
+    assert [request.mode for request in openai_stub.requests] == [*modes, modes[-1]]
+
+
+async def test_json_mode_has_the_schema_in_the_prompt(openai_stub: OpenAIStub) -> None:
+    openai_stub.lacks = {"json_schema", "tools"}
+    openai_stub.answer = lambda _: GOOD
+    await ask(model_of(openai_stub))
+    system = openai_stub.requests[-1].system
+    assert system.startswith("You judge.\n\nAnswer with nothing but one JSON object of this JSON schema: {")
+    assert '"enum": [0, 1]' in system
+    assert openai_stub.requests[-1].user.startswith("Is it so?\n\nAnswer with nothing but one JSON object")
+
+
+async def test_an_endpoint_that_takes_no_form_at_all_is_an_error(openai_stub: OpenAIStub) -> None:
+    openai_stub.lacks = {"json_schema", "tools", "json_object"}
+    with pytest.raises(JudgeError, match="response_format"):
+        await ask(model_of(openai_stub))
+    assert len(openai_stub.requests) == 3
+
+
+@pytest.mark.parametrize(("lack", "first"), [("n", [3, 1, 1, 1]), ("all_choices", [3, 1, 1])])
+async def test_without_n_there_are_as_many_requests(openai_stub: OpenAIStub, lack: str, first: list[int]) -> None:
+    openai_stub.lacks = {lack}
+    openai_stub.answer = lambda _: GOOD
+    model = model_of(openai_stub)
+    asked = await ask(model, n=3)
+    assert len(asked.values) == len(asked.usages) == 3
+    assert asked.cost == pytest.approx(3 * COST)
+    await ask(model, n=3)
+    assert [request.body.get("n", 1) for request in openai_stub.requests] == [*first, 1, 1, 1]
+
+
+async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:
+    openai_stub.lacks = {"temperature", "max_tokens"}
+    model = model_of(openai_stub, {"max_tokens": 50})
+    await ask(model)
+    await ask(model)
+    assert ["temperature" in request.body for request in openai_stub.requests] == [True, False, False, False]
+    assert openai_stub.requests[-1].body["max_completion_tokens"] == 50
+    assert "max_tokens" not in openai_stub.requests[-1].body
+
+
+async def test_many_requests_find_out_together(openai_stub: OpenAIStub) -> None:
+    openai_stub.lacks = {"json_schema", "tools", "temperature", "n"}
+    openai_stub.answer = lambda _: GOOD
+    model = model_of(openai_stub)
+    answers = await asyncio.gather(*(ask(model, n=2) for _ in range(8)))
+    assert all(asked.values == (Verdict(**GOOD),) * 2 for asked in answers)
+
+
+# --- answers that break the form -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        ({"reason": "x", "verdict": 2}, "verdict: Input should be 0 or 1"),
+        ({"verdict": 1}, "reason: Field required"),
+        ("no JSON", "Invalid JSON"),
+        ("", "Invalid JSON"),
+        ("[1]", "Input should be an object"),
+    ],
+)
+@pytest.mark.parametrize("lacks", [set(), {"json_schema"}])
+async def test_an_answer_that_breaks_the_form_is_asked_again_with_the_complaint(
+    openai_stub: OpenAIStub, broken: Any, complaint: str, lacks: set[str]
+) -> None:
+    openai_stub.lacks = lacks
+    openai_stub.answers.extend([broken, GOOD])
+    asked = await ask(model_of(openai_stub))
+    assert asked.values == (Verdict(**GOOD),)
+    assert asked.cost == pytest.approx(2 * COST)
+    assert [message["role"] for message in openai_stub.requests[-1].body["messages"]][2:] == ["assistant", "user"]
+    assert complaint in openai_stub.requests[-1].user
+
+
+async def test_broken_twice_is_an_error_that_has_the_cost(openai_stub: OpenAIStub) -> None:
+    openai_stub.answer = lambda _: {"verdict": "maybe"}
+    with pytest.raises(UnusableAnswerError, match=r"openai:gpt-4o-mini gave no answer of the form .*, twice") as caught:
+        await ask(model_of(openai_stub))
+    assert len(openai_stub.requests) == 2
+    assert caught.value.cost == pytest.approx(2 * COST)
+    assert len(caught.value.usages) == 2
+
+
+async def test_only_the_broken_one_of_several_answers_is_asked_again(openai_stub: OpenAIStub) -> None:
+    openai_stub.answers.extend([{"reason": "a", "verdict": 1}, "broken", {"reason": "c", "verdict": 0}, GOOD])
+    asked = await ask(model_of(openai_stub), n=3)
+    assert [value.reason for value in asked.values] == ["a", "It says so.", "c"]
+    assert len(openai_stub.requests) == 2
+    assert asked.cost == pytest.approx(2 * COST)
+
+
+async def test_a_markdown_fence_around_the_answer_does_not_matter(openai_stub: OpenAIStub) -> None:
+    openai_stub.answers.append('```json\n{"reason": "x", "verdict": 1}\n```')
+    assert (await ask(model_of(openai_stub))).values[0].verdict == 1
+    assert len(openai_stub.requests) == 1
+
+
+# --- what passes with time -------------------------------------------------------------------------------------------
+
+PASSING: dict[str, Callable[[], Fault]] = {
+    "rate limit": rate_limit,
+    "rate limit with Retry-After": lambda: rate_limit(retry_after="0"),
+    "rate limit with milliseconds": lambda: rate_limit(retry_after_ms="5"),
+    "500": server_error,
+    "503": lambda: server_error(503),
+    "529": lambda: http_error(529, "overloaded"),
+    "connection reset": connection_reset,
+    "cut body": cut_off,
+    "half of the JSON": broken_body,
+    "a page of a proxy": lambda: broken_body("<html>Bad gateway</html>"),
+    "null": lambda: broken_body("null"),
+    "an error with the status 200": lambda: Fault(body={"error": {"message": "overloaded", "code": 502}}),
+    "a choice without a message": lambda: Fault(body={"choices": [{"finish_reason": "error"}]}),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+async def test_what_passes_with_time_is_sent_again(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+    openai_stub.chat_faults.extend([fault(), fault()])
+    asked = await ask(model_of(openai_stub))
+    assert len(asked.values) == 1
+    assert len(openai_stub.requests) == 3
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+async def test_what_does_not_pass_is_an_error(openai_stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+    openai_stub.chat_faults.extend([fault(), fault()])
+    with pytest.raises(JudgeError, match=r"openai:gpt-4o-mini could not be asked: .+, after 2 attempts"):
+        await ask(model_of(openai_stub, max_retries=1))
+    assert len(openai_stub.requests) == 2
+
+
+async def test_a_request_that_takes_too_long_is_sent_again(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.extend([hanging(), hanging()])
+    model = model_of(openai_stub, timeout=0.3, max_retries=1)
+    with pytest.raises(JudgeError, match=r"TimeoutError: no answer within 0.3 s, after 2 attempts"):
+        await ask(model)
+    await ask(model_of(openai_stub))
+
+
+async def test_an_endpoint_that_is_not_there_is_an_error(openai_stub: OpenAIStub) -> None:
+    model = model_of(openai_stub, {"base_url": "http://127.0.0.1:9/v1"}, max_retries=1)
+    with pytest.raises(JudgeError, match="Connection error"):
+        await ask(model)
+
+
+@pytest.mark.parametrize("is_date", [False, True])
+async def test_no_request_is_sent_before_the_time_that_the_server_names(openai_stub: OpenAIStub, is_date: bool) -> None:
+    named = email.utils.formatdate(time.time() + 2, usegmt=True) if is_date else "1"
+    openai_stub.chat_faults.append(rate_limit(retry_after=named))
+    model = model_of(openai_stub, pool=CallPool(1))
+    start = time.monotonic()
+    await asyncio.gather(*(ask(model) for _ in range(3)))
+    assert time.monotonic() - start >= 0.9
+    assert len(openai_stub.requests) == 4  # those that waited for the place have not run into the limit too
+
+
+async def test_a_request_that_waits_holds_no_place(openai_stub: OpenAIStub) -> None:
+    pool = CallPool(1)
+    openai_stub.chat_faults.append(rate_limit(retry_after="1"))
+    slow = asyncio.create_task(ask(model_of(openai_stub, pool=pool)))
+    while not openai_stub.requests:  # noqa: ASYNC110  # the stub has a thread of its own
+        await asyncio.sleep(0.005)
+    await ask(model_of(openai_stub, pool=pool))
+    assert not slow.done()
+    await slow
+
+
+async def test_empty_choices_are_sent_again_and_paid(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(empty_choices())
+    asked = await ask(model_of(openai_stub))
+    assert asked.cost == pytest.approx(2 * COST)
+
+
+async def test_concurrency_is_bounded_over_all_models_of_a_pool(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.02
+    pool = CallPool(4)
+    models = [model_of(openai_stub, pool=pool) for _ in range(3)]
+    await asyncio.gather(*(ask(model) for model in models for _ in range(8)))
+    assert openai_stub.most_in_flight == 4
+
+
+# --- what does not pass ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (refusal("I will not."), "openai:gpt-4o-mini refused to answer: I will not."),
+        (finish_reason("content_filter"), "was stopped by the provider's content filter"),
+        (finish_reason("length"), "did not come to the end of its answer .* Set a higher max_tokens"),
+    ],
+)
+async def test_refusals_filters_and_length_are_errors_without_a_second_payment(
+    openai_stub: OpenAIStub, fault: Fault, text: str
+) -> None:
+    openai_stub.chat_faults.append(fault)
+    with pytest.raises(UnusableAnswerError, match=text) as caught:
+        await ask(model_of(openai_stub), n=3)
+    assert len(openai_stub.requests) == 1
+    assert caught.value.cost == pytest.approx(COST)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (used_up_quota(), "You exceeded your current quota"),
+        (http_error(400, "context too long", code="context_length_exceeded"), "context too long"),
+        (http_error(400, "filtered", code="content_filter"), r"content filter \(content_filter\)"),
+        (http_error(404, "no such model"), "no such model.*Check the name of the model"),
+        (http_error(401, "Incorrect API key"), "Incorrect API key.*Check the API key"),
+    ],
+)
+async def test_what_is_wrong_with_the_request_is_an_error_at_once(
+    openai_stub: OpenAIStub, fault: Fault, text: str
+) -> None:
+    openai_stub.chat_faults.append(fault)
+    with pytest.raises(UnusableAnswerError, match=text) as caught:
+        await ask(model_of(openai_stub))
+    assert len(openai_stub.requests) == 1
+    assert caught.value.cost == 0.0
+
+
+async def test_no_secret_stands_in_an_error(openai_stub: OpenAIStub) -> None:
+    secret = "sk-proj-4fK29dLm3Qp8Rt5Vw7Xy1Zab"
+    openai_stub.chat_faults.extend([http_error(401, f"Incorrect API key provided: {secret}"), refusal(secret)])
+    for _ in range(2):
+        with pytest.raises(JudgeError) as caught:
+            await ask(model_of(openai_stub, {"api_key": secret}))
+        assert secret not in str(caught.value)
+
+
+def test_without_a_key_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match=r"no API key for openai:gpt-4o-mini\. Set the environment variable"):
+        OpenAIJudgeModel(GenerationConfig())
+
+
+async def test_an_endpoint_of_ones_own_needs_no_key(openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    await ask(model_of(openai_stub, {"api_key": None}))
+
+
+@pytest.mark.parametrize(
+    ("provider", "sent"), [("openai", "of-openai"), ("my-proxy", "of-my-proxy"), ("deepseek", "none")]
+)
+async def test_a_key_of_the_environment_goes_to_its_provider_alone(
+    openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, provider: str, sent: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
+    monkeypatch.setenv("MY_PROXY_API_KEY", "of-my-proxy")
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    await ask(model_of(openai_stub, {"provider": provider, "api_key": None}))
+    assert openai_stub.requests[0].headers["authorization"] == f"Bearer {sent}"
+
+
+async def test_litellms_options_are_understood_or_left_out(openai_stub: OpenAIStub) -> None:
+    options = {"timeout": 5, "num_retries": 1, "max_retries": 2, "drop_params": True, "api_version": "1"}
+    await ask(model_of(openai_stub, {"base_url": None, "api_base": openai_stub.base_url, **options}))
+    assert set(openai_stub.requests[0].body) == {"model", "messages", "response_format", "temperature"}
+
+
+async def test_a_context_that_is_too_long_tells_nothing_of_the_endpoint(openai_stub: OpenAIStub) -> None:
+    text = "Maximum context length is 9 tokens, with 5 in the functions and response_format, and temperature"
+    openai_stub.chat_faults.append(http_error(400, text, code="context_length_exceeded"))
+    model = model_of(openai_stub)
+    with pytest.raises(JudgeError):
+        await ask(model)
+    await ask(model)
+    assert [request.mode for request in openai_stub.requests] == ["json_schema", "json_schema"]
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_unknown_model_is_not_priced(openai_stub: OpenAIStub) -> None:
+    asked = await ask(model_of(openai_stub, {"model": "our-own-model"}))
+    assert asked.cost is None
+    assert asked.usages[0].input_tokens == 1000
+
+
+async def test_a_price_of_the_config_for_the_answering_model_goes_first() -> None:
+    pricing = Pricing({"our-model": PriceConfig(input=1.0, output=0.0)})
+    usage = Usage("our-model", 1_000_000, 0)
+    for asked in ("gpt-4o-mini", "no-such-model"):
+        assert usages_cost([usage], pricing, model=asked, provider="openai") == pytest.approx(1.0)
+    assert usages_cost([Usage("gpt-4o-mini", 9, 9)], pricing, model="alias", provider="openai")
+    assert not pricing.unpriced
+    assert usages_cost([Usage("other", 9, 9)], pricing, model="alias", provider="openai") is None
+    assert "alias" in pricing.unpriced
+
+
+async def test_a_request_without_usage_is_not_priced(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(missing_usage())
+    openai_stub.answers.extend(["broken", GOOD])
+    asked = await ask(model_of(openai_stub))
+    assert asked.cost is None
+    assert [usage.input_tokens for usage in asked.usages] == [None, 1000]
+
+
+async def test_cached_tokens_cost_less(openai_stub: OpenAIStub) -> None:
+    openai_stub.usage["prompt_tokens_details"] = {"cached_tokens": 1000}
+    asked = await ask(model_of(openai_stub))
+    assert asked.cost is not None
+    assert asked.cost < COST
+
+
+# --- cache -----------------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_answered_is_not_asked_again(openai_stub: OpenAIStub) -> None:
+    cache = MemoryCache()
+    openai_stub.answers.extend(["broken", GOOD])
+    first = await ask(model_of(openai_stub, cache=cache))
+    again = await ask(model_of(openai_stub, cache=cache))
+    assert len(openai_stub.requests) == 2
+    assert again.is_cached
+    assert (again.values, again.usages) == (first.values, first.usages)
+    assert again.cost == pytest.approx(2 * COST)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"model": "gpt-4o"}, {"temperature": 0.5}, {"seed": 1}, {"max_tokens": 5}],
+    ids=lambda other: next(iter(other)),
+)
+async def test_another_model_or_parameter_is_asked_anew(openai_stub: OpenAIStub, other: dict[str, Any]) -> None:
+    cache = MemoryCache()
+    await ask(model_of(openai_stub, cache=cache))
+    assert not (await ask(model_of(openai_stub, other, cache=cache))).is_cached
+
+
+async def test_another_prompt_form_or_number_is_asked_anew(openai_stub: OpenAIStub) -> None:
+    class Other(BaseModel):
+        verdict: Literal[0, 1]
+
+    model = model_of(openai_stub, cache=MemoryCache())
+    await ask(model)
+    assert not (await ask(model, n=2)).is_cached
+    assert not (await model.aask("You judge well.", "Is it so?", Verdict)).is_cached
+    assert not (await model.aask("You judge.", "Is it so? ", Verdict)).is_cached
+    assert not (await model.aask("You judge.", "Is it so?", Other)).is_cached
+
+
+async def test_failures_are_not_kept(openai_stub: OpenAIStub) -> None:
+    cache = MemoryCache()
+    openai_stub.chat_faults.extend([refusal()])
+    with pytest.raises(JudgeError):
+        await ask(model_of(openai_stub, cache=cache))
+    assert not cache
+
+
+@pytest.mark.parametrize("record", [{}, {"answers": ["{}"], "usages": []}, {"answers": [], "usages": []}])
+async def test_a_record_that_does_not_fit_is_asked_anew(openai_stub: OpenAIStub, record: dict[str, Any]) -> None:
+    cache = MemoryCache()
+    await ask(model_of(openai_stub, cache=cache))
+    cache.update(dict.fromkeys(cache, record))
+    assert not (await ask(model_of(openai_stub, cache=cache))).is_cached
+
+
+async def test_equal_requests_in_flight_are_paid_once(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.05
+    model = model_of(openai_stub, cache=MemoryCache())
+    answers = [*await asyncio.gather(*(ask(model) for _ in range(3))), await ask(model)]
+    assert len(openai_stub.requests) == 1
+    assert [asked.is_cached for asked in answers] == [False, True, True, True]
+    assert [asked.cost for asked in answers] == [pytest.approx(COST), 0.0, 0.0, 0.0]
+
+
+async def test_equal_requests_in_flight_fail_together_and_are_paid_once(openai_stub: OpenAIStub) -> None:
+    openai_stub.chat_faults.append(refusal())
+    model = model_of(openai_stub, cache=MemoryCache())
+    failures = await asyncio.gather(ask(model), ask(model), return_exceptions=True)
+    assert [getattr(failure, "cost", None) for failure in failures] == [pytest.approx(COST), 0.0]
+
+
+async def test_one_that_is_cancelled_does_not_take_the_answer_from_others(openai_stub: OpenAIStub) -> None:
+    openai_stub.latency_sec = 0.2
+    model = model_of(openai_stub, cache=MemoryCache())
+    first, second = (asyncio.create_task(ask(model)) for _ in range(2))
+    await asyncio.sleep(0.05)
+    first.cancel()
+    assert len((await second).values) == len(openai_stub.requests) == 1
+
+
+async def test_what_was_paid_in_an_earlier_session_counts_once(openai_stub: OpenAIStub) -> None:
+    cache = MemoryCache()
+    await ask(model_of(openai_stub, cache=cache))
+    model = model_of(openai_stub, cache=cache)
+    assert [(await ask(model)).cost for _ in range(3)] == [pytest.approx(COST), 0.0, 0.0]
+
+
+async def test_a_cache_that_cannot_be_written_does_not_cost_the_answer(
+    openai_stub: OpenAIStub, caplog: pytest.LogCaptureFixture
+) -> None:
+    class FullCache(dict[str, Any]):
+        tried = 0
+
+        def put(self, digest: str, record: Any) -> None:
+            self.tried += 1
+            raise RunFolderError("the disk is full")
+
+    cache = FullCache()
+    model = model_of(openai_stub, cache=cache)
+    with caplog.at_level(logging.WARNING):
+        answers = [await ask(model), await ask(model)]
+    assert [len(asked.values) for asked in answers] == [1, 1]
+    assert cache.tried == len(caplog.records) == 1
+    assert "the disk is full" in caplog.text
+
+
+async def test_who_asks_does_not_matter_to_the_cache_but_the_address_does(
+    openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = MemoryCache()
+    await ask(model_of(openai_stub, cache=cache))
+    asker = {"organization": "o", "project": "p", "default_headers": {"x": "1"}, "extra_headers": {"y": "2"}}
+    assert (await ask(model_of(openai_stub, asker, cache=cache))).is_cached
+    monkeypatch.setenv("OPENAI_BASE_URL", openai_stub.base_url)
+    assert (await ask(model_of(openai_stub, {"base_url": None}, cache=cache))).is_cached
+    monkeypatch.setenv("OPENAI_BASE_URL", openai_stub.base_url + "/")
+    assert not (await ask(model_of(openai_stub, {"base_url": None}, cache=cache))).is_cached
+
+
+# --- event loops -----------------------------------------------------------------------------------------------------
+
+
+def test_one_model_serves_several_event_loops(openai_stub: OpenAIStub) -> None:
+    model = model_of(openai_stub, pool=CallPool(2))
+
+    async def asked() -> list[Asked[Verdict]]:
+        return await asyncio.gather(*(ask(model) for _ in range(4)))
+
+    assert [len(run_sync(asked)) for _ in range(3)] == [4, 4, 4]

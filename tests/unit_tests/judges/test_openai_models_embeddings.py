@@ -1,0 +1,160 @@
+"""Embedding models behind an OpenAI-compatible endpoint, over real HTTP."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from openai_stub import (
+    Fault,
+    OpenAIStub,
+    broken_body,
+    connection_reset,
+    cut_off,
+    embeddings_count,
+    http_error,
+    missing_usage,
+    rate_limit,
+    server_error,
+)
+
+from graphrag_eval_lc.config import EmbeddingConfig
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
+from graphrag_eval_lc.judges.openai_models import OpenAIEmbeddingModel
+
+COST = 50 * 0.02e-6  # of one request for text-embedding-3-small: 50 tokens
+VECTORS = {"a": [1.0, 0.5], "b": [0.1, -2.0], "c": [0.0, 3.0]}
+
+
+@pytest.fixture
+def stub(openai_stub: OpenAIStub) -> OpenAIStub:
+    openai_stub.embed = VECTORS.__getitem__
+    return openai_stub
+
+
+def model_of(stub: OpenAIStub, embedding: dict[str, Any] | None = None, **options: Any) -> OpenAIEmbeddingModel:
+    keys = {"model": "text-embedding-3-small", "base_url": stub.base_url, "api_key": "k", **(embedding or {})}
+    return OpenAIEmbeddingModel(EmbeddingConfig(**keys), **{"max_retries": 2, **options})
+
+
+async def test_vectors_come_in_the_order_of_the_texts(stub: OpenAIStub) -> None:
+    embedded = await model_of(stub).aembed(["b", "a"])
+    assert embedded.vectors == (pytest.approx([0.1, -2.0]), pytest.approx([1.0, 0.5]))
+    assert embedded.cost == pytest.approx(COST)
+    assert embedded.usages[0].input_tokens == 50
+    assert stub.requests[0].body == {
+        "model": "text-embedding-3-small",
+        "input": ["b", "a"],
+        "encoding_format": "base64",
+    }
+
+
+async def test_the_index_decides_where_an_endpoint_mixes_them(stub: OpenAIStub) -> None:
+    stub.embedding_faults.append(Fault(change=lambda answer: answer["data"].reverse()))
+    assert (await model_of(stub).aembed(["a", "c"])).vectors == ((1.0, 0.5), (0.0, 3.0))
+
+
+async def test_floats_are_read_where_base64_is_ignored(stub: OpenAIStub) -> None:
+    stub.lacks = {"base64_silently"}
+    assert (await model_of(stub).aembed(["b"])).vectors == ((0.1, -2.0),)
+
+
+async def test_floats_are_asked_for_where_base64_is_refused(stub: OpenAIStub) -> None:
+    stub.lacks = {"base64"}
+    model = model_of(stub)
+    await model.aembed(["a"])
+    assert (await model.aembed(["b"])).vectors == ((0.1, -2.0),)
+    assert [request.body["encoding_format"] for request in stub.requests] == ["base64", "float", "float"]
+
+
+async def test_further_keys_of_the_config_are_passed_on(stub: OpenAIStub) -> None:
+    await model_of(stub, {"dimensions": 2}).aembed(["a"])
+    assert stub.requests[0].body["dimensions"] == 2
+
+
+async def test_no_texts_are_no_request(stub: OpenAIStub) -> None:
+    assert (await model_of(stub).aembed([])).vectors == ()
+    assert not stub.requests
+
+
+def with_embedding(value: Any) -> Callable[[], Fault]:
+    return lambda: Fault(change=lambda answer: answer["data"][0].update(embedding=value))
+
+
+PASSING: dict[str, Callable[[], Fault]] = {
+    "rate limit": lambda: rate_limit(retry_after="0"),
+    "500": server_error,
+    "connection reset": connection_reset,
+    "cut body": cut_off,
+    "half of the JSON": broken_body,
+    "too few": lambda: embeddings_count(1),
+    "too many": lambda: embeddings_count(3),
+    "none": lambda: embeddings_count(0),
+    "no data": lambda: Fault(change=lambda answer: answer.pop("data")),
+    "another length": with_embedding([1.0]),
+    "empty": with_embedding([]),
+    "not finite": with_embedding([float("nan"), 1.0]),
+    "null": with_embedding(None),
+    "broken base64": with_embedding("AAA"),
+    "base64 that is no vector": with_embedding("AAAA"),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+async def test_what_passes_with_time_is_sent_again(stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+    stub.embedding_faults.append(fault())
+    assert (await model_of(stub).aembed(["a", "c"])).vectors == ((1.0, 0.5), (0.0, 3.0))
+    assert len(stub.requests) == 2
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+async def test_what_does_not_pass_is_an_error(stub: OpenAIStub, fault: Callable[[], Fault]) -> None:
+    stub.embedding_faults.extend([fault(), fault()])
+    with pytest.raises(UnusableAnswerError, match=r"openai:text-embedding-3-small could not be asked: .+ 2 attempts"):
+        await model_of(stub, max_retries=1).aembed(["a", "c"])
+
+
+async def test_the_wrong_number_of_embeddings_is_paid_and_said(stub: OpenAIStub) -> None:
+    stub.embedding_faults.append(embeddings_count(3))
+    with pytest.raises(UnusableAnswerError, match="gave 3 embeddings for 2 texts") as caught:
+        await model_of(stub, max_retries=0).aembed(["a", "c"])
+    assert caught.value.cost == pytest.approx(COST)
+
+
+async def test_a_wrong_request_is_an_error_at_once(stub: OpenAIStub) -> None:
+    stub.embedding_faults.append(http_error(400, "input is too long"))
+    with pytest.raises(UnusableAnswerError, match="input is too long"):
+        await model_of(stub).aembed(["a"])
+    assert len(stub.requests) == 1
+
+
+async def test_without_usage_or_price_the_cost_is_not_known(stub: OpenAIStub) -> None:
+    stub.embedding_faults.append(missing_usage())
+    assert (await model_of(stub).aembed(["a"])).cost is None
+    assert (await model_of(stub, {"model": "our-own-model"}).aembed(["a"])).cost is None
+
+
+@pytest.mark.parametrize("lacks", [set(), {"base64_silently"}])
+async def test_what_was_embedded_is_not_asked_again(stub: OpenAIStub, lacks: set[str]) -> None:
+    class MemoryCache(dict[str, Any]):
+        def put(self, digest: str, record: Any) -> None:
+            self[digest] = record
+
+    stub.lacks = lacks
+    cache = MemoryCache()
+    first = await model_of(stub, cache=cache).aembed(["a", "b"])
+    again = await model_of(stub, cache=cache).aembed(["a", "b"])
+    assert again.vectors == first.vectors
+    assert again.cost == first.cost
+    assert again.is_cached
+    assert not (await model_of(stub, cache=cache).aembed(["b", "a"])).is_cached
+    assert not (await model_of(stub, {"dimensions": 2}, cache=cache).aembed(["a", "b"])).is_cached
+    cache.update({digest: {"vectors": [["f", "A"]], "usages": []} for digest in cache})
+    assert not (await model_of(stub, cache=cache).aembed(["a", "b"])).is_cached
+
+
+def test_without_a_key_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match="no API key for openai:text-embedding-3-small"):
+        OpenAIEmbeddingModel(EmbeddingConfig())
