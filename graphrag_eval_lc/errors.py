@@ -122,8 +122,6 @@ _NO_ROOM_ON_DISK = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.EN
 
 
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
-
-
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
 
 

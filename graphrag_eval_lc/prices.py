@@ -84,8 +84,6 @@ def _usd(rate: Rate, input_tokens: int) -> float:
 
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-
-
 _UNNAMED = "a model without a name"
 
 
@@ -260,16 +258,10 @@ def _count(call: Mapping[str, Any], key: str) -> int | None:
 
 # LangChain's names of providers that the data has under another one.
 _PROVIDERS = {"azure_openai": "azure", "azure_ai": "azure"}
-
-
 # What an OpenAI-compatible endpoint of anybody may be called.
 _ANY_PROVIDER = {None, "openai", "litellm"}
-
-
 # Ollama's names of models that run on one's own machine: deepseek-r1:8b, mistral:latest.
 _LOCAL = re.compile(r".+:(latest|\d[\d.x]*b\b.*)", re.IGNORECASE)
-
-
 _BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
 
 

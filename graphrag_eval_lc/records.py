@@ -8,11 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 Status = Literal["success", "error"]
-
-
 Id = str | int | float
-
-
 RelevantIds = list[Id] | list[list[Id]] | dict[Id, float]
 
 
@@ -238,8 +234,6 @@ def _listed(value: object) -> object:
 
 
 _ID_SCHEMA: dict[str, Any] = {"type": ["string", "number"]}
-
-
 _GainsOrIds = Annotated[
     Any,
     AfterValidator(_listed),

@@ -7,12 +7,7 @@ from hashlib import blake2b
 from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error, metrics_of, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry.metric_spec import Need
-from graphrag_eval_lc.registry.metrics import (
-    RETRIEVAL_MISSING,
-    RETRIEVAL_TEXT_MISSING,
-    STEPS_SCORE,
-    metric_spec,
-)
+from graphrag_eval_lc.registry.metrics import RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING, STEPS_SCORE, metric_spec
 
 
 @dataclass(slots=True)

@@ -39,8 +39,6 @@ def _is_sum(spec: MetricSpec) -> bool:
 
 
 _SAMPLE_JUDGES = _judges("questions")
-
-
 _STEP_JUDGES = _judges("steps")
 
 
@@ -79,15 +77,9 @@ def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
 
 
 _OF_AGENT = [spec for spec in summed_up("questions") if spec.spent_by == "agent"]
-
-
 _AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
-
-
 # What the calls of the agent's models add up to; where no model was asked, that is nothing.
 _MODEL_METRICS = tuple(spec.key for spec in _OF_AGENT if spec.unit in ("tokens", "usd"))
-
-
 _METRICS = (*_AGENT_METRICS, JUDGES_COST)
 
 

@@ -11,8 +11,6 @@ from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.texts import listed
 
 _SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
-
-
 MOST_NAMED = 20
 
 

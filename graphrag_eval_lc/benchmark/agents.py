@@ -92,15 +92,10 @@ def _joined(parts: list[Any]) -> Any:
 
 Takes = Literal["messages", "text"]
 
-
 _CLOSING_SEC = 10.0
-
-
 _SPECS = (
     "Write package.module:attribute, path/to/file.py:attribute, langgraph.json:graph or http://127.0.0.1:2024/agent."
 )
-
-
 _KINDS = "Give a compiled graph, another Runnable, a function that takes a question, or one that gives either of these."
 
 

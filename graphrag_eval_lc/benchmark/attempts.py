@@ -25,17 +25,9 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC
 from graphrag_eval_lc.retrying import error_text
 
 _CANCELLING_SEC = 2.0
-
-
 _STATE_SEC = 5.0
-
-
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the name space of the thread ids
-
-
 _NO_EVENTS = "the agent told of no run, so that its steps, tokens and times are not known"
-
-
 _ONLY_MESSAGES = "the agent told of no run: what is known of it stands in the messages that it gave, without times"
 
 

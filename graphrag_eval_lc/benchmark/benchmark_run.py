@@ -28,16 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-
 RunKind = Literal["questions", "steps", "aggregates"]
-
-
 _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
-
 _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
-
-
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 

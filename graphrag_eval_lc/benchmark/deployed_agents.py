@@ -25,29 +25,13 @@ from graphrag_eval_lc.masking import masked_text, remember_secret
 from graphrag_eval_lc.texts import listed
 
 DEFAULT_KEY_VARIABLE = "LANGSMITH_API_KEY"
-
-
 _KEY_HEADER = "x-api-key"
-
-
 _CHECK_SEC = 20.0
-
-
 _CONNECT_SEC = 5.0
-
-
 _SILENCE_SEC = 300.0  # what the SDK waits for a server that sends nothing
-
-
 _MOST_LISTED = 100
-
-
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
 _SHOWN_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
-
-
 _EXAMPLE = "http://127.0.0.1:2024/agent"
 
 

@@ -15,13 +15,8 @@ from graphrag_eval_lc.errors import AgentError
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-
 _CONFIG = frozenset({"RunnableConfig"})
-
-
 _RUNTIME = frozenset({"ServerRuntime", "_ExecutionRuntime", "_ReadRuntime"})
-
-
 _MOST_ARGUMENTS = 2
 
 

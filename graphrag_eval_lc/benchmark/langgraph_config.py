@@ -25,15 +25,10 @@ from graphrag_eval_lc.texts import listed
 
 Variables = Mapping[str, str | None]
 
-
 # Agents may be open at the same time and end in any order: the last one that sets a variable wins, and once none does
 # it is again what it was.
 _lock = threading.Lock()
-
-
 _layers: list[Variables] = []
-
-
 _before: dict[str, str | None] = {}
 
 
@@ -77,14 +72,8 @@ def _apply(names: Variables) -> None:
 
 
 FILE_NAME = "langgraph.json"
-
-
 _EXAMPLE = '"graphs": {"agent": "./agent.py:agent"}'
-
-
 _JAVASCRIPT = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-
-
 _UNNAMED = "LangGraph"  # what LangGraph calls a graph that has no name
 
 

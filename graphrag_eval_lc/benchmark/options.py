@@ -22,8 +22,6 @@ from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
 DEFAULT_TIMEOUT_SEC = 600.0
-
-
 DEFAULT_GRACE_SEC = 30.0
 
 

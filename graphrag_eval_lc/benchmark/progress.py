@@ -187,15 +187,10 @@ class NotebookBar:
 
 
 _REFRESHES_PER_SECOND = 8
-
-
 _WIDEST_BAR, _NARROWEST_BAR = 50, 8
-
 
 # Where a terminal is too narrow for all figures, the later ones are left out.
 _BY_WEIGHT = ("stopping", "errors", "left", "rate", MAIN_METRIC, "in_flight", "tokens", "retries", "elapsed")
-
-
 _STYLES = {"errors": "red", "stopping": "bold yellow", "retries": "yellow"}
 
 

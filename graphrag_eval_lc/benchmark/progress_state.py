@@ -14,8 +14,6 @@ from graphrag_eval_lc.texts import counted
 
 # So many rounds of the questions in flight, and at least so many questions, stand for the recent rate.
 _RECENT_ROUNDS = 4
-
-
 _RECENT_SAMPLES = 20
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
 
 

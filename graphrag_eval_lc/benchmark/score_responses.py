@@ -46,7 +46,6 @@ from graphrag_eval_lc.texts import counted, listed
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
-
 _DROP = "--drop-missing (drop_missing=True) to score without"
 
 

@@ -27,7 +27,6 @@ from graphrag_eval_lc.texts import listed, plural
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
-
 Evaluator = Callable[..., Any]
 
 

@@ -30,11 +30,8 @@ from graphrag_eval_lc.run_folder import Journal, RunFolder
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
-
 # Responses that wait for their scores, for each place: enough that the agents never wait for a single large one.
 _ROOM_PER_PLACE = 4
-
-
 _UNSEEN_CALLS = "no model call of the agent was seen, so that the budget counts nothing for it"
 
 

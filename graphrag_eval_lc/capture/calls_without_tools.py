@@ -11,17 +11,9 @@ from pydantic import BaseModel
 from graphrag_eval_lc.capture.outputs import is_command, message_text, output_text, to_plain
 
 _MAX_BREADTH = 32
-
-
 _RETURNED = "Returning structured response: "
-
-
 _UNPARSED = re.compile(r"Error: Failed to parse structured output for tool '([^']+)'")
-
-
 _SEVERAL = re.compile(r"Error: Model incorrectly returned multiple structured responses \(([^)]+)\)")
-
-
 _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 

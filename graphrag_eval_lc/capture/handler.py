@@ -186,8 +186,6 @@ class CaptureKeywords(TypedDict, total=False):
 
 
 _current: ContextVar[GraphRAGEvalCallbackHandler | None] = ContextVar("graphrag_eval_lc_capture", default=None)
-
-
 register_configure_hook(_current, inheritable=True)  # once: each registration stays for good
 
 

@@ -64,44 +64,20 @@ class OpenModelCall:
 
 # What providers call them; some as this package does.
 _INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
-
-
 _OUTPUT_KEYS = (OUTPUT_TOKENS, "completion_tokens", "candidates_token_count")
-
-
 _TOTAL_KEYS = (TOTAL_TOKENS, "total_token_count")
-
-
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
-
-
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
-
-
 _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
-
-
 _REPEATED = re.compile(r"(.+?)\1+")  # chunks of a stream that each say it are joined: STOPSTOP
-
-
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
-
-
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
-
-
 _INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
-
-
 _OUTPUT_DETAILS = ("output_token_details", "completion_tokens_details", "output_tokens_details")
-
-
 _ANTHROPIC_KEYS = {  # of its own usage, as it sends it
     "cache_read_input_tokens": "read",
     "cache_creation_input_tokens": "written",
 }
-
-
 _CACHE_KEYS = {
     "cache_read": "read",
     "cached_tokens": "read",
@@ -114,8 +90,6 @@ _CACHE_KEYS = {
     "ephemeral_5m_input_tokens": "written for minutes",
     "ephemeral_1h_input_tokens": "written for an hour",
 }
-
-
 _REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_reasoning")
 
 

@@ -17,41 +17,17 @@ from graphrag_eval_lc.capture.outputs import is_command, message_text, text_of, 
 from graphrag_eval_lc.json_values import json_text
 
 _MAX_DEPTH = 4
-
-
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
-
-
 _TYPES = frozenset({"ai", "tool", "human", "system", "AIMessageChunk"})
-
-
 _ROLES = frozenset({"assistant", "tool", "user", "human", "ai", "system", "developer"})
-
-
 _CLASSES: dict[Any, type[BaseMessage]] = {"ai": AIMessage, "AIMessageChunk": AIMessage, "tool": ToolMessage}
-
-
 _QUESTION_KEYS = ("messages", "question", "input", "query")
-
-
 _ANSWER_KEYS = ("answer", "final_answer", "output", "result", "response", "generation")
-
-
 _NUMBERS = frozenset({int, float, bool})
-
-
 _VALUES = (list, tuple, set, frozenset, bytes, bytearray, Decimal, date, Enum, int, float, BaseModel)
-
-
 _COSTS = ("usage_metadata", "response_metadata")
-
-
 _STRUCTURED_KEY = "structured_response"
-
-
 _HANDOFF_KEYS = ("__is_handoff_back", "__handoff_destination")
-
-
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 

@@ -14,11 +14,7 @@ from pydantic import BaseModel
 from graphrag_eval_lc.json_values import json_number, json_text, parse_json
 
 _MAX_DEPTH = 60
-
-
 _MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
-
-
 _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
 
@@ -229,8 +225,6 @@ def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
 
 
 _NOT_JSON: Any = object()
-
-
 _WRAPPED = "result"  # FastMCP gives values that are no objects as {"result": value}
 
 

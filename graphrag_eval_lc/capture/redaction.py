@@ -8,14 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
 
-from graphrag_eval_lc.capture.outputs import (
-    NO_ARTIFACT,
-    Ending,
-    document_value,
-    output_text,
-    text_of,
-    to_plain,
-)
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Ending, document_value, output_text, text_of, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_values
@@ -185,29 +178,13 @@ def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
 
 
 _MOST_TAGS = 100
-
-
 _LONGEST_TAG = 200
-
-
 _LONGEST_TEXT = 1_000
-
-
 _LONGEST_SMALL = 200  # a few of these need not be measured
-
-
 _LONGEST_METADATA = 10_000  # characters of it as JSON
-
-
 _OWN_TAGS = ("graph:step:", "seq:step:")  # LangChain's and langgraph's, as the prefixes below
-
-
 _OWN_PREFIXES = ("ls_", "lc_", "langgraph_", "__pregel")
-
-
 _OWN_KEYS = frozenset({"question_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
-
-
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 

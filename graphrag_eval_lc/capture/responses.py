@@ -16,20 +16,12 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import listed
 
 _ASK_FOR_A_KNOWN_ID = 'Ask for one of these, or put the id into the run: config={"metadata": {"question_id": ...}}.'
-
-
 _ASK_WITHOUT_ID = (
     'Put the id into the run: config={"metadata": {"question_id": ...}}, or into capture_run(question_id=...); '
     "without ids, use response()."
 )
-
-
 _MOST_LISTED = 5
-
-
 PAUSED = "the run is paused (interrupted): it waits to be resumed"
-
-
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 

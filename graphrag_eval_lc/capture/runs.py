@@ -16,14 +16,8 @@ from graphrag_eval_lc.capture.steps import Order, Step
 from graphrag_eval_lc.capture.trace import RunRecord
 
 _NODE_TAG = "graph:step:"
-
-
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
-
-
 _UNNAMED_GRAPH = "LangGraph"
-
-
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 
 

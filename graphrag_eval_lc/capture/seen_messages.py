@@ -13,14 +13,8 @@ from graphrag_eval_lc.capture.messages import as_message, message_lists, role_an
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 
 _LAST_OF_PROMPT = 8
-
-
 _USER_ROLES = ("human", "user")
-
-
 _MODEL_ROLES = ("ai", "assistant", "AIMessageChunk")
-
-
 _ROLES = {"user": "human", "assistant": "ai", "AIMessageChunk": "ai"}
 
 

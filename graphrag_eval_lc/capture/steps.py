@@ -119,7 +119,6 @@ class Step:
 
 _MAX_PASSED = 32  # messages of a prompt that are passed over in the search for those that answer calls
 
-
 CallsOfMessage = dict[str | None, AskedCall]
 
 

@@ -30,19 +30,11 @@ from graphrag_eval_lc.texts import counted, shortened
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 150
-
-
 # On a terminal that is narrower the tables leave out some columns.
 _WIDE = 120
-
-
 # So that "no evidence" and "cannot tell" take two lines.
 _NARROW_VERDICT = 8
-
-
 _SHOWN_TEXT = 90
-
-
 _SHOWN_REASON = 160
 
 

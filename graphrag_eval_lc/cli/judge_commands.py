@@ -23,8 +23,6 @@ JudgeConfig = Annotated[
         metavar="FILE",
     ),
 ]
-
-
 Anew = Annotated[
     bool, typer.Option("--overwrite", help="Begin anew, such as with another model: earlier rows are not kept.")
 ]

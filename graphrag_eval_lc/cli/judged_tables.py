@@ -21,8 +21,6 @@ from graphrag_eval_lc.registry.metrics import TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted, shortened
 
 EXIT_FINDINGS = 1
-
-
 EXIT_INTERRUPTED = 130
 
 
@@ -97,8 +95,6 @@ class _Told:
 
 # Where the output is no terminal, rich would wrap the tables at 80 columns.
 _PLAIN_WIDTH = 140
-
-
 _SHOWN_TEXT = 300
 
 

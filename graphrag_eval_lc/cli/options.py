@@ -19,29 +19,16 @@ def tell(text: str) -> None:
 
 
 SELECTION = "Which questions"
-
-
 ASKING = "How they are asked"
-
-
 ENDING = "When the run ends early"
-
-
 FOLDER = "The run's folder"
-
-
 CAPTURE = "What is kept of the agent's steps"
-
-
 DISPLAY = "What is shown"
-
 
 Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
 ]
-
-
 Measures = Annotated[
     list[str] | None,
     typer.Option(
@@ -51,8 +38,6 @@ Measures = Annotated[
         metavar="NAMES",
     ),
 ]
-
-
 Evaluators = Annotated[
     list[str] | None,
     typer.Option(
@@ -62,8 +47,6 @@ Evaluators = Annotated[
         metavar="SPEC",
     ),
 ]
-
-
 Matchers = Annotated[
     list[str] | None,
     typer.Option(
@@ -73,8 +56,6 @@ Matchers = Annotated[
         metavar="MODULE",
     ),
 ]
-
-
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,29 +65,19 @@ Plugins = Annotated[
         metavar="MODULE",
     ),
 ]
-
-
 Label = Annotated[
     str | None, typer.Option("--label", help="A name for the run, kept in run.json.", rich_help_panel=FOLDER)
 ]
-
-
 Href = Annotated[
     str | None, typer.Option("--href", help="A link for the run, kept in run.json.", rich_help_panel=FOLDER)
 ]
-
-
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="A mark for the run, kept in run.json; may be repeated.", rich_help_panel=FOLDER),
 ]
-
-
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an earlier run in the folder.", rich_help_panel=FOLDER)
 ]
-
-
 MaxConcurrency = Annotated[
     int,
     typer.Option(
@@ -117,8 +88,6 @@ MaxConcurrency = Annotated[
         rich_help_panel=ASKING,
     ),
 ]
-
-
 Timeout = Annotated[
     float,
     typer.Option(
@@ -128,8 +97,6 @@ Timeout = Annotated[
         rich_help_panel=ASKING,
     ),
 ]
-
-
 MaxRetries = Annotated[
     int,
     typer.Option(
@@ -139,42 +106,28 @@ MaxRetries = Annotated[
         rich_help_panel=ASKING,
     ),
 ]
-
-
 Repeats = Annotated[
     int,
     typer.Option("--repeats", min=1, help="How often each question is asked, for pass@k.", rich_help_panel=ASKING),
 ]
-
-
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Only the first N questions.", rich_help_panel=SELECTION)
 ]
-
-
 TemplateIds = Annotated[
     list[str] | None,
     typer.Option("--template", help="Only the questions of this template; may be repeated.", rich_help_panel=SELECTION),
 ]
-
-
 QuestionIds = Annotated[
     list[str] | None,
     typer.Option("--question", help="Only the question with this id; may be repeated.", rich_help_panel=SELECTION),
 ]
-
-
 SampleSize = Annotated[
     int | None, typer.Option("--sample", min=1, help="Only N questions at random.", rich_help_panel=SELECTION)
 ]
-
-
 Seed = Annotated[
     int | None,
     typer.Option("--seed", help="Makes --sample choose the same questions each time.", rich_help_panel=SELECTION),
 ]
-
-
 MaxCost = Annotated[
     float | None,
     typer.Option(
@@ -184,22 +137,16 @@ MaxCost = Annotated[
         rich_help_panel=ENDING,
     ),
 ]
-
-
 NoCache = Annotated[
     bool,
     typer.Option(
         "--no-cache", help="Ask the judges again for what the folder has their answers to.", rich_help_panel=FOLDER
     ),
 ]
-
-
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Show no progress, only the result and problems.", rich_help_panel=DISPLAY),
 ]
-
-
 LogFile = Annotated[
     Path | None,
     typer.Option(
@@ -209,19 +156,13 @@ LogFile = Annotated[
         rich_help_panel=DISPLAY,
     ),
 ]
-
-
 Worst = Annotated[
     int,
     typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),
 ]
-
-
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="Do not write report.html into the folder.", rich_help_panel=FOLDER)
 ]
-
-
 FailUnder = Annotated[
     list[str] | None,
     typer.Option(

@@ -45,8 +45,6 @@ from graphrag_eval_lc.cli.options import (
 from graphrag_eval_lc.errors import OptionError
 
 _ALL = "all"
-
-
 _CONFIG_MEND = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 

@@ -15,11 +15,7 @@ from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
 _DIRECTIONS = ("now wrong", "now right", "worse", "better")
-
-
 # Of so many questions for each run the steps are kept.
 _MOST_SIDE_BY_SIDE = 500
 

@@ -17,14 +17,9 @@ from graphrag_eval_lc.texts import shortened
 
 Direction = Literal["now wrong", "now right", "worse", "better"]
 
-
 # A score of 1 is right, whatever rounding makes of it.
 _ROUNDING = 1e-9
-
-
 _MOST_STEPS = 50
-
-
 _SHOWN_TEXT = 2000
 
 

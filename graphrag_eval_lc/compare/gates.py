@@ -17,15 +17,10 @@ from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC
 from graphrag_eval_lc.texts import counted
 
 DEFAULT_MAX_DROP = 0.05
-
-
 _EXAMPLE = f"--fail-under {MAIN_METRIC}=0.9"
-
 
 # A mean of 0.9 is 0.9, whatever rounding makes of it.
 _ROUNDING = 1e-9
-
-
 _NO_NAME = re.compile(r"[<>\s]")
 
 

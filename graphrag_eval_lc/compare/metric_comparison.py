@@ -23,8 +23,6 @@ from graphrag_eval_lc.stats import (
 from graphrag_eval_lc.texts import counted
 
 _FORMATS = {"tokens": ",.0f", "seconds": ",.2f", "score": ",.3f", "count": ",.3f"}
-
-
 # How many digits a number of a user's own unit has at least, and how many of them stand behind the point at most.
 _DIGITS, _MOST_DECIMALS = 3, 6
 
@@ -77,15 +75,10 @@ def _decimals(value: float) -> int:
 
 
 SIGNIFICANT = 0.05
-
-
 # With G clusters that differ no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
 FEWEST_FOR_A_VERDICT = 6
 
-
 Verdict = Literal["better", "worse", "no evidence"]
-
-
 Pair = tuple[float, float]
 
 

@@ -28,13 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-
 Kind = Literal["metrics", "questions"]
-
-
 _KINDS = ("metrics", "questions")
-
-
 _INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
 
 

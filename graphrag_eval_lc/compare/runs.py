@@ -183,8 +183,6 @@ def _is_nested(value: object, depth: int) -> bool:
 
 # Sections of the config; a judge may have one of its own name.
 _SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
-
-
 _RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 

@@ -13,8 +13,6 @@ from graphrag_eval_lc.errors import ConfigError
 from graphrag_eval_lc.masking import MASK, masked_values
 
 MISTAKE = "mistake"
-
-
 _NUMBER_WITH_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 
 

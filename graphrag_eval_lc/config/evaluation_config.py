@@ -201,8 +201,6 @@ def _scores(config: EvaluationConfig) -> list[str]:
 
 
 ConfigSource = str | PathLike[str] | dict[str, Any] | EvaluationConfig | None
-
-
 _Location = Sequence[str | int]
 
 

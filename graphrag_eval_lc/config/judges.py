@@ -80,8 +80,6 @@ class PriceConfig(Section):
 
 
 CustomInput = Literal["question", "reference_answer", "reference_steps", "actual_answer", "actual_steps"]
-
-
 StepsKey = Literal["args", "output"]
 
 

@@ -25,8 +25,6 @@ from graphrag_eval_lc.texts import listed, plural
 
 # What of a run's config names the steps.
 _OF_NAMES = ("steps", "retrieval")
-
-
 # What step kinds are registered as begins with this.
 _STEP_KIND = "step kind "
 

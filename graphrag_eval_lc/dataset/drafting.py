@@ -22,7 +22,6 @@ from graphrag_eval_lc.texts import counted, listed
 
 DRAFT_TEMPLATE_ID = "draft"
 
-
 _REFERENCES = ("reference_answer", "reference_steps")
 
 

@@ -20,8 +20,6 @@ Responses = Mapping[str, Response] | Iterable[Response]
 
 
 TEMPLATES = TypeAdapter(list[TemplateModel])
-
-
 RESPONSES = TypeAdapter(list[ResponseModel])
 
 

@@ -13,10 +13,7 @@ from graphrag_eval_lc.errors import AgentError, MissingExtraError
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-
 SYSTEM_PROMPT = (Path(__file__).parent / "prompts" / "system.txt").read_text(encoding="utf-8")
-
-
 RECURSION_LIMIT = 30
 
 

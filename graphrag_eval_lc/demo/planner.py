@@ -128,13 +128,8 @@ class Intent(NamedTuple):
 
 
 _ZONE_NAME = r"[A-Z]{2}\d?(?:-[A-Z]{2})?"
-
-
 _AGGREGATE = r"(?P<aggregate>average|highest|lowest)"
-
-
 _STEPS = r"steps of (?P<step>\d+) (?P<step_unit>minute|hour|day)"
-
 
 INTENTS = [
     Intent(

@@ -75,8 +75,6 @@ def _without_nordic_letters(name: str) -> str:
 
 
 SUBSTATION = "cim:Substation"
-
-
 ZONE = "nc:BiddingZone"
 
 
@@ -216,13 +214,8 @@ def _first_sentences(text: str, count: int = 3) -> str:
 
 DC_LINE = "cim:DCLineSegment"
 
-
 _AGGREGATES = {"average": "average", "highest": "max", "lowest": "min"}
-
-
 _DAYS_BACK = {"yesterday": 1, "the day before yesterday": 2}
-
-
 _REMEMBERED_TODAY = date(2025, 6, 1)
 
 

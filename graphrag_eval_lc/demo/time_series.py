@@ -19,18 +19,13 @@ from graphrag_eval_lc.matching.time_series import absolute_time, normalized_gran
 FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 """The time of the first value of each series."""
 
-
 NOW = datetime(2025, 11, 12, 9, 30, tzinfo=UTC)
 """The demo's clock stands still here, so that each answer can be checked. No series has a value from then on."""
-
 
 STEP = timedelta(minutes=5)
 """The time from one value to the next."""
 
-
 _DAY = timedelta(days=1) // STEP
-
-
 _WEEK = 7 * _DAY
 
 
@@ -110,17 +105,13 @@ def _wave(step: int, period: int) -> float:
 
 Aggregate = Literal["average", "max", "min"]
 
-
 MAX_POINTS = 1000
-
 
 _AGGREGATES: dict[Aggregate, Callable[[Sequence[float]], float]] = {
     "average": lambda values: round(math.fsum(values) / len(values), 1),
     "max": max,
     "min": min,
 }
-
-
 _GRANULARITY = re.compile(r"([1-9]\d{0,3})(minute|hour|day|week)")
 
 

@@ -17,8 +17,6 @@ from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1
 from graphrag_eval_lc.texts import counted
 
 _WHAT = "table of answers"
-
-
 # A C long, which has 32 bits on Windows.
 _LONGEST_CELL = min(sys.maxsize, 2**31 - 1)
 
@@ -146,7 +144,6 @@ def _cells_of_any_length() -> Iterator[None]:
 
 ANSWER_COLUMNS = ("Question", "Reference answer", "Actual answer")
 
-
 _KEYS = {
     "#Reference": "answer_reference_claims_count",
     "#PTarget": "answer_actual_claims_count",
@@ -157,13 +154,8 @@ _KEYS = {
     "False positives": "answer_false_positives",
     "False negatives": "answer_false_negatives",
 }
-
-
 JUDGED_COLUMNS = tuple(_KEYS)
-
-
 _COUNTS = JUDGED_COLUMNS[:3]
-
 
 Cells = Mapping[str, str]
 

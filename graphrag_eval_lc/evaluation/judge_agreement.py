@@ -9,8 +9,6 @@ from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_jud
 from graphrag_eval_lc.metrics import cohens_kappa, kappa_interval, wilson_interval
 
 _CORRECT = frozenset({"1", "yes", "true", "correct"})
-
-
 _INCORRECT = frozenset({"0", "no", "false", "incorrect"})
 
 

@@ -174,7 +174,6 @@ def _digest(answer: Answer) -> str:
 
 _NOTHING = cells_of({})
 
-
 MoreColumns = Mapping[str, Callable[[Cells], str]]
 """Further columns of the output, each with what gives its cell from those of the judge."""
 

@@ -18,10 +18,7 @@ from graphrag_eval_lc.judges.scores import noted_known_costs
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import Response, Result, Template
-from graphrag_eval_lc.registry.metrics import (
-    JUDGES,
-    MAIN_METRIC,
-)
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
 from graphrag_eval_lc.texts import shortened
 
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
 
 # Older names for other keys, and what a comparison without judges says.
 _NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
-
-
 _LONGEST_TEXT = 300
 
 

@@ -24,8 +24,6 @@ NO_RESPONSE = "there is no response to this question"
 
 # What was measured of the agent's run; what it cost is known by its prices.
 _MEASURED = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
-
-
 # What an earlier evaluation found is no measurement of this one.
 _NOT_HANDED_THROUGH = frozenset(
     {

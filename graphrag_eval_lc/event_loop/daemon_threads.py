@@ -8,13 +8,9 @@ from concurrent.futures import thread as standard_pool
 from typing import Any, ParamSpec, TypeVar, cast
 
 Parameters = ParamSpec("Parameters")
-
-
 Outcome = TypeVar("Outcome")
 
-
 _IDLE_SEC = 10.0
-
 
 _Work = tuple[Future[Any], Callable[[], Any]]
 

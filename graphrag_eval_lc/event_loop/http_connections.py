@@ -20,28 +20,14 @@ from concurrent.futures import wait
 from typing import Any, Protocol, cast
 
 _CLOSING_SEC = 0.5
-
-
 # httpx and httpx2 keep their connections in pools of these packages, which are looked at only where they are loaded.
 _POOL_PACKAGES = ("httpcore", "httpcore2")
-
-
 # From a connection down to the transport that knows its loop: through tunnels, protocols and TLS.
 _INWARD = ("_loop", "_transport", "transport_stream", "_stream", "_network_stream", "_connection")
-
-
 _DEEPEST = 12
-
-
 _OTHER_LOOP = re.compile(r"event loop is closed|(bound|attached) to a different (event )?loop", re.IGNORECASE)
-
-
 _watched: set[type] = set()
-
-
 _known_pools: dict[int, "weakref.ref[Any]"] = {}
-
-
 _lock = threading.Lock()
 
 

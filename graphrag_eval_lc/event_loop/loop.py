@@ -20,19 +20,11 @@ from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections
 
 Outcome = TypeVar("Outcome")
 
-
 _CLOSING_SEC = 1.0
-
-
 _SIGNALS_SEC = 0.02  # a signal that another thread got is seen between two waits
-
-
 _BLOCKED_SEC = 2.0
 
-
 _current: contextvars.ContextVar["_Call[Any] | None"] = contextvars.ContextVar("synchronous_call", default=None)
-
-
 _stuck: list["asyncio.Task[Any]"] = []
 
 
@@ -290,11 +282,7 @@ def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "a
 # --- the loops of the process ---------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-
-
 _loops: list[_LastingLoop] = []
-
-
 _of_parent: list[_LastingLoop] = []
 
 
@@ -337,6 +325,4 @@ def _close_loops() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_loops)
-
-
 atexit.register(_close_loops)

@@ -24,10 +24,8 @@ from typing import Any
 TOLD_SEC = 0.5
 """What blocks a loop for so long at once is told."""
 
-
 SHORTEST_STALL_SEC = 0.1
 """A loop that is late by less is not taken to stand still: it is at work."""
-
 
 UNBLOCK_HINT = (
     "nothing else can go on meanwhile. Use async I/O there, await asyncio.to_thread(...), or write it as a plain def, "
@@ -35,37 +33,17 @@ UNBLOCK_HINT = (
 )
 """What to do about code that blocks a loop."""
 
-
 _TOLD_IN_PIECES_SEC = 1.0  # of stalls of 0.1 s and more, each without its beginning
-
-
 _BEAT_SEC = 0.05
-
-
 _LOOK_SEC = 0.05
-
-
 _LATE_LOOK_SEC = 0.2  # a later one says nothing of the time before it: the process was suspended, or had no time
-
-
 _AT_WORK = 0.25  # what gets this share of a time of the processor, or more, is what took the time
-
-
 _JOIN_SEC = 1.0
 
-
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd_bundle", "_pydevd_sys_monitoring")
-
-
 _IMPORT = "importlib._bootstrap"
-
-
 _LOOP_MODULE, _RUNNER_MODULE = "asyncio.base_events", "asyncio.runners"
-
-
 _PATHS = sysconfig.get_paths()
-
-
 _LIBRARIES = (
     *{f"{_PATHS[name]}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")},
     f"{Path(__file__).resolve().parents[1]}{os.sep}",
@@ -513,7 +491,6 @@ def _short(path: str) -> str:
 
 
 _monitors: dict[asyncio.AbstractEventLoop, _LoopMonitor] = {}
-
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_monitors.clear)  # a forked child has none of the threads

@@ -14,12 +14,8 @@ from graphrag_eval_lc.errors import RunFolderError, cannot_write
 
 LOCK_FILE = ".lock"
 
-
 _TAKEN = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
-
-
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
-
 
 if sys.platform == "win32":
     import msvcrt

@@ -14,8 +14,6 @@ from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.json_values import parse_json
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
-
-
 Location = Sequence[str | int]
 
 
@@ -154,28 +152,16 @@ def parse_jsonl(file: TextFile, error: type[GraphRAGEvalError], *, what: str) ->
 
 # libyaml recurses in C for each level and ends the process when the stack is full; records have under 20.
 MAX_DEPTH = 200
-
-
 # A dataset of 100,000 questions has some ten million values; aliases of aliases soon stand for billions.
 MAX_EXPANDED_VALUES = 50_000_000
-
-
 MAX_MERGED_KEYS = 100_000
 
-
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-
-
 # A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. One
 # pattern for the last byte of each of YAML's line breaks: with a fixed beginning they are found several times as fast.
 _LINE_BREAKS = (b"\n", b"\r", b"\x85", b"\xa8", b"\xa9")
-
-
 _DEEP_LINE = rb"[ \t?:-]{%d}" % MAX_DEPTH
-
-
 _DEEP_LINES = {ending: re.compile(re.escape(ending) + _DEEP_LINE) for ending in _LINE_BREAKS}
-
 
 _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

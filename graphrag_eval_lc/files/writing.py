@@ -98,7 +98,6 @@ class AppendFile:
 # Such as a mounted bucket: it keeps what it keeps.
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
-
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
@@ -250,8 +249,6 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _represent_text)
-
-
 _PlainDumper.add_representer(str, _represent_text)
 
 

@@ -25,19 +25,11 @@ from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is
 
 Outcome = TypeVar("Outcome")
 
-
 _log = logging.getLogger(__name__)
 
-
 _DEFAULT_CONCURRENCY = 16
-
-
 _DEFAULT_RETRIES = 3
-
-
 _DEFAULT_TIMEOUT_SEC = 120.0
-
-
 _MENDS = {
     401: "Check the API key.",
     403: "Check what the API key may do.",

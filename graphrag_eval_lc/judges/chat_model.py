@@ -17,8 +17,6 @@ from graphrag_eval_lc.judges.model_interface import Answer, Asked, Usage
 from graphrag_eval_lc.masking import masked_text
 
 Outcome = TypeVar("Outcome")
-
-
 Messages = list[dict[str, str]]
 
 
@@ -110,22 +108,13 @@ async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Ou
 
 Mode = Literal["json_schema", "tools", "json_object"]
 
-
 _NEXT_MODE: dict[Mode, Mode] = {"json_schema": "tools", "tools": "json_object"}
-
-
 _REFUSED_MODE = {
     "json_schema": re.compile(r"response.?format|json.?schema|structured.?output", re.IGNORECASE),
     "tools": re.compile(r"tool|function", re.IGNORECASE),
 }
-
-
 _TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
-
-
 _TOO_LONG = re.compile(r"maximum context length|context_length|too long|reduce the length", re.IGNORECASE)
-
-
 _REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
 
 
@@ -270,11 +259,7 @@ def _closed(schema: _Schema, definitions: dict[str, _Schema], inside: tuple[str,
 
 
 _FENCED = re.compile(r"\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
-
-
 _MOST_PROBLEMS = 5
-
-
 _LONGEST_PART = 200
 
 
@@ -311,12 +296,8 @@ def _problems(problem: ValidationError) -> str:
 
 
 _LONGEST_REFUSAL = 300
-
-
 # The providers' words for it, in lower case.
 _LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
-
-
 _FILTER = frozenset({"content_filter", "content_filtered", "safety", "guardrail_intervened", "prohibited_content"})
 
 

@@ -14,8 +14,6 @@ from graphrag_eval_lc.judges.prompts import fences, load_prompt, sendable_text
 from graphrag_eval_lc.judges.scores import error_record
 
 _Value = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
-
-
 _PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")  # the names that every provider's schemas take
 
 

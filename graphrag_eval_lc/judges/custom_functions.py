@@ -19,7 +19,6 @@ from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metri
 
 Evaluator = Callable[..., Any]
 
-
 _AGENTEVALS = ("inputs", "outputs", "reference_outputs")
 
 

@@ -185,8 +185,6 @@ def _models_of_ragas(models: RunModels, *, has_embeddings: bool) -> tuple[Any, A
 
 
 Record = dict[str, Any]
-
-
 _Job = tuple[Record, Coroutine[Any, Any, Record]]
 
 

@@ -34,8 +34,6 @@ from graphrag_eval_lc.retrying import error_text
 
 # Providers whose endpoints speak a language of their own, whatever their address.
 _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
-
-
 # LiteLLM's names of providers, and those of LangChain.
 _LANGCHAIN_PROVIDERS = {
     "azure": "azure_openai",
@@ -43,8 +41,6 @@ _LANGCHAIN_PROVIDERS = {
     "mistral": "mistralai",
     "vertex_ai": "google_vertexai",
 }
-
-
 _LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
@@ -163,14 +159,8 @@ def _langchain_model(
 
 
 _Mode = Literal["structured", "function_calling", "prompt"]
-
-
 _NEXT_MODE: dict[_Mode, _Mode] = {"structured": "function_calling", "function_calling": "prompt"}
-
-
 _REFUSED_FORM = re.compile(r"response.?format|json.?schema|structured.?output|tool|function", re.IGNORECASE)
-
-
 # What LangChain's models raise on a body that is no answer.
 _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 

@@ -288,22 +288,12 @@ class LoopBound(Generic[Thing]):
 
 
 _CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
-
-
 _REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
-
-
 # LiteLLM's names of what is settled elsewhere here; endpoints refuse them in a request.
 _LITELLM_OPTIONS = frozenset({"api_base", "api_version", "drop_params", "max_retries", "num_retries", "timeout"})
-
-
 # Who asks, which does not change the answer.
 _ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
-
-
 _NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _LITELLM_OPTIONS
-
-
 _SHOWN_CHARACTERS = 200
 
 

@@ -16,7 +16,6 @@ IRI_DISCOVERY = "iri_discovery"
 # The tool whose results name what it found as IRIs.
 AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 
-
 # What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
 _IRI_CHARACTER = r"[^\s<>\"'{}|\\^`,;()\[\]]"
 

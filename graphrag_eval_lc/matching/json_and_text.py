@@ -9,8 +9,6 @@ from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableO
 from graphrag_eval_lc.texts import shortened
 
 _SHOWN = 60
-
-
 _NOTHING = "nothing"
 
 

@@ -126,8 +126,6 @@ def explained(
 
 
 Matcher = Callable[[StepView, StepView], Comparison | float]
-
-
 MatcherT = TypeVar("MatcherT", bound=Matcher)
 
 

@@ -11,7 +11,6 @@ from graphrag_eval_lc.texts import shortened
 
 _SHOWN = 80
 
-
 Arguments = Mapping[str, Any]
 
 
@@ -96,16 +95,9 @@ def _shown(value: Any) -> str:
 # Between asking for "now" and the clock time that an agent writes out, this much may pass.
 TOLERANCE = timedelta(seconds=60)
 
-
 _RELATIVE = re.compile(r"(\d+)([smhdw])-(ago|ahead)")
-
-
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
 _GRANULARITY = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
-
-
 _GRANULARITY_UNITS = {
     "s": "second",
     "m": "minute",

@@ -215,7 +215,6 @@ def _ideal(number: int) -> float:
 Relevant: TypeAlias = Iterable[Hashable] | Mapping[Any, float] | Iterable[Iterable[Hashable]]
 """Ids, gains by id, or groups of ids of each of which any will do."""
 
-
 _TEXT = (str, bytes, bytearray)
 
 

@@ -27,10 +27,7 @@ from graphrag_eval_lc.registry.metrics import (
 from graphrag_eval_lc.registry.plugins import declare_registry, registered_now, saved_mappings, spec_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
 Range = tuple[float | None, float | None]
-
 
 # What a run's record tells of a metric.
 _RECORDED = ("title", "kind", "unit", "lower_is_better", "range")
@@ -38,14 +35,9 @@ _RECORDED = ("title", "kind", "unit", "lower_is_better", "range")
 
 # What is said only of metrics that this package measures itself.
 _NOT_OWN = ("needs", "missing_key", "part_of", "spent_by", "judge", "cost_key", "reason_key")
-
-
 _LONGEST_UNIT = 30
-
-
 # Line breaks and what else steers a terminal, and halves of characters, which no file takes.
 _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
-
 
 declare_registry(
     lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
@@ -385,8 +377,6 @@ _OF_RESULTS = (
     "steps_diagnosis",
     "steps_counts",
 )
-
-
 _OF_AGGREGATES = (
     "steps",
     "repeats",
@@ -399,15 +389,11 @@ _OF_AGGREGATES = (
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_SUCCESS_SAMPLES,
 )
-
-
 # What is told of those that are judged at once, also where it is not told today.
 _SUFFIXES_OF_JUDGED = ("", "_reason", "_cost", "_error")
 
 
 _JUDGED = {spec.cost_key.removesuffix("_cost") for spec in BUILT_IN if spec.cost_key is not None}
-
-
 _RESERVED = frozenset(
     {
         *Result.__annotations__,

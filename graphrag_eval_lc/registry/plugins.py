@@ -122,13 +122,8 @@ def _with_packages(module: str) -> Iterator[str]:
 
 Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 
-
 GROUP: Final = "graphrag_eval_lc"
-
-
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
-
-
 NOTHING_MEND: Final = (
     "Let it call register_metric, register_step_kind, register_evaluator or register_exporter when it is loaded."
 )
@@ -155,17 +150,9 @@ class Plugin:
 
 
 _lock = threading.RLock()
-
-
 _plugins: dict[str, Plugin] = {}  # by name
-
-
 _givers: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded, with the function
-
-
 _imported: dict[str, None] = {}  # the modules that were first imported as plugins
-
-
 _installed: dict[str, bool] = {}  # empty until those of installed packages are loaded
 
 

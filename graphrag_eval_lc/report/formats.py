@@ -118,17 +118,10 @@ def passing_sign(metric: str) -> str:
 
 
 _HEAD, _TAIL = 15_000, 5_000
-
-
 _LONGEST = _HEAD + _TAIL
-
-
 _LONGEST_NAME = 200
-
-
 # A longer JSON text is left as it is, as it is only made longer.
 _LONGEST_LAID_OUT = 8_000
-
 
 # All controls but tab and newline, marks that change the direction of what follows, and halves of characters.
 _UNSEEN = re.compile(

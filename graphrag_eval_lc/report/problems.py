@@ -16,10 +16,7 @@ from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSampl
 from graphrag_eval_lc.report.steps import is_iri, is_query, is_scored, step_name
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
-
-
 _ANSWER = STAGES.index("answer right")
-
 
 # Whether a question passes each stage; None where it has no reference for it.
 Outcomes = Sequence[bool | None]
@@ -161,17 +158,9 @@ class Matrix:
 
 
 _EXAMPLE = 600
-
-
 _KIND = 100
-
-
 _STEP_ERRORS = error_keys("steps")
-
-
 _CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
-
-
 # Ids, numbers and what stands in quotes or brackets make no kind of their own.
 _PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*\d\S*""")
 

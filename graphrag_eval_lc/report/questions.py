@@ -28,8 +28,6 @@ from graphrag_eval_lc.report.steps import extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import model_rows, timeline, transcript
 
 _QUESTION, _REASON = 160, 300
-
-
 _DIGITS = 6
 
 

@@ -189,11 +189,7 @@ def _scores(result: Mapping[str, Any], metrics: Metrics) -> dict[str, float]:
 
 
 _VALUE = 400
-
-
 _OF_AGENT = ("Started", "Finished", "Duration")
-
-
 _OF_SCORING = ("Scoring started", "Scoring finished", "Duration of the scoring")
 
 

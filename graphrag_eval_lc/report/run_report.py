@@ -106,8 +106,6 @@ def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> 
 
 
 Record = dict[str, Any]
-
-
 _WARNING = 1_000
 
 

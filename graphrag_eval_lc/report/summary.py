@@ -32,8 +32,6 @@ from graphrag_eval_lc.report.formats import amount_text, passing_sign, score_dis
 from graphrag_eval_lc.texts import plural, shortened
 
 _SHOWN_TEXT = 90
-
-
 # The judged metrics that have a column; recall and precision are in their f1.
 _JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
 

@@ -97,14 +97,8 @@ def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 _MOST_CALLS = 200
-
-
 _MOST_GIVEN = 2_000  # messages of one call
-
-
 _LONGEST = 100_000  # characters of the texts of a question
-
-
 _LEFT_OUT = "left out, as the transcript is long; the whole is in responses.jsonl"
 
 

@@ -37,8 +37,6 @@ class JournalLine(NamedTuple):
 
 
 _ERROR = 1
-
-
 _INTERRUPTED = 2
 
 

@@ -10,10 +10,8 @@ from graphrag_eval_lc.errors import MissingExtraError
 # With fewer, intervals and p-values that are clustered say little; a caller warns.
 FEWEST_CLUSTERS = 10
 
-
 # So many numbers are held at a time while samples are drawn: some 30 MB.
 _NUMBERS_AT_A_TIME = 4_000_000
-
 
 Clusters = Mapping[str, Sequence[float]] | Sequence[Sequence[float]]
 

@@ -128,7 +128,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 _POWER = 0.8
 
-
 # A spread below this share of the mean is what rounding leaves of none.
 _ROUNDING_OF_SPREADS = 1e-12
 

@@ -5,7 +5,6 @@ from typing import Any
 
 Step = Mapping[str, Any]
 
-
 # Tells whether an actual step has a name that may fulfil a reference step.
 Fits = Callable[[Step, Step], bool]
 

@@ -22,9 +22,7 @@ __all__ = ["plot_differences", "plot_questions", "plot_scores", "plot_templates"
 # A picture of more rows cannot be read.
 MOST_ROWS = 50
 
-
 BETTER, WORSE, NEUTRAL = "#2c7bb6", "#c2501a", "#666666"
-
 
 _LONGEST_LABEL = 40
 
@@ -73,17 +71,9 @@ def _pyplot() -> Any:
 
 
 _FAILED = "failed"
-
-
 _SCORE_CLASSES = ("1", "0.5 to 1", "0 to 0.5", "0")
-
-
 _SCORE_COLORS = ("#2c7bb6", "#abd9e9", "#fdae61", "#c2501a")
-
-
 _RANGE_COLORS = ("#08519c", "#3182bd", "#6baed6", "#bdd7e7")
-
-
 _FAILED_COLOR = "#4d4d4d"
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-
 ResultsKind = Literal["questions", "steps"]
 
 

@@ -17,9 +17,7 @@ from graphrag_eval_lc.registry.metrics import JUDGES
 if TYPE_CHECKING:
     import pandas as pd
 
-
 Row = Mapping[str, Any]
-
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -123,8 +121,6 @@ def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":
 
 # Lists of a result of which a table of questions has the length.
 COUNTED_LISTS = ("llm_calls", "capture_warnings")
-
-
 # Columns of such a table that are numbers and no metrics.
 _NO_METRICS = frozenset(
     {

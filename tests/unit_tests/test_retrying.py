@@ -15,13 +15,7 @@ from hypothesis import strategies as st
 from langgraph.errors import GraphRecursionError
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.retrying import (
-    RetryPolicy,
-    error_text,
-    is_rate_limit,
-    is_worth_a_retry,
-    retry_after_of,
-)
+from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
 
 QUOTA = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
 

@@ -52,7 +52,6 @@ def _dice_coefficient(mine: Set[object], theirs: Set[object]) -> float:
 _SAMPLED_CELLS: Final = 1_000
 """So many distinct cells of a column are looked up in another one."""
 
-
 _PROBED_CELLS: Final = 2_000_000
 """In larger tables columns with the same contents are told apart by their names alone."""
 
@@ -134,10 +133,8 @@ NEAR: Final = 1e-3
 _SAMPLED_NUMBERS: Final = 1_000
 """So many numbers of a column are looked at."""
 
-
 _COMPARED_ROWS: Final = 20_000
 """So many pairs of rows are looked at."""
-
 
 _LARGEST: Final = 1e300
 

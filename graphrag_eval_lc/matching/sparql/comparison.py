@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
 from graphrag_eval_lc.matching.sparql.encoding import coded_tables, coding_for
 from graphrag_eval_lc.matching.sparql.results import (
+    SPARQL_RESULTS,
     PlainCells,
     SparqlResults,
     parse_sparql_results,

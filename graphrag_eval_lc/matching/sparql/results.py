@@ -23,33 +23,21 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
 
-
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
-
 
 UNBOUND_SHAPE: Final[Shape] = ("", None, None)
 """Stands for a cell without a term; its text is empty."""
 
-
 _type_of = itemgetter("type")
-
-
 _value_of = itemgetter("value")
-
-
 _NO_TERM: Final = {"type": "", "value": ""}
 
 
 _WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
-
-
 _NUMBER_CHARACTERS: Final = frozenset("-.0123456789\n")
-
-
 _EXACT_LENGTH: Final = 15
 """Decimal numbers with at most 15 digits are equal only where the floats are that they are read as."""
-
 
 _FINE_FRACTION: Final = re.compile(r"\.[0-9]{8}")
 """With so many decimals a number may be within 1e-8 of another one."""

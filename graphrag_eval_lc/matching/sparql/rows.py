@@ -23,10 +23,7 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 RowsAs: TypeAlias = Literal["set", "bag", "list"]
 """How the rows of a result count: without duplicates, with them, or with their order too."""
 
-
 Column: TypeAlias = Sequence[int]
-
-
 Row: TypeAlias = tuple[int, ...]
 
 
@@ -86,8 +83,6 @@ def _lie_near(numbers: Sequence[Any], others: Sequence[Any], relative: Decimal) 
 
 
 UNBOUND_CODE: Final = 0
-
-
 BLANK_CODE: Final = 1
 """The code of all blank nodes; as a detailed code each one has a negative number of its own."""
 
@@ -220,7 +215,6 @@ class DetailedCodes:
 
 MAX_STEPS: Final = 20_000_000
 """Rows that a search may look at, over all column mappings and blank node renamings: some seconds of work."""
-
 
 MAX_PASSES: Final = 50
 """So many times a search may look at all rows of a table, however long it is."""

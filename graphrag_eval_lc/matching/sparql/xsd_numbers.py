@@ -13,60 +13,32 @@ from graphrag_eval_lc.config import ToleranceConfig
 from graphrag_eval_lc.records import relative_tolerance
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-
-
 XSD_BOOLEAN: Final = f"{XSD}boolean"
-
-
 XSD_STRING: Final = f"{XSD}string"
-
 
 ABSOLUTE_TOLERANCE: Final = Decimal("1E-8")
 """Two numbers are equal when they differ by at most this much, whatever their datatypes."""
 
-
 RELATIVE_TOLERANCES: Final[Mapping[str, float]] = ToleranceConfig().model_dump()
 """Two numbers are equal, too, when they differ by at most this share of the larger one; by XSD datatype."""
-
 
 MAX_NUMBER_LENGTH: Final = 4_000
 """A longer lexical form is compared as text; Python refuses to read much longer integers, too."""
 
-
 Number = int | Decimal | str
 """A finite value, or one of the texts INF, -INF and NaN."""
 
-
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-
-
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))")
-
-
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
-
-
 _UNTYPED = re.compile(r"(-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?)(?:[eE]([+-]?[0-9]+))?")
 """A number as JSON writes it: a code such as 007 or 1_000 is none."""
-
-
 _FIRST_CHARACTERS: Final = frozenset("-0123456789")
-
-
 _first_character = itemgetter(slice(1))
-
-
 _SPECIAL: Final[dict[str, Number]] = {"INF": "INF", "+INF": "INF", "-INF": "-INF", "NaN": "NaN"}
-
-
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
-
-
 _WHITE_SPACE: Final = " \t\n\r"
-
-
 _EXACT: Final = Context(prec=20_000)
-
 
 _ROUNDED_UP: Final = Context(prec=30, rounding=ROUND_UP)
 
@@ -87,11 +59,7 @@ _NAMES_OF_KINDS: Final = {
     NumberKind.DOUBLE: "double",
     NumberKind.FLOAT: "float",
 }
-
-
 _KINDS: Final = {XSD + name: kind for kind, names in _NAMES_OF_KINDS.items() for name in names.split()}
-
-
 _LEXICAL_FORMS: Final = {
     NumberKind.INTEGER: _INTEGER,
     NumberKind.DECIMAL: _DECIMAL,
@@ -312,7 +280,6 @@ def relative_difference(one: Number, other: Number) -> float | None:
 
 
 Finite: TypeAlias = int | Decimal
-
 
 _SLACK: Final = 1.000001
 """More than what is lost where the tolerance is computed in floats."""

@@ -16,13 +16,7 @@ from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import (
-    args_snapshot,
-    error_text,
-    output_text,
-    to_plain,
-    tool_message_of,
-)
+from graphrag_eval_lc.capture.outputs import args_snapshot, error_text, output_text, to_plain, tool_message_of
 from graphrag_eval_lc.json_values import json_text
 
 JSON = st.recursive(
