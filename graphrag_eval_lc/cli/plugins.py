@@ -63,7 +63,7 @@ def _tables(givers: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Se
         givers: The names of plugins by what they registered.
         show_all: Whether what the package itself has is shown too.
     """
-    from graphrag_eval_lc.matching.built_in_kinds import BUILT_IN as BUILT_IN_KINDS
+    from graphrag_eval_lc.matching import BUILT_IN as BUILT_IN_KINDS
     from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
     from graphrag_eval_lc.registry.exporters import exporters
     from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics

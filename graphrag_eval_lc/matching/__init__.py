@@ -1,13 +1,19 @@
 """Matching: reference steps and actual steps compared, with scores and reasons."""
 
 from graphrag_eval_lc.files.record_file import Finding
-from graphrag_eval_lc.matching.built_in_kinds import BUILT_IN
 from graphrag_eval_lc.matching.candidates import StepDiagnosis
+from graphrag_eval_lc.matching.iri_discovery import IRI
+from graphrag_eval_lc.matching.json_and_text import JSON, TEXT
 from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableOutput, explained, register_matcher
+from graphrag_eval_lc.matching.retrieval import DOCUMENTS
 from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results
+from graphrag_eval_lc.matching.sparql.comparison import SPARQL
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
+from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
+# Of forms that an output may have, the earlier goes before the later.
+BUILT_IN = (SPARQL, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 
 __all__ = [

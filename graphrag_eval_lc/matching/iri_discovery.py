@@ -8,11 +8,11 @@ from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.sparql.comparison import SPARQL_QUERY
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
+from graphrag_eval_lc.registry.step_kinds import StepKind
 
-IRI_DISCOVERY = "iri_discovery"
-
-
+_IRI_DISCOVERY: Final = "iri_discovery"
 # The tool whose results name what it found as IRIs.
 AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 
@@ -72,13 +72,13 @@ def _missing(iri: str, actual: StepView) -> Comparison:
     return explained(0.0, f"{iri} is not in the output of {actual.get('name')}")
 
 
-def check_iri_step(step: StepView) -> Iterator[Finding]:
+def _check_step(step: StepView) -> Iterator[Finding]:
     """Find what is wrong with a reference step of this kind."""
     if not isinstance(step.get("output"), str) or not step["output"]:
-        yield Finding(f"an {IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
+        yield Finding(f"an {_IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
 
 
-def draft_iri_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     """Give the reference step for the first hit of a search that stands in the arguments of a later step."""
     results = parse_sparql_results(step.get("output"))
     asked = "\n".join(_argument_text(other) for other in later)
@@ -89,10 +89,24 @@ def draft_iri_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     if iri is None:
         return None
     args = {"query": (step.get("args") or {}).get("query")}
-    return {"name": IRI_DISCOVERY, "args": args, "output": iri, "output_media_type": "text/uri"}
+    return {"name": _IRI_DISCOVERY, "args": args, "output": iri, "output_media_type": "text/uri"}
 
 
 def _argument_text(step: Step) -> str:
     args = step.get("args")
     values = args.values() if isinstance(args, Mapping) else [args]
     return "\n".join(value if isinstance(value, str) else json_text(value) for value in values)
+
+
+IRI = StepKind(
+    key=_IRI_DISCOVERY,
+    title="an IRI",
+    serves=((_IRI_DISCOVERY, None),),
+    matcher=match_iri_discovery_steps,
+    fulfilled_by=(AUTOCOMPLETE_SEARCH, SPARQL_QUERY),
+    check=_check_step,
+    draft=_draft_step,
+    drafted_from=(AUTOCOMPLETE_SEARCH,),
+    drafts_each=True,
+    shown_as="iri",
+)

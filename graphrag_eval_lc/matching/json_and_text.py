@@ -6,6 +6,7 @@ from typing import Any
 
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
 _SHOWN = 60
@@ -101,3 +102,13 @@ def _common_length(left: str, right: str) -> int:
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json_text(value)
     return shortened(text[: 4 * _SHOWN], _SHOWN)
+
+
+JSON = StepKind(
+    key="json",
+    title="JSON",
+    serves=((None, "application/json"),),
+    matcher=match_json_steps,
+    parse=parse_json_output,
+)
+TEXT = StepKind(key="text", serves=((None, None),), matcher=match_texts)

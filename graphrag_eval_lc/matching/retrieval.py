@@ -16,6 +16,7 @@ from graphrag_eval_lc.matching.sparql.comparison import check_sparql_step
 from graphrag_eval_lc.metrics import ranking_scores, recall_at_k, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
 
 
 def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
@@ -71,7 +72,7 @@ def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: i
     return f"{text}; missing, e.g. {' or '.join(as_given.get(str(each), str(each)) for each in missing[0])}"
 
 
-def check_documents_step(step: StepView) -> Iterator[Finding]:
+def _check_step(step: StepView) -> Iterator[Finding]:
     """Find what is wrong with a reference step of this kind."""
     if step.id_column is not None:  # it counts as retrieval as its output has ids
         yield from check_sparql_step(step)
@@ -79,7 +80,7 @@ def check_documents_step(step: StepView) -> Iterator[Finding]:
         yield Finding("no relevant documents", "List at least one, as [{id: …}].", ("output",))
 
 
-def draft_documents_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     """Draft a reference step from a step that an agent took; None where it retrieved no ids."""
     del later
     return {key: step[key] for key in ("name", "args", "output")} if parse_document_ids(step["output"]) else None
@@ -363,3 +364,14 @@ def _told(problem: Exception) -> str:
     if isinstance(problem, ValueError) and str(problem):
         return str(problem)
     return f"{type(problem).__name__}: {problem}"
+
+
+DOCUMENTS = StepKind(
+    key="retrieval",
+    title="documents",
+    serves=((RETRIEVAL, None),),
+    matcher=match_retrieval_steps,
+    parse=parse_document_ids,
+    check=_check_step,
+    draft=_draft_step,
+)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from graphrag_eval_lc.matching.matchers import Comparison, StepView, explained
+from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
 _SHOWN = 80
@@ -189,3 +190,19 @@ def normalized_granularity(granularity: Any) -> Any:
     unit = match[2].lower()
     unit = _GRANULARITY_UNITS.get(unit, unit.removesuffix("s"))
     return f"{match[1]}{unit}"
+
+
+TIME_SERIES = StepKind(
+    key="time_series",
+    title="time series",
+    serves=(("retrieve_time_series", None),),
+    matcher=match_time_series_steps,
+    reads="args",
+)
+DATA_POINTS = StepKind(
+    key="data_points",
+    title="data points",
+    serves=(("retrieve_data_points", None),),
+    matcher=match_data_points_steps,
+    reads="args",
+)

@@ -173,7 +173,7 @@ def shown_value(value: Any) -> str:
     """Give an output or another value as text; short JSON is laid out over lines.
 
     Example:
-        >>> print(value_text('{"rows": [1, 2], "more": false}'))
+        >>> print(shown_value('{"rows": [1, 2], "more": false}'))
         {
           "rows": [
             1,

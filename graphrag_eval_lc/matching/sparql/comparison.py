@@ -24,6 +24,7 @@ from graphrag_eval_lc.matching.sparql.results import (
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, NumberKind, Tolerances
 from graphrag_eval_lc.records import relative_tolerance
+from graphrag_eval_lc.registry.step_kinds import StepKind
 
 
 class SparqlComparison:
@@ -412,7 +413,7 @@ def check_sparql_step(step: StepView) -> Iterator[Finding]:
             yield Finding(f"the output has no column {column}", near, ("required_columns", index))
 
 
-def draft_sparql_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
+def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     """Give a query's reference step; None where its results say nothing."""
     del later
     results = parse_sparql_results(step["output"])
@@ -420,3 +421,17 @@ def draft_sparql_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | Non
         return None
     kept = {key: step[key] for key in ("name", "args", "output")}
     return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.variables)}
+
+
+SPARQL_QUERY: Final = "sparql_query"
+
+SPARQL = StepKind(
+    key="sparql",
+    title="SPARQL results",
+    serves=((SPARQL_QUERY, SPARQL_RESULTS), (None, SPARQL_RESULTS)),
+    matcher=match_sparql_steps,
+    parse=parse_sparql_results,
+    check=check_sparql_step,
+    draft=_draft_step,
+    shown_as="rows",
+)

@@ -138,7 +138,7 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
         given.update(options, agent=agent, dataset=dataset)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphrag_eval_lc.benchmark.run_benchmark.run_benchmark", run_benchmark)
+    monkeypatch.setattr("graphrag_eval_lc.cli.outcome.run_benchmark", run_benchmark)
     arguments = [argument for option, _ in OPTIONS.values() for argument in option]
     assert exit_code(*RUN, "agent.py:graph", *arguments) == 130
     expected = {name: value for name, (_, value) in OPTIONS.items()}

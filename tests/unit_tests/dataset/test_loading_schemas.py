@@ -7,7 +7,7 @@ import yaml
 
 from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, format_schema_text
 from graphrag_eval_lc.demo import DATASET_PATH
-from graphrag_eval_lc.matching.built_in_kinds import BUILT_IN
+from graphrag_eval_lc.matching import BUILT_IN
 from graphrag_eval_lc.records import ReferenceStepModel
 
 

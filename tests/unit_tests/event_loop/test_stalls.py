@@ -63,7 +63,7 @@ async def test_who_blocks_is_told_while_it_lasts_with_the_place_in_the_code() ->
     (stall,) = told.stalls
     assert told.subjects == ["b"]
     assert stall.where.startswith("block (")
-    assert stall.where.endswith(f"test_loop_stalls.py:{block.__code__.co_firstlineno + 1})")
+    assert stall.where.endswith(f"test_stalls.py:{block.__code__.co_firstlineno + 1})")
     assert stall.is_own_code
     assert 0.5 <= stall.seconds < 0.8
     assert ended - lasted[0] > 0.2

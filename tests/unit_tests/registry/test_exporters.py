@@ -67,7 +67,7 @@ def test_a_registered_exporter_is_found_by_its_name(folder: Path) -> None:
 def test_names_that_are_taken_or_unknown_are_told() -> None:
     with pytest.raises(OptionError, match=r"no exporter 'pdf'. The exporters are report, csv\."):
         exporter("pdf")
-    with pytest.raises(OptionError, match=r"there is an exporter report already: graphrag_eval_lc\.report\.writing"):
+    with pytest.raises(OptionError, match=r"there is an exporter report already: graphrag_eval_lc\.report\.run_report"):
         register_exporter(name="report", file_name="report.html")(lambda run, path: path)
     with pytest.raises(OptionError, match=r"file_name is a plain name, not '../x'"):
         register_exporter(name="mine", file_name="../x")
