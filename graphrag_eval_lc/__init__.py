@@ -6,13 +6,15 @@ Names are loaded when they are first used, so that importing the package costs n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.deprecation import renamed_names
+
 if TYPE_CHECKING:
     from graphrag_eval_lc.aggregation import compute_aggregates
     from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
     from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
-    from graphrag_eval_lc.compare import Comparison, compare_runs
+    from graphrag_eval_lc.compare import RunComparison, compare_runs
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset.drafting import draft_dataset
     from graphrag_eval_lc.dataset.loading import load_dataset, load_responses
@@ -27,12 +29,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BenchmarkRun",
-    "Comparison",
     "EvaluationConfig",
     "GraphRAGEvalCallbackHandler",
     "GraphRAGEvalError",
     "GraphRAGEvalWarning",
     "MetricSpec",
+    "RunComparison",
     "StepKind",
     "arun_benchmark",
     "arun_evaluation",
@@ -58,7 +60,7 @@ __all__ = [
 
 _ROOM_OF = {
     "BenchmarkRun": "benchmark.benchmark_run",
-    "Comparison": "compare",
+    "RunComparison": "compare",
     "EvaluationConfig": "config",
     "GraphRAGEvalCallbackHandler": "capture",
     "GraphRAGEvalError": "errors",
@@ -88,10 +90,13 @@ _ROOM_OF = {
 }
 
 
+_renamed = renamed_names(__name__, {"Comparison": "RunComparison"}, stacklevel=2)
+
+
 def __getattr__(name: str) -> Any:
     room = _ROOM_OF.get(name)
     if room is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _renamed(name)
     value = getattr(import_module(f"{__name__}.{room}"), name)
     globals()[name] = value
     return value

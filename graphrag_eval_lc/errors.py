@@ -3,6 +3,8 @@
 import errno
 from os import PathLike
 
+from graphrag_eval_lc.deprecation import renamed_attribute, warn_renamed
+
 
 class GraphRAGEvalError(Exception):
     """Base of all errors that this package raises on bad input.
@@ -13,10 +15,11 @@ class GraphRAGEvalError(Exception):
         line: The line in that file, counted from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``reference_steps[0][1].output``.
-        mend: One sentence on how to put it right.
+        hint: One sentence on how to put it right.
+        mend: The old name of ``hint``.
 
     Example:
-        >>> print(DatasetError("no question text", path="qa.yaml", line=7, mend="Add question_text."))
+        >>> print(DatasetError("no question text", path="qa.yaml", line=7, hint="Add question_text."))
         qa.yaml, line 7: no question text. Add question_text.
     """
 
@@ -28,15 +31,21 @@ class GraphRAGEvalError(Exception):
         line: int | None = None,
         question_id: str | None = None,
         key: str | None = None,
+        hint: str | None = None,
         mend: str | None = None,
     ) -> None:
+        if mend is not None:
+            warn_renamed("mend=", "hint=", stacklevel=2)
+            hint = mend if hint is None else hint
         self.what = what
         self.path = path
         self.line = line
         self.question_id = question_id
         self.key = key
-        self.mend = mend
+        self.hint = hint
         super().__init__(what)
+
+    mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
         place = ", ".join(
@@ -51,7 +60,7 @@ class GraphRAGEvalError(Exception):
         )
         sentence = self.what if self.what.endswith((".", "?", "!")) else f"{self.what}."
         message = f"{place}: {sentence}" if place else sentence
-        return f"{message} {self.mend}" if self.mend else message
+        return f"{message} {self.hint}" if self.hint else message
 
 
 class GraphRAGEvalWarning(UserWarning):
@@ -114,7 +123,7 @@ class MissingExtraError(GraphRAGEvalError):
     def __init__(self, feature: str, extra: str, missing: str) -> None:
         super().__init__(
             f"{feature} needs the package {missing}, which is not installed",
-            mend=f"Run: pip install 'graphrag-eval-lc[{extra}]'",
+            hint=f"Run: pip install 'graphrag-eval-lc[{extra}]'",
         )
 
 
@@ -128,14 +137,14 @@ _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
 def cannot_write(path: str | PathLike[str], problem: OSError) -> RunFolderError:
     """Give the error for a file or folder that cannot be written."""
     return RunFolderError(
-        f"cannot be written ({problem.strerror or problem})", path=path, mend=_hint_for(problem.errno)
+        f"cannot be written ({problem.strerror or problem})", path=path, hint=_hint_for(problem.errno)
     )
 
 
 def cannot_read(path: str | PathLike[str], problem: OSError) -> RunFolderError:
     """Give the error for a file that cannot be read."""
     return RunFolderError(
-        f"cannot be read ({problem.strerror or problem})", path=path, mend="Check the path and the permissions."
+        f"cannot be read ({problem.strerror or problem})", path=path, hint="Check the path and the permissions."
     )
 
 
@@ -144,7 +153,7 @@ def removed(path: str | PathLike[str]) -> RunFolderError:
     return RunFolderError(
         "the file or its folder was removed while the run was writing",
         path=path,
-        mend="Run again, and leave the folder alone until the run ends.",
+        hint="Run again, and leave the folder alone until the run ends.",
     )
 
 

@@ -103,7 +103,7 @@ class RetryPolicy:
         if self.retry_on is not None and (isinstance(self.retry_on, type | tuple) or not callable(self.retry_on)):
             raise OptionError(
                 f"retry_on cannot be {self.retry_on!r}",
-                mend="Give an exception type, a tuple of them, or a function that takes an exception.",
+                hint="Give an exception type, a tuple of them, or a function that takes an exception.",
             )
 
     def wait_before_retry(

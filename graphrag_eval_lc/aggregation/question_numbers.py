@@ -32,7 +32,7 @@ class QuestionNumbers:
     sums: dict[str, tuple[float, int]] = field(default_factory=dict)
     failures: list[frozenset[Need]] = field(default_factory=list)
 
-    def score(self, metric: str, *, has_twin: bool = False) -> float | None:
+    def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
         """Give the mean of a score over the question's samples; None where it has none.
 
         Failed samples count as 0, of a score of which less is better as its greatest value, and not at all where that
@@ -40,12 +40,12 @@ class QuestionNumbers:
 
         Args:
             metric: The score.
-            has_twin: Whether the same question is known to have this score elsewhere, so that a failed sample
+            has_elsewhere: Whether the same question is known to have this score elsewhere, so that a failed sample
                 would have had it too.
         """
         total, count = self.sums.get(metric, (0.0, 0))
         # The questions of which some samples are measured are those that have this score.
-        has_score = count > 0 or has_twin
+        has_score = count > 0 or has_elsewhere
         spec = metric_spec(metric) if self.failures else None
         if spec is not None and spec.value_of_failure is not None:
             failed = sum(1 for has in self.failures if has_score or spec.needs is None or spec.needs in has)

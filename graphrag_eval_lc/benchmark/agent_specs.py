@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.registry.plugins import loaded_module
 from graphrag_eval_lc.texts import listed
 
-_SPEC_MEND = "Write package.module:attribute or path/to/file.py:attribute."
+_SPEC_HINT = "Write package.module:attribute or path/to/file.py:attribute."
 MOST_NAMED = 20
 
 
@@ -30,13 +30,13 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     """
     place, separator, attribute = spec.rpartition(":")
     if not separator or not place or not attribute:
-        raise AgentError(f"{spec!r} is no spec of {what}", mend=_SPEC_MEND)
-    module = loaded_module(place, mend=_SPEC_MEND)
+        raise AgentError(f"{spec!r} is no spec of {what}", hint=_SPEC_HINT)
+    module = loaded_module(place, hint=_SPEC_HINT)
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
             names = listed(nearest_first(attribute, _public_names(module)), MOST_NAMED)
-            raise AgentError(f"{place} has no attribute {attribute}", mend=f"It has: {names or 'nothing public'}.")
+            raise AgentError(f"{place} has no attribute {attribute}", hint=f"It has: {names or 'nothing public'}.")
         found = getattr(found, part)
     return found
 

@@ -76,7 +76,7 @@ class FunctionRunnable(Runnable[str, Any]):
         if isinstance(output, Runnable) or is_context_manager(output):
             raise AgentError(
                 f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
-                mend="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
+                hint="Let it take no argument, or annotate its argument as LangGraph's: config: RunnableConfig.",
             )
         if isinstance(output, AsyncIterator):
             return _joined([part async for part in output])
@@ -200,7 +200,7 @@ class _Loading:
             return await self._deployed(spec)
         if self.key_variable is not None:
             what = "there is no server to give the key to: the agent is not named by its address"
-            raise OptionError(what, key="agent_key_env", mend="Give an address such as http://127.0.0.1:2024/agent.")
+            raise OptionError(what, key="agent_key_env", hint="Give an address such as http://127.0.0.1:2024/agent.")
         if spec is not None and (":" not in spec or spec.rpartition(":")[0].lower().endswith(".json")):
             return await self._of_langgraph_config(spec)
         if spec is not None:
@@ -212,7 +212,7 @@ class _Loading:
             candidate = await self._called(candidate, name)
             name = f"{name}()"
             if _is_factory(candidate, name):
-                raise AgentError(f"{name} gave {type(candidate).__name__}, no agent", mend=_KINDS)
+                raise AgentError(f"{name} gave {type(candidate).__name__}, no agent", hint=_KINDS)
         return self._asked(candidate, name)
 
     def _asked(self, candidate: Any, name: str, **described: Any) -> Agent:
@@ -229,14 +229,14 @@ class _Loading:
             raise
         except (Exception, SystemExit) as problem:
             what = f"{name}() failed with {error_text(problem)}"
-            raise AgentError(what, mend="Run it with --debug for the traceback.") from problem
+            raise AgentError(what, hint="Run it with --debug for the traceback.") from problem
 
     async def _of_langgraph_config(self, spec: str) -> Agent:
         # Imported here since few agents need it: it takes LangGraph, which a function as an agent does without.
         from graphrag_eval_lc.benchmark.langgraph_config import aopen_graph, is_graph_spec, read_graph_spec
 
         if not is_graph_spec(spec):
-            raise AgentError(f"{spec!r} is no spec of an agent, and there is no langgraph.json here", mend=_SPECS)
+            raise AgentError(f"{spec!r} is no spec of an agent, and there is no langgraph.json here", hint=_SPECS)
         found = read_graph_spec(spec)
         graph = await aopen_graph(found, self.agent_config, self.resources)
         return self._asked(graph, found.spec, spec=found.spec, source=found.source, warnings=found.warnings)
@@ -265,9 +265,9 @@ def _is_factory(candidate: Any, name: str) -> bool:
     if isinstance(candidate, Runnable):
         return False
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):
-        raise AgentError(f"{name} is a graph that is not compiled", mend="Give graph.compile().")
+        raise AgentError(f"{name} is a graph that is not compiled", hint="Give graph.compile().")
     if not callable(candidate):
-        raise AgentError(f"{name} is {type(candidate).__name__}, no agent", mend=_KINDS)
+        raise AgentError(f"{name} is {type(candidate).__name__}, no agent", hint=_KINDS)
     if takes_server_arguments(candidate):
         return True
     try:
@@ -279,7 +279,7 @@ def _is_factory(candidate: Any, name: str) -> bool:
     if not _binds(signature, "question"):
         raise AgentError(
             f"{name}{signature} can be called neither with a question nor without arguments",
-            mend="Give a function of one argument, or functools.partial with the others filled in.",
+            hint="Give a function of one argument, or functools.partial with the others filled in.",
         )
     return False
 
@@ -311,7 +311,7 @@ def _taken(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | N
     if keys and "messages" not in keys:
         raise AgentError(
             f"{name} takes {', '.join(keys)}, but no messages",
-            mend="Pass input_fn, a function that makes its input from a question, or give a graph over a state with "
+            hint="Pass input_fn, a function that makes its input from a question, or give a graph over a state with "
             "messages, such as MessagesState.",
         )
     return "messages"

@@ -246,12 +246,12 @@ class BenchmarkRun:
             return steps_table(self.iter_results())
         if kind == "aggregates":
             return aggregates_table(self.aggregates)
-        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend=f"Give {', '.join(_KINDS)}.")
+        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
 
     def _missing(self, what: str, question_id: str, repeat: int) -> Any:
         raise RunFolderError(
             f"the run has no {what} for repeat {repeat} of this question",
             path=self.output_dir,
             question_id=question_id,
-            mend="The ids are those of the results: [result['question_id'] for result in run.results].",
+            hint="The ids are those of the results: [result['question_id'] for result in run.results].",
         )

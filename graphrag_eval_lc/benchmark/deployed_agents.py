@@ -107,18 +107,18 @@ def read_address(spec: str) -> Address:
         parts = urlsplit(spec.strip())
         host, port, scheme = parts.hostname, parts.port, parts.scheme.lower()
     except ValueError as problem:
-        raise AgentError(f"the agent's address cannot be read ({problem})", mend=f"Write {_EXAMPLE}.") from None
+        raise AgentError(f"the agent's address cannot be read ({problem})", hint=f"Write {_EXAMPLE}.") from None
     if scheme not in ("http", "https") or not host:
-        raise AgentError("the agent's address is not one of http or https", mend=f"Write {_EXAMPLE}.")
+        raise AgentError("the agent's address is not one of http or https", hint=f"Write {_EXAMPLE}.")
     if parts.username is not None or parts.password is not None:
         raise AgentError(
             f"the address of the agent at {host} has a user or password in it, which would be written down",
-            mend="Give the key in an environment variable, which --agent-key-env (agent_key_env) names.",
+            hint="Give the key in an environment variable, which --agent-key-env (agent_key_env) names.",
         )
     if parts.query or parts.fragment:
         raise AgentError(
             f"the address of the agent at {host} has more than the server and the assistant, behind ? or #",
-            mend=f"Write {_EXAMPLE}; --agent-key-env (agent_key_env) names the environment variable of a key.",
+            hint=f"Write {_EXAMPLE}; --agent-key-env (agent_key_env) names the environment variable of a key.",
         )
     place = f"[{host}]" if ":" in host else host
     path, _, assistant = parts.path.rstrip("/").rpartition("/")
@@ -148,8 +148,8 @@ def api_key(variable: str | None) -> ApiKey:
     return ApiKey(name, value)
 
 
-def _key_error(what: str, mend: str) -> OptionError:
-    return OptionError(what, key="agent_key_env", mend=mend)
+def _key_error(what: str, hint: str) -> OptionError:
+    return OptionError(what, key="agent_key_env", hint=hint)
 
 
 async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, wants_schema: bool = True) -> DeployedAgent:
@@ -228,7 +228,7 @@ class _Server:
             if len(named) > 1:
                 ids = ", ".join(str(each["assistant_id"]) for each in named)
                 what = f"the server {self.address.server} has {len(named)} assistants with the name {wanted}"
-                raise AgentError(what, mend=f"Give the id of one: {ids}.")
+                raise AgentError(what, hint=f"Give the id of one: {ids}.")
             if named:
                 return named[0]
         raise self._none_such(await self._search())
@@ -260,23 +260,23 @@ class _Server:
             async with asyncio.timeout(_CHECK_SEC):
                 return await self.client.request(method, f"{server}/{path}", **options)
         except (httpx.TimeoutException, TimeoutError):
-            what, mend = f"the server {server} does not answer within {_CHECK_SEC:g} s", "Look at what it is doing."
+            what, hint = f"the server {server} does not answer within {_CHECK_SEC:g} s", "Look at what it is doing."
         except httpx.ConnectError as problem:
-            what, mend = self._unreached(problem)
+            what, hint = self._unreached(problem)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             what = f"{server} gives no HTTP answer ({str(problem) or type(problem).__name__})"
-            mend = "Another program may listen there."
+            hint = "Another program may listen there."
             if server.startswith("http:"):
-                mend = f"{mend} Write https:// where it speaks HTTPS."
-        raise AgentError(masked_text(what), mend=mend)
+                hint = f"{hint} Write https:// where it speaks HTTPS."
+        raise AgentError(masked_text(what), hint=hint)
 
     def _unreached(self, problem: httpx.ConnectError) -> tuple[str, str]:
         server = self.address.server
         if not _is_of_tls(problem):
             return f"there is no server at {server} ({problem})", "Start it (langgraph dev), or mend the address."
         if "CERTIFICATE_VERIFY_FAILED" in str(problem):
-            mend = "Let SSL_CERT_FILE name a file with the certificate of who signed it."
-            return f"the certificate of {server} is not trusted ({problem})", mend
+            hint = "Let SSL_CERT_FILE name a file with the certificate of who signed it."
+            return f"the certificate of {server} is not trusted ({problem})", hint
         return f"{server} does not speak HTTPS ({problem})", "Write http:// where it speaks plain HTTP."
 
     def _refuse(self, response: httpx.Response) -> NoReturn:
@@ -285,28 +285,28 @@ class _Server:
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             if self.key.value is None:
                 what = f"the server {server} asks for a key ({status}), and {self.key.variable} is not set"
-                mend = "Set it, or name another variable with --agent-key-env (agent_key_env)."
+                hint = "Set it, or name another variable with --agent-key-env (agent_key_env)."
             else:
                 what = f"the server {server} refuses {self.key} ({status})"
-                mend = "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
+                hint = "Give the right key, or name its variable with --agent-key-env (agent_key_env)."
         elif response.is_redirect:
             target = urlsplit(response.headers.get("location", ""))
             what = f"{server} sends on to {target.scheme or 'another path'}://{target.hostname or ''} ({status})"
-            mend = "Give the address that it sends on to."
+            hint = "Give the address that it sends on to."
         elif response.is_server_error or status == HTTPStatus.TOO_MANY_REQUESTS:
-            what, mend = f"the server {server} fails ({status} {response.reason_phrase})", "Look at its log."
+            what, hint = f"the server {server} fails ({status} {response.reason_phrase})", "Look at its log."
         else:
             what = f"{server} is no LangGraph server: it does not list its assistants ({status})"
-            mend = f"Write the server's address and the assistant's name, such as {_EXAMPLE}."
-        raise AgentError(what, mend=mend)
+            hint = f"Write the server's address and the assistant's name, such as {_EXAMPLE}."
+        raise AgentError(what, hint=hint)
 
     def _none_such(self, assistants: Sequence[Mapping[str, Any]]) -> AgentError:
         server, wanted = self.address.server, self.address.assistant
         names = [str(each[key]) for key in ("graph_id", "name") for each in assistants if each.get(key)]
         known = nearest_first(wanted, dict.fromkeys(names))
         what = f"the server {server} has no assistant {wanted}" if wanted else f"{server} names no assistant"
-        mend = f"It has {listed(known, MOST_NAMED)}; write {Address(server, known[0])}." if known else "It has none."
-        return AgentError(what, mend=mend)
+        hint = f"It has {listed(known, MOST_NAMED)}; write {Address(server, known[0])}." if known else "It has none."
+        return AgentError(what, hint=hint)
 
 
 def _is_open(server: str) -> bool:

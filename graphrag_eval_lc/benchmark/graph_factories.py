@@ -53,7 +53,7 @@ def server_arguments(
     if len(annotations) > _MOST_ARGUMENTS or (len(annotations) == _MOST_ARGUMENTS and len(runtimes) != 1):
         raise AgentError(
             f"{name} takes {', '.join(annotations)}",
-            mend="LangGraph calls a graph factory with a config, with an argument annotated as ServerRuntime, with "
+            hint="LangGraph calls a graph factory with a config, with an argument annotated as ServerRuntime, with "
             "these two, or with nothing.",
         )
     given = ensure_config(cast("RunnableConfig", {**config}))

@@ -102,9 +102,9 @@ class GraphSpec:
         """The graph's full spec, such as ``langgraph.json:agent``."""
         return f"{self.file}:{self.name}"
 
-    def error(self, what: str, mend: str) -> AgentError:
+    def error(self, what: str, hint: str) -> AgentError:
         """Give an error of this graph's entry in the file."""
-        return AgentError(what, path=self.file, key=f"graphs.{self.name}", mend=mend)
+        return AgentError(what, path=self.file, key=f"graphs.{self.name}", hint=hint)
 
 
 def is_graph_spec(spec: str) -> bool:
@@ -133,8 +133,8 @@ def read_graph_spec(spec: str) -> GraphSpec:
     if name not in graphs:
         what = f"there is no graph {name}" if name else f"{spec} does not say which graph"
         known = nearest_first(name, graphs)
-        mend = f"It has {listed(known, MOST_NAMED)}; write {file}:{known[0]}."
-        raise AgentError(what, path=file if name else None, mend=mend)
+        hint = f"It has {listed(known, MOST_NAMED)}; write {file}:{known[0]}."
+        raise AgentError(what, path=file if name else None, hint=hint)
     folder = file.resolve().parent
     variables, warnings = _variables_of(config, file, folder)
     if isinstance(store := config.get("store"), Mapping) and store.get("index"):
@@ -195,16 +195,16 @@ def _config_in(file: Path) -> Mapping[str, Any]:
         config = json.loads(text)
     except ValueError as problem:
         line = getattr(problem, "lineno", None)
-        raise AgentError(f"it is no JSON ({problem})", path=file, line=line, mend="Mend it.") from None
+        raise AgentError(f"it is no JSON ({problem})", path=file, line=line, hint="Mend it.") from None
     if not isinstance(config, Mapping):
-        raise AgentError("it is no JSON object", path=file, mend=f"Write {{{_EXAMPLE}}}.")
+        raise AgentError("it is no JSON object", path=file, hint=f"Write {{{_EXAMPLE}}}.")
     return config
 
 
 def _graphs_in(config: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     graphs = config.get("graphs")
     if not isinstance(graphs, Mapping) or not graphs:
-        raise AgentError("it names no graphs", path=file, key="graphs", mend=f"Write {_EXAMPLE}.")
+        raise AgentError("it names no graphs", path=file, key="graphs", hint=f"Write {_EXAMPLE}.")
     return graphs
 
 
@@ -214,10 +214,10 @@ def _source_of(entry: Any, file: Path, name: str) -> str:
     key = f"graphs.{name}"
     if not place or not variable:
         what = f"{json.dumps(entry)} does not say where the graph is"
-        raise AgentError(what, path=file, key=key, mend='Write "./agent.py:agent", or {"path": "./agent.py:agent"}.')
+        raise AgentError(what, path=file, key=key, hint='Write "./agent.py:agent", or {"path": "./agent.py:agent"}.')
     if place.lower().endswith(_JAVASCRIPT):
-        mend = "Start LangGraph's server for it and give its address, such as http://127.0.0.1:2024/agent."
-        raise AgentError(f"{source} is JavaScript, which cannot be loaded here", path=file, key=key, mend=mend)
+        hint = "Start LangGraph's server for it and give its address, such as http://127.0.0.1:2024/agent."
+        raise AgentError(f"{source} is JavaScript, which cannot be loaded here", path=file, key=key, hint=hint)
     return str(source)
 
 
@@ -225,8 +225,8 @@ def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> 
     """Give the dependencies that are folders; the others are packages, which whoever runs it has installed."""
     dependencies = config.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(each, str) for each in dependencies):
-        mend = 'Write a list of folders and packages, such as ["."].'
-        raise AgentError("it is no list of texts", path=file, key="dependencies", mend=mend)
+        hint = 'Write a list of folders and packages, such as ["."].'
+        raise AgentError("it is no list of texts", path=file, key="dependencies", hint=hint)
     return [path for each in dependencies if (path := (folder / each).resolve()).is_dir()]
 
 
@@ -236,12 +236,12 @@ def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[
     if isinstance(env, str):
         return _variables_in(folder / env, env, file)
     if not isinstance(env, Mapping) or not all(isinstance(value, str) for value in env.values()):
-        mend = 'Write a file, such as ".env", or texts by name, such as {"MODEL": "gpt-4o-mini"}.'
-        raise AgentError("it is neither a file nor texts by name", path=file, key="env", mend=mend)
+        hint = 'Write a file, such as ".env", or texts by name, such as {"MODEL": "gpt-4o-mini"}.'
+        raise AgentError("it is neither a file nor texts by name", path=file, key="env", hint=hint)
     for name, value in env.items():
         if not name or "=" in name or "\0" in name + value:  # the system takes none of these
             what = f"{json.dumps(name)} cannot be set as an environment variable"
-            raise AgentError(what, path=file, key="env", mend="Give it another name, without =, or another value.")
+            raise AgentError(what, path=file, key="env", hint="Give it another name, without =, or another value.")
     return dict(env), ()
 
 
@@ -252,11 +252,11 @@ def _variables_in(path: Path, given: str, file: Path) -> tuple[Variables, tuple[
         from dotenv import dotenv_values  # langgraph-cli has it; no other agent needs it
     except ImportError:
         what = f"reading {given} needs the package python-dotenv, which is not installed"
-        raise AgentError(what, path=file, key="env", mend="Run: pip install python-dotenv") from None
+        raise AgentError(what, path=file, key="env", hint="Run: pip install python-dotenv") from None
     try:
         return dotenv_values(path), ()
     except (OSError, UnicodeError) as problem:
-        raise AgentError(f"{given} cannot be read ({problem})", path=file, key="env", mend="Mend it.") from problem
+        raise AgentError(f"{given} cannot be read ({problem})", path=file, key="env", hint="Mend it.") from problem
 
 
 # The folders of all graphs that were loaded so far, and whether each came on sys.path by that.
@@ -305,20 +305,20 @@ def _loaded(spec: GraphSpec) -> Any:
     try:
         module = loaded_module(str(spec.file.parent / place) if is_file else place, adds_folder=False)
     except AgentError as problem:
-        mend = str(problem.mend)
+        hint = str(problem.hint)
         if problem.what.startswith("there is no"):
-            mend = "Files start from the folder of the JSON file; modules are looked for in dependencies and what is "
-            mend += "installed."
+            hint = "Files start from the folder of the JSON file; modules are looked for in dependencies and what is "
+            hint += "installed."
         elif isinstance(problem.__cause__, ModuleNotFoundError):
-            mend = "Install the dependencies of the project; they are never installed from here."
-        raise spec.error(problem.what, mend) from problem.__cause__
+            hint = "Install the dependencies of the project; they are never installed from here."
+        raise spec.error(problem.what, hint) from problem.__cause__
     found = vars(module).get(variable)
     if found is None:
         graphs = [key for key, value in vars(module).items() if isinstance(value, StateGraph | Pregel)]
-        mend = (
+        hint = (
             f"It has {listed(nearest_first(variable, graphs), MOST_NAMED)}."
             if graphs
             else "Name one that is a graph or makes one."
         )
-        raise spec.error(f"{place} has no variable {variable}", mend)
+        raise spec.error(f"{place} has no variable {variable}", hint)
     return found

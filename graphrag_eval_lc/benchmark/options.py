@@ -124,8 +124,8 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
     if unknown:
         known = ", ".join(sorted(BenchmarkKeywords.__annotations__))
         of_capture = [f'"{key}": …' for key in CaptureKeywords.__annotations__ if key in unknown]
-        mend = f"Write capture={{{', '.join(of_capture)}}}." if of_capture else f"The options are {known}."
-        raise OptionError(f"there is no option {', '.join(sorted(unknown))}", mend=mend)
+        hint = f"Write capture={{{', '.join(of_capture)}}}." if of_capture else f"The options are {known}."
+        raise OptionError(f"there is no option {', '.join(sorted(unknown))}", hint=hint)
     max_failures, max_time = given.get("max_failures"), given.get("max_time")
     config = load_config(
         given.get("config"),
@@ -180,7 +180,7 @@ def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
 def _whole(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise OptionError(
-            f"{name} is at least {least}, not {value!r}", key=name, mend=f"Give a whole number from {least}."
+            f"{name} is at least {least}, not {value!r}", key=name, hint=f"Give a whole number from {least}."
         )
     return value
 
@@ -194,13 +194,13 @@ def _positive(name: str, value: Any) -> float | None:
         return None
     if _is_number(value) and value > 0:
         return float(value)
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a number greater than 0, or None.")
+    raise OptionError(f"{name} cannot be {value!r}", key=name, hint="Give a number greater than 0, or None.")
 
 
 def _seconds(name: str, value: Any) -> float:
     if _is_number(value) and value >= 0:
         return float(value)
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give seconds, 0 or more.")
+    raise OptionError(f"{name} cannot be {value!r}", key=name, hint="Give seconds, 0 or more.")
 
 
 def _is_number(value: Any) -> bool:
@@ -210,13 +210,13 @@ def _is_number(value: Any) -> bool:
 def _path(name: str, value: Any) -> Path | None:
     if value is None or isinstance(value, str | PathLike):
         return None if value is None else Path(value)
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a path.")
+    raise OptionError(f"{name} cannot be {value!r}", key=name, hint="Give a path.")
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, Collection) and not isinstance(value, str) and all(isinstance(item, str) for item in value):
         return tuple(value)
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a list of texts.")
+    raise OptionError(f"{name} cannot be {value!r}", key=name, hint="Give a list of texts.")
 
 
 def _ids(name: str, value: Any) -> tuple[str, ...]:
@@ -224,14 +224,14 @@ def _ids(name: str, value: Any) -> tuple[str, ...]:
         return () if value is None else (value,)
     if isinstance(value, Collection):
         return tuple(map(str, value))
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a list of ids.")
+    raise OptionError(f"{name} cannot be {value!r}", key=name, hint="Give a list of ids.")
 
 
 def _progress(value: Any) -> ProgressMode:
     mode: ProgressMode = "auto" if value is True else "off" if value is False else value
     if mode not in get_args(ProgressMode):
         known = ", ".join(get_args(ProgressMode))
-        raise OptionError(f"progress cannot be {value!r}", key="progress", mend=f"Give one of {known}.")
+        raise OptionError(f"progress cannot be {value!r}", key="progress", hint=f"Give one of {known}.")
     return mode
 
 
@@ -241,12 +241,12 @@ def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> Captur
     known = list(CaptureKeywords.__annotations__)
     if not isinstance(given, Mapping):
         what = f"capture cannot be {value!r:.80}"
-        raise OptionError(what, key="capture", mend=f"Give a dict with some of {', '.join(known)}.")
+        raise OptionError(what, key="capture", hint=f"Give a dict with some of {', '.join(known)}.")
     for key in given:
         if key not in known:
             near = get_close_matches(str(key), known, n=1)
-            mend = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
-            raise OptionError(f"there is no option {key!r}", key="capture", mend=mend)
+            hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
+            raise OptionError(f"there is no option {key!r}", key="capture", hint=hint)
     GraphRAGEvalCallbackHandler(**given)  # which checks the values
     return {
         "step_names": section.step_names,
@@ -265,11 +265,11 @@ def _redact(spec: str, source: ConfigSource) -> Callable[[Any], Any]:
     try:
         function = named_by(spec, "a function")
     except AgentError as problem:
-        raise ConfigError(problem.what, path=path, key="capture.redact", mend=problem.mend) from problem
+        raise ConfigError(problem.what, path=path, key="capture.redact", hint=problem.hint) from problem
     if not callable(function):
         what = f"{spec} is {type(function).__name__}, no function"
-        mend = "Name a function that takes a value and gives what is kept in its place."
-        raise ConfigError(what, path=path, key="capture.redact", mend=mend)
+        hint = "Name a function that takes a value and gives what is kept in its place."
+        raise ConfigError(what, path=path, key="capture.redact", hint=hint)
     return cast("Callable[[Any], Any]", function)
 
 
@@ -278,14 +278,14 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
         return {}
     if isinstance(value, Mapping):
         return value
-    raise OptionError(f"{name} cannot be {value!r}", key=name, mend="Give a dict as LangChain takes it as config.")
+    raise OptionError(f"{name} cannot be {value!r}", key=name, hint="Give a dict as LangChain takes it as config.")
 
 
 def _variable(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    mend = "Give the name of an environment variable."  # what was given may be a key
-    raise OptionError(f"{name} is {type(value).__name__}, no text", key=name, mend=mend)
+    hint = "Give the name of an environment variable."  # what was given may be a key
+    raise OptionError(f"{name} is {type(value).__name__}, no text", key=name, hint=hint)
 
 
 def _function(name: str, value: Any) -> Any:
@@ -296,5 +296,5 @@ def _function(name: str, value: Any) -> Any:
     raise OptionError(
         f"{name} is {type(value).__name__}, no function",
         key=name,
-        mend="Give a function, its spec as package.module:attribute, or None.",
+        hint="Give a function, its spec as package.module:attribute, or None.",
     )

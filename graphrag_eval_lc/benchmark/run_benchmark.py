@@ -10,7 +10,7 @@ from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.options import BenchmarkKeywords, BenchmarkOptions, checked_options
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.benchmark.run_record import begun_record, changed_questions, missing_in_session, refuse_changes
+from graphrag_eval_lc.benchmark.run_manifest import begun_record, changed_questions, missing_in_session, refuse_changes
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.dataset.loading import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
@@ -111,7 +111,7 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
         except asyncio.CancelledError:
             raise AgentError(
                 "the agent cancelled all tasks of its event loop, and with them the run",
-                mend="Let it cancel only its own tasks. What had ended is kept; the same call goes on.",
+                hint="Let it cancel only its own tasks. What had ended is kept; the same call goes on.",
             ) from None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.run_record import RunRecord, changed_questions, config_record
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest, changed_questions, config_record
 from graphrag_eval_lc.benchmark.scorers import (
     dropped_warning,
     evaluators_of,
@@ -101,7 +101,7 @@ def score_responses(
     records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
     by_key = {response_key(record): record for record in records}
     samples = _samples(questions, by_key.keys())
-    record = RunRecord.begin(
+    record = RunManifest.begin(
         dataset,
         templates,
         [question for _, question in questions],
@@ -168,13 +168,13 @@ def score_run(
         ConfigError: The config has a key or value that does not exist.
     """
     if not Path(run_dir).is_dir():
-        raise RunFolderError("there is no such folder", path=run_dir, mend="Give the folder of a run.")
+        raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
     folder = RunFolder(run_dir)
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
         earlier = folder.earlier
         if earlier is None:
-            raise RunFolderError("the folder holds no run", path=run_dir, mend="Give the folder of a run.")
+            raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
         functions = evaluators_of(evaluators)
         command = shlex.join(["graphrag-eval-lc", "score", str(run_dir)])
         try:
@@ -188,7 +188,7 @@ def score_run(
                 refuse_missing(missing_functions(earlier, folder.path, functions), folder.path, _DROP, command)
             if config is None and problem.key == "repeats.metric":
                 problem.path = folder.path / RUN_FILE
-                problem.mend = "Give the plugin that registers it, or a configuration that names another."
+                problem.hint = "Give the plugin that registers it, or a configuration that names another."
             raise
         if measures is not None:
             settings = with_measures(settings, measures)
@@ -211,7 +211,7 @@ def score_run(
         run, scorers = _scored(
             samples, lambda key: cast("Response | None", journal.read(key)), templates, settings, judging, folder
         )
-        now = RunRecord.begin(source, templates, [question for _, question in questions], settings)
+        now = RunManifest.begin(source, templates, [question for _, question in questions], settings)
         missing = [key for key in selected if key not in now.questions]
         run.warnings = [
             *journal.set_aside,
@@ -274,13 +274,13 @@ def _dataset_of(earlier: Mapping[str, Any], folder: RunFolder) -> str:
         raise RunFolderError(
             "run.json names no file of the dataset, as it was made in Python",
             path=folder.path,
-            mend="Give it: --dataset FILE (dataset=...).",
+            hint="Give it: --dataset FILE (dataset=...).",
         )
     if not Path(path).exists():
         raise RunFolderError(
             f"the dataset {path} of this run is not there, seen from the current folder",
             path=folder.path,
-            mend="Go to the folder where the run was started, or give it: --dataset FILE (dataset=...).",
+            hint="Go to the folder where the run was started, or give it: --dataset FILE (dataset=...).",
         )
     return str(path)
 
@@ -315,7 +315,7 @@ class _Judging:
         cost = self.max_cost
         if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
             raise OptionError(
-                f"max_cost cannot be {cost!r}", key="max_cost", mend="Give a number greater than 0, or None."
+                f"max_cost cannot be {cost!r}", key="max_cost", hint="Give a number greater than 0, or None."
             )
 
     def check(self, config: EvaluationConfig) -> None:
@@ -421,5 +421,5 @@ def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None
         raise RunFolderError(
             "the responses lie in the folder itself",
             path=output_dir,
-            mend=f"Score the run in place: graphrag-eval-lc score {output_dir} (score_run).",
+            hint=f"Score the run in place: graphrag-eval-lc score {output_dir} (score_run).",
         )

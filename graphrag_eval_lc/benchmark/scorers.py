@@ -43,12 +43,12 @@ def load_matchers(modules: Iterable[str]) -> None:
     for module in modules:
         place, _, attribute = module.rpartition(":")
         if place and attribute.isidentifier():
-            raise OptionError(f"--matchers {module} names an attribute of a module", mend=f"Write --matchers {place}.")
+            raise OptionError(f"--matchers {module} names an attribute of a module", hint=f"Write --matchers {place}.")
         loaded_plugin(module, "--matchers")
         if not custom_matchers():
             raise OptionError(
                 f"--matchers {module} registers no matcher",
-                mend="Let it call register_matcher of graphrag_eval_lc.matching when it is loaded.",
+                hint="Let it call register_matcher of graphrag_eval_lc.matching when it is loaded.",
             )
 
 
@@ -65,7 +65,7 @@ def evaluators_of(given: Any) -> tuple[Evaluator, ...]:
         found = tuple(named_by(each, "an evaluator") if isinstance(each, str) else each for each in given)
         if all(map(callable, found)):
             return found
-    raise OptionError(f"evaluators cannot be {given!r}", key="evaluators", mend="Give a list of functions.")
+    raise OptionError(f"evaluators cannot be {given!r}", key="evaluators", hint="Give a list of functions.")
 
 
 def scored_with(
@@ -272,7 +272,7 @@ def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, com
         raise RunFolderError(
             f"what scored the run is missing now: {_listed(missing)}; without {them} its scores would change or go",
             path=folder,
-            mend=f"Give {them}: {ways}; or {otherwise}.",
+            hint=f"Give {them}: {ways}; or {otherwise}.",
         )
 
 

@@ -10,8 +10,8 @@ from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, cost_spent, superseded, tokens_spent
 from graphrag_eval_lc.benchmark.options import BenchmarkOptions
-from graphrag_eval_lc.benchmark.run_record import (
-    RunRecord,
+from graphrag_eval_lc.benchmark.run_manifest import (
+    RunManifest,
     capture_warnings,
     changed_questions,
     missing_in_session,
@@ -55,7 +55,7 @@ class RunSession:
         questions: Sequence[tuple[Template, Question]],
         folder: RunFolder | None,
         observers: Sequence[Observer],
-        record: RunRecord,
+        record: RunManifest,
         stop: StopSignal,
         pricing: Pricing,
         judges: "Judges | None",

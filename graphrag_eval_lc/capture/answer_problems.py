@@ -42,7 +42,7 @@ def answer_problems(
     """
     message = generated_message(result)
     if message is None:
-        return _bad_ending(reason, is_empty=False) if first_generation(result) is not None else ()
+        return _finish_problem(reason, is_empty=False) if first_generation(result) is not None else ()
     if _is_in_order(message, reason):
         return ()
     invalid = [_invalid_call(call, options, warnings) for call in message.invalid_tool_calls]
@@ -51,7 +51,7 @@ def answer_problems(
         shown = _shown(refusal, options, "refusal", warnings)
         return (f"refused: {shown}" if shown else "refused", *invalid)
     is_empty = not invalid and _is_empty(message)
-    return (*_bad_ending(reason, is_empty=is_empty), *invalid)
+    return (*_finish_problem(reason, is_empty=is_empty), *invalid)
 
 
 def _is_in_order(message: AIMessage, reason: str | None) -> bool:
@@ -63,7 +63,7 @@ def _is_in_order(message: AIMessage, reason: str | None) -> bool:
     return reason in _IN_ORDER and bool(message.tool_calls)
 
 
-def _bad_ending(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
+def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
     stated = "" if reason is None else f" (finish_reason {reason})"
     kind = "" if reason is None else reason.lower().replace("-", "_")
     if kind in _CUT:

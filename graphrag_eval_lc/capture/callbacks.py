@@ -25,15 +25,15 @@ from graphrag_eval_lc.capture.llm_calls import (
 )
 from graphrag_eval_lc.capture.messages import question_in
 from graphrag_eval_lc.capture.outputs import (
-    Ending,
+    Outcome,
     args_snapshot,
     document_value,
     error_text,
-    output_ending,
+    output_outcome,
     output_text,
     tool_message_of,
 )
-from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_ending, kept_text
+from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_k, kept_args, kept_outcome, kept_text
 from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id, is_handoff, is_interrupt
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.json_values import json_text
@@ -272,19 +272,19 @@ class RunCallbacks(BaseCallbackHandler):
         message = None
         if type(output) is not str:
             message = tool_message_of(output, None if step is None else step.asked_id)
-        ending = output_ending(output, message)
-        self._end_step(run_id, step, ending, call_id=None if message is None else message.tool_call_id)
+        outcome = output_outcome(output, message)
+        self._end_step(run_id, step, outcome, call_id=None if message is None else message.tool_call_id)
 
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a step with its error; leave it pending where the tool waits for somebody."""
         if is_interrupt(error):
-            ending = Ending("pending", "")
+            outcome = Outcome("pending", "")
         elif is_handoff(error):
-            ending = Ending("success", output_text(error.args[0] if error.args else None))
+            outcome = Outcome("success", output_text(error.args[0] if error.args else None))
         else:
-            ending = Ending("error", error_text(error))
-        self._end_step(run_id, self._open_step(run_id), ending, fails_root=ending.status == "error")
+            outcome = Outcome("error", error_text(error))
+        self._end_step(run_id, self._open_step(run_id), outcome, fails_root=outcome.status == "error")
 
     def _open_step(self, run_id: UUID) -> Step | None:
         with self._lock:
@@ -292,13 +292,13 @@ class RunCallbacks(BaseCallbackHandler):
             return None if run is None or run.record.has_ended else run.step
 
     def _end_step(
-        self, run_id: UUID, step: Step | None, ending: Ending, *, call_id: str | None = None, fails_root: bool = False
+        self, run_id: UUID, step: Step | None, outcome: Outcome, *, call_id: str | None = None, fails_root: bool = False
     ) -> None:
-        """End a run of a tool or retriever; its ending is made ready without the lock: ``redact`` is not ours."""
-        kept = None if step is None else kept_ending(ending, self._options, step.name, step.retrievals)
+        """End a run of a tool or retriever; its outcome is made ready without the lock: ``redact`` is not ours."""
+        kept = None if step is None else kept_outcome(outcome, self._options, step.name, step.retrievals)
         root_error = None
         if fails_root and self._is_open_top(run_id):
-            root_error = self._kept_error(ending.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
+            root_error = self._kept_error(outcome.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
         with self._lock:
             run = self._runs.ended(run_id)
             if run is None or run.record.has_ended:
@@ -350,12 +350,12 @@ class RunCallbacks(BaseCallbackHandler):
             if run is not None and run.retrieval is not None:
                 run.retrieval.documents = values
         step = self._open_step(run_id)
-        self._end_step(run_id, step, Ending("success", "" if step is None else json_text(values)))
+        self._end_step(run_id, step, Outcome("success", "" if step is None else json_text(values)))
 
     @_harmless
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a retriever's step with its error."""
-        self._end_step(run_id, self._open_step(run_id), Ending("error", error_text(error)), fails_root=True)
+        self._end_step(run_id, self._open_step(run_id), Outcome("error", error_text(error)), fails_root=True)
 
     # --- models ---
 

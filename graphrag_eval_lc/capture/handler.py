@@ -315,5 +315,5 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def _wrong(option: str, value: object, mend: str) -> CaptureError:
-    return CaptureError(f"{value!r:.80} is no value for the option", key=option, mend=mend)
+def _wrong(option: str, value: object, hint: str) -> CaptureError:
+    return CaptureError(f"{value!r:.80} is no value for the option", key=option, hint=hint)

@@ -159,10 +159,10 @@ class KeptMessages:
 
     def snapshot(self) -> "KeptMessages":
         """Give a copy for a copy of the handler, to which nothing is added."""
-        twin = KeptMessages(self._options)
-        for kept, own in ((twin.messages, self.messages), (twin.tools, self.tools)):
+        copied = KeptMessages(self._options)
+        for kept, own in ((copied.messages, self.messages), (copied.tools, self.tools)):
             kept.entries, kept.digests = list(own.entries), list(own.digests)
-        return twin
+        return copied
 
     def close(self) -> None:
         """Let go of all objects."""

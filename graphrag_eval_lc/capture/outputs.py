@@ -327,7 +327,7 @@ class _NoArtifact:
 NO_ARTIFACT: Any = _NoArtifact()
 
 
-class Ending(NamedTuple):
+class Outcome(NamedTuple):
     """How a call ended: its status, its output or error, and the artifact as the tool gave it."""
 
     status: Literal["pending", "success", "error"]
@@ -335,16 +335,16 @@ class Ending(NamedTuple):
     artifact: Any = NO_ARTIFACT
 
 
-def message_ending(message: ToolMessage) -> Ending:
+def message_outcome(message: ToolMessage) -> Outcome:
     """Give how a tool message says that its call ended."""
     artifact = NO_ARTIFACT if message.artifact is None else message.artifact
     if message.status == "error":
-        return Ending("error", message_text(message).strip() or "error without a message", artifact)
+        return Outcome("error", message_text(message).strip() or "error without a message", artifact)
     text = mcp_text(message.content, message.artifact)
-    return Ending("success", message_text(message) if text is None else text, artifact)
+    return Outcome("success", message_text(message) if text is None else text, artifact)
 
 
-def output_ending(output: Any, message: ToolMessage | None) -> Ending:
+def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:
     """Give how a tool's own end says that its call ended.
 
     Args:
@@ -352,6 +352,6 @@ def output_ending(output: Any, message: ToolMessage | None) -> Ending:
         message: The tool message in it that answers the call, where there is one.
     """
     if message is not None:
-        return message_ending(message)
+        return message_outcome(message)
     text = mcp_text(output) if type(output) is list else None
-    return Ending("success", output_text(output) if text is None else text)
+    return Outcome("success", output_text(output) if text is None else text)

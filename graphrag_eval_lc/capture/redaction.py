@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Ending, document_value, output_text, text_of, to_plain
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, text_of, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_values
@@ -39,8 +39,8 @@ class CaptureOptions:
         try:
             pickle.dumps(self.redact)
         except Exception as error:
-            mend = "Give a function that stands at the top of a module."
-            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", mend=mend) from error
+            hint = "Give a function that stands at the top of a module."
+            raise CaptureError(f"The function cannot be pickled: {error}", key="redact", hint=hint) from error
         return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
 
     def step_name(self, tool_name: str) -> str:
@@ -57,8 +57,8 @@ class CaptureOptions:
 REDACTION_FAILED = "[redaction failed]"
 
 
-class KeptEnding(NamedTuple):
-    """What is kept of an ending.
+class KeptOutcome(NamedTuple):
+    """What is kept of an outcome.
 
     Attributes:
         status: ``pending`` where the tool waits for somebody.
@@ -123,21 +123,21 @@ def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, war
     return kept if isinstance(kept, dict) else {"args": kept}
 
 
-def kept_ending(
-    ending: Ending, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
-) -> KeptEnding:
-    """Give what is kept of an ending.
+def kept_outcome(
+    outcome: Outcome, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
+) -> KeptOutcome:
+    """Give what is kept of an outcome.
 
     Args:
-        ending: How the call ended.
+        outcome: How the call ended.
         options: The handler's options.
         tool_name: The name of the tool.
         retrievals: The runs of retrievers inside the tool, where their documents are wanted.
     """
     ended = perf_counter()
-    status, text, artifact = ending
+    status, text, artifact = outcome
     if status == "pending":
-        return KeptEnding(status, text, ended=ended)
+        return KeptOutcome(status, text, ended=ended)
     text_hash, k, full_length = hash(text), None, None
     name, warnings = options.step_name(tool_name), list[str]()
     if status == "success" and options.retrieval_documents and options.wants_documents(tool_name):
@@ -148,7 +148,7 @@ def kept_ending(
         text, full_length = text[: options.max_output_chars], len(text)
     if artifact is not NO_ARTIFACT:
         artifact = _kept_artifact(artifact, options, name, warnings)
-    return KeptEnding(status, text, artifact, full_length, text_hash, k, warnings, ended)
+    return KeptOutcome(status, text, artifact, full_length, text_hash, k, warnings, ended)
 
 
 def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: list[str]) -> Any:

@@ -9,7 +9,7 @@ from graphrag_eval_lc.capture.llm_calls import OpenModelCall
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
 from graphrag_eval_lc.capture.redaction import CaptureOptions, shown_config
 from graphrag_eval_lc.capture.steps import Step
-from graphrag_eval_lc.capture.trace import RunRecord, unfinished_text
+from graphrag_eval_lc.capture.trace import Trace, unfinished_text
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.records import ActualStep, KeptMessage, ModelCall, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
@@ -25,10 +25,10 @@ PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
-def runs_of_responses(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
+def runs_of_responses(records: Iterable[Trace]) -> list[list[Trace]]:
     """Give the records by response, in start order: a run that was paused stands with those that resumed it."""
-    responses: list[list[RunRecord]] = []
-    paused: dict[RunRecord, list[RunRecord]] = {}
+    responses: list[list[Trace]] = []
+    paused: dict[Trace, list[Trace]] = {}
     for record in records:
         runs = paused.pop(record.resumes, None) if record.resumes is not None else None
         if runs is None:
@@ -40,12 +40,12 @@ def runs_of_responses(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
     return responses
 
 
-def question_id_of(runs: Sequence[RunRecord]) -> str | None:
+def question_id_of(runs: Sequence[Trace]) -> str | None:
     """Give the question id of a response's runs."""
     return next((record.question_id for record in runs if record.question_id is not None), None)
 
 
-def runs_of(responses: Sequence[Sequence[RunRecord]], question_id: object) -> Sequence[RunRecord]:
+def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequence[Trace]:
     """Give the runs of one question's last response among all that a handler has.
 
     Raises:
@@ -55,7 +55,7 @@ def runs_of(responses: Sequence[Sequence[RunRecord]], question_id: object) -> Se
         raise CaptureError(
             "No run was recorded",
             question_id=None if question_id is None else str(question_id),
-            mend='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
+            hint='Pass the handler to the agent: config={"callbacks": [handler]}. RemoteGraph.invoke calls no handler: '
             "after it, say handler.add_run(inputs, output).",
         )
     known = list(dict.fromkeys(map(question_id_of, responses)))
@@ -63,7 +63,7 @@ def runs_of(responses: Sequence[Sequence[RunRecord]], question_id: object) -> Se
         if len(known) > 1 or (known == [None] and len(responses) > 1):
             raise CaptureError(
                 f"{len(responses)} runs were recorded, so it is not clear which one is asked for",
-                mend='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
+                hint='Give each run config={"metadata": {"question_id": ...}}, or use responses().',
             )
         return responses[-1]
     found = [runs for runs in responses if question_id_of(runs) == str(question_id)]
@@ -72,12 +72,12 @@ def runs_of(responses: Sequence[Sequence[RunRecord]], question_id: object) -> Se
         raise CaptureError(
             f"No recorded run has this question id (recorded ids: {', '.join(ids)[:500] or 'none'})",
             question_id=str(question_id),
-            mend=_ASK_FOR_A_KNOWN_ID if ids else _ASK_WITHOUT_ID,
+            hint=_ASK_FOR_A_KNOWN_ID if ids else _ASK_WITHOUT_ID,
         )
     return found[-1]
 
 
-def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Response:
+def response_from(records: Sequence[Trace], options: CaptureOptions) -> Response:
     """Give one response.
 
     Args:
@@ -121,7 +121,7 @@ def response_from(records: Sequence[RunRecord], options: CaptureOptions) -> Resp
     return response
 
 
-def _answer(records: Sequence[RunRecord]) -> str | None:
+def _answer(records: Sequence[Trace]) -> str | None:
     """Give the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
     last = records[-1]
     if last.is_paused:
@@ -155,7 +155,7 @@ def _list(calls: Sequence[tuple[str, str | None]]) -> str:
     return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
-def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable[str]:
+def _unanswered(records: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
     """Warn of calls that neither a callback nor a message answered; what a paused run waits for is not lost."""
     taken = {(step.name, step.id) for step in steps}
     calls = [call for record in records if not record.is_paused for call in record.unanswered if call not in taken]
@@ -163,7 +163,7 @@ def _unanswered(records: Iterable[RunRecord], steps: Sequence[Step]) -> Iterable
         yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
 
 
-def _answer_warnings(records: Sequence[RunRecord]) -> Iterable[str]:
+def _answer_warnings(records: Sequence[Trace]) -> Iterable[str]:
     """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
     unparsed = [call for record in records for call in record.unparsed]
     if unparsed:
@@ -180,11 +180,11 @@ def _answer_warnings(records: Sequence[RunRecord]) -> Iterable[str]:
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-def _model_calls(records: Iterable[RunRecord]) -> list[ModelCall]:
+def _model_calls(records: Iterable[Trace]) -> list[ModelCall]:
     return [known.copy() for record in records for _, known in _counted_calls(record)]
 
 
-def _counted_calls(record: RunRecord) -> Iterable[tuple[OpenModelCall, ModelCall]]:
+def _counted_calls(record: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
     """Give the model calls of a run that count, each with what is known of it."""
     return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
 
@@ -195,7 +195,7 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
         yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
 
 
-def _add_trace(response: Response, records: Sequence[RunRecord]) -> None:
+def _add_trace(response: Response, records: Sequence[Trace]) -> None:
     """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
     run_ids = [str(run_id) for record in records for run_id in record.run_ids]
     if run_ids:
@@ -205,7 +205,7 @@ def _add_trace(response: Response, records: Sequence[RunRecord]) -> None:
     response["tags"], response["metadata"] = shown_config(records[0].tags, records[0].metadata)
 
 
-def _add_model_calls(response: Response, records: Sequence[RunRecord]) -> None:
+def _add_model_calls(response: Response, records: Sequence[Trace]) -> None:
     """Put in the model calls with where and when they ran, and what they were given and gave."""
     kept = [record.kept for record in records if record.kept is not None]
     messages = JoinedTable(each.messages for each in kept)
@@ -246,7 +246,7 @@ def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
         placed["parent_id"] = call.parent.id
 
 
-def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[str]:
+def _add_tokens(response: Response, records: Sequence[Trace]) -> Iterable[str]:
     """Put the sums of tokens into the response, where every model call reported them; give what is to be warned of."""
     calls = _model_calls(records)
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
@@ -270,7 +270,7 @@ def _add_tokens(response: Response, records: Sequence[RunRecord]) -> Iterable[st
         yield f"LangChain's cache answered {cached} model calls; they cost nothing and are not counted"
 
 
-def steps_of(records: Sequence[RunRecord]) -> list[Step]:
+def steps_of(records: Sequence[Trace]) -> list[Step]:
     """Give the steps of all records in order; a step that a resumed run took again stands once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
@@ -289,20 +289,20 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
     successors: dict[Step | None, Step | None] = {}
     earlier = list(merged)
     for step in steps:
-        twin = _twin(step, earlier, successors)
-        if twin is not None:
-            earlier.remove(twin)
+        same_step = _same_step(step, earlier, successors)
+        if same_step is not None:
+            earlier.remove(same_step)
             # Of what had ended before the pause the callbacks told more than the message that is met again.
-            is_known = step.is_from_message and twin.status != "pending" and not twin.is_forced
-            successors[twin] = last = twin if is_known else step
-            merged[merged.index(twin)] = last
+            is_known = step.is_from_message and same_step.status != "pending" and not same_step.is_forced
+            successors[same_step] = last = same_step if is_known else step
+            merged[merged.index(same_step)] = last
         elif step.parent is None or step.parent not in merged:
             merged.append(step)
         else:
             merged.insert(_end_of(step.parent, merged, successors), step)
 
 
-def _twin(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
+def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
     """Give the step of the paused run that carried out the same call of the same message.
 
     Where no message tells, agents beside or inside each other may have used the same id: it is a call of the same tool
@@ -323,7 +323,7 @@ def _twin(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, 
 
 def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
     """Tell whether two steps ran inside the same one, before and after the pause."""
-    if other.parent is None or other.parent.call is None:  # which has no twin
+    if other.parent is None or other.parent.call is None:  # which has no other
         return step.parent is None or step.parent.call is None
     return successors.get(other.parent) is step.parent
 

@@ -13,7 +13,7 @@ from graphrag_eval_lc.capture.llm_calls import OpenModelCall
 from graphrag_eval_lc.capture.outputs import is_command, text_of
 from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, kept_metadata, kept_tags
 from graphrag_eval_lc.capture.steps import Order, Step
-from graphrag_eval_lc.capture.trace import RunRecord
+from graphrag_eval_lc.capture.trace import Trace
 
 _NODE_TAG = "graph:step:"
 _ENTRYPOINT = ("__start__",)  # what triggers the one node of an @entrypoint
@@ -80,9 +80,7 @@ class Run:
         "tasks_step",
     )
 
-    def __init__(
-        self, record: RunRecord, scope: UUID, node_id: UUID, outer_step: Step | None, *, is_root: bool
-    ) -> None:
+    def __init__(self, record: Trace, scope: UUID, node_id: UUID, outer_step: Step | None, *, is_root: bool) -> None:
         self.record = record
         self.scope = scope
         self.node_id = node_id
@@ -128,12 +126,12 @@ class Runs:
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
-        self.records: list[RunRecord] = []
+        self.records: list[Trace] = []
         self.block_id: UUID | None = None
         self._runs: dict[UUID, Run] = {}
         self._told_ids: set[str] = set()
-        self._paused: dict[str, RunRecord] = {}  # the last one on each thread
-        self._paused_without_thread: list[RunRecord] = []
+        self._paused: dict[str, Trace] = {}  # the last one on each thread
+        self._paused_without_thread: list[Trace] = []
         self._ends: set[str] = set()
 
     def started(
@@ -198,7 +196,7 @@ class Runs:
         return self.block_id, None if self.block_id is None else self._runs.get(self.block_id)
 
     def _root(self, run_id: UUID, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
-        record = RunRecord(run_id, _question_id(metadata), self._options, self._told_ids, self._ends)
+        record = Trace(run_id, _question_id(metadata), self._options, self._told_ids, self._ends)
         record.run_ids.append(run_id)
         record.tags, record.metadata = kept_tags(tags), kept_metadata(metadata)
         self.records.append(record)
@@ -246,7 +244,7 @@ class Runs:
         """
         parent_run_id, parent = self._parent(parent_run_id, None)
         if parent is None:
-            record = RunRecord(run_id, question_id, self._options, self._told_ids, self._ends)
+            record = Trace(run_id, question_id, self._options, self._told_ids, self._ends)
             record.has_begun = False
             run = self._runs[run_id] = Run(record, run_id, run_id, None, is_root=True)
             run.is_block = True
@@ -288,7 +286,7 @@ class Runs:
             record.resumes = paused
             self._forget_pause(paused)
 
-    def _paused_run_of(self, record: RunRecord, *, by_question: bool) -> RunRecord | None:
+    def _paused_run_of(self, record: Trace, *, by_question: bool) -> Trace | None:
         """Give the paused run that another one resumes: on its thread, else perhaps the last one of its question."""
         for thread_id in record.thread_ids:
             paused = self._paused.get(thread_id)
@@ -299,13 +297,13 @@ class Runs:
         others = [*self._paused_without_thread, *(() if record.thread_ids else self._paused.values())]
         return next((paused for paused in reversed(others) if paused.is_resumed_by(record)), None)
 
-    def _forget_pause(self, paused: RunRecord) -> None:
+    def _forget_pause(self, paused: Trace) -> None:
         for thread_id in paused.thread_ids:
             self._paused.pop(thread_id, None)
         if paused in self._paused_without_thread:
             self._paused_without_thread.remove(paused)
 
-    def root_ended(self, record: RunRecord) -> None:
+    def root_ended(self, record: Trace) -> None:
         """Note a run that waits to be resumed; an older one whose thread has gone on without is not waited for."""
         for thread_id in record.thread_ids:
             if record.is_paused:
@@ -338,16 +336,16 @@ class Runs:
 
     def snapshot(self) -> "Runs":
         """Give a copy for a copy of the handler; runs that are under way stand in it as they are now."""
-        twin = Runs(self._options)
-        twin._told_ids.update(self._told_ids)
-        twin._ends.update(self._ends)
+        copied = Runs(self._options)
+        copied._told_ids.update(self._told_ids)
+        copied._ends.update(self._ends)
         records = {record: record.snapshot() for record in self.records}
         for record in records.values():
             record.resumes = None if record.resumes is None else records.get(record.resumes)
-        twin.records = list(records.values())
-        twin._paused = {thread_id: records[record] for thread_id, record in self._paused.items() if record in records}
-        twin._paused_without_thread = [records[record] for record in self._paused_without_thread if record in records]
-        return twin
+        copied.records = list(records.values())
+        copied._paused = {thread_id: records[record] for thread_id, record in self._paused.items() if record in records}
+        copied._paused_without_thread = [records[record] for record in self._paused_without_thread if record in records]
+        return copied
 
     def clear(self) -> None:
         """Forget all records. Runs that are under way go on unrecorded, and their ids are forgotten as they end."""

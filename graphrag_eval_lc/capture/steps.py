@@ -10,7 +10,7 @@ from uuid import UUID
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from graphrag_eval_lc.capture.outputs import NO_ARTIFACT
-from graphrag_eval_lc.capture.redaction import KeptEnding, Retrieval
+from graphrag_eval_lc.capture.redaction import KeptOutcome, Retrieval
 
 # A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
 Order = tuple[int | str, ...]
@@ -106,7 +106,7 @@ class Step:
         self.run_id, self.args, self.status = run_id, args, "open"
         self.retrievals = ()
 
-    def end(self, kept: KeptEnding) -> None:
+    def end(self, kept: KeptOutcome) -> None:
         """Settle the step."""
         self.status, self.text, self.artifact = kept.status, kept.text, kept.artifact
         self.full_length, self.text_hash = kept.full_length, kept.text_hash

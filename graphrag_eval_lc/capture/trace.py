@@ -43,8 +43,8 @@ from graphrag_eval_lc.capture.messages import (
     unanswered_calls,
     whole_answer,
 )
-from graphrag_eval_lc.capture.outputs import Ending, is_command, message_ending, to_plain
-from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptEnding, kept_args, kept_ending
+from graphrag_eval_lc.capture.outputs import Outcome, is_command, message_outcome, to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, kept_args, kept_outcome
 from graphrag_eval_lc.capture.seen_messages import CountedMessages, NewMessage, Reading, SeenMessages
 from graphrag_eval_lc.capture.steps import AskedCall, AskedCalls, CallsOfMessage, Order, Step
 from graphrag_eval_lc.capture.trace_messages import _without_superseded
@@ -55,7 +55,7 @@ from graphrag_eval_lc.texts import listed
 _NO_NAMES: frozenset[str] = frozenset()
 
 
-class RunRecord:
+class Trace:
     """The state of one root run. It is changed under its handler's lock, and no more once it has ended.
 
     Args:
@@ -139,7 +139,7 @@ class RunRecord:
         self.is_forgotten = False
         self.has_begun = True  # a block has, once something runs in it
         self.thread_ids = _NO_NAMES
-        self.resumes: RunRecord | None = None  # the paused run that this one goes on with
+        self.resumes: Trace | None = None  # the paused run that this one goes on with
         self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
         self.started_at = time()
         self.tags: list[str] = []
@@ -171,26 +171,26 @@ class RunRecord:
         """Give the next number in the order of the run."""
         return self._calls.next_rank()
 
-    def snapshot(self) -> "RunRecord":
+    def snapshot(self) -> "Trace":
         """Give a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
-        twin = copy(self)
-        twin._elapsed_sec = self.elapsed_sec
-        twin._calls, twin._seen, twin._counted = AskedCalls(), SeenMessages(), CountedMessages()
-        twin.warnings = dict(self.warnings)
-        twin.run_ids = list(self.run_ids)
-        twin.kept = None if self.kept is None else self.kept.snapshot()
-        twin.model_calls = [copy(call) for call in self.model_calls]
+        copied = copy(self)
+        copied._elapsed_sec = self.elapsed_sec
+        copied._calls, copied._seen, copied._counted = AskedCalls(), SeenMessages(), CountedMessages()
+        copied.warnings = dict(self.warnings)
+        copied.run_ids = list(self.run_ids)
+        copied.kept = None if self.kept is None else self.kept.snapshot()
+        copied.model_calls = [copy(call) for call in self.model_calls]
         steps: dict[Step | None, Step] = {step: copy(step) for step in self.steps}
         for step in steps.values():
             step.parent = steps.get(step.parent)
             if step.call is not None:
                 step.call = replace(step.call, args=None, parent=None, step=None)
-        for model_call in twin.model_calls:
+        for model_call in copied.model_calls:
             model_call.parent = steps.get(model_call.parent)
-        twin.steps = list(steps.values())
-        return twin
+        copied.steps = list(steps.values())
+        return copied
 
-    def is_resumed_by(self, other: "RunRecord") -> bool:
+    def is_resumed_by(self, other: "Trace") -> bool:
         """Tell whether another run, which resumes one, can be meant for this one: by its threads and question."""
         if self.question_id is not None and other.question_id not in (None, self.question_id):
             return False
@@ -256,7 +256,7 @@ class RunRecord:
         call.step = step
         self._calls.settle(call)
 
-    def step_ended(self, step: Step, run_id: UUID, kept: KeptEnding, call_id: str | None, scope: UUID) -> None:
+    def step_ended(self, step: Step, run_id: UUID, kept: KeptOutcome, call_id: str | None, scope: UUID) -> None:
         """Settle a step; the end of an attempt that was given up counts no more.
 
         Args:
@@ -276,7 +276,7 @@ class RunRecord:
             if call is not None and not call.is_settled:
                 self._link(step, call)
 
-    def _settle(self, step: Step, kept: KeptEnding) -> None:
+    def _settle(self, step: Step, kept: KeptOutcome) -> None:
         step.end(kept)
         if kept.warnings:
             self.warn(*kept.warnings)
@@ -492,7 +492,7 @@ class RunRecord:
             order = self._calls.next_order(place)
             args = self._kept_args(call.name, call.args)
             step = Step(call.name, args, self.root_id, parent, order, call_id=call.call_id, started=None)
-            self._settle(step, kept_ending(Ending(call.status, call.text), self._options, call.name))
+            self._settle(step, kept_outcome(Outcome(call.status, call.text), self._options, call.name))
             self.steps.append(step)
 
     def _answer(
@@ -506,19 +506,19 @@ class RunRecord:
                 self.unparsed = (*self.unparsed, (call.name, call.call_id))
             self._calls.settle(call)
             return
-        ending = message_ending(message)
+        outcome = message_outcome(message)
         if call.is_settled:
             if call.step is not None and call.step.is_from_message:  # of several that answer a call the last counts
-                self._settle(call.step, kept_ending(ending, self._options, call.name))
+                self._settle(call.step, kept_outcome(outcome, self._options, call.name))
             return
-        step = self._step_without_call(message, hash(ending.text), parent)
+        step = self._step_without_call(message, hash(outcome.text), parent)
         if step is not None:
             self._link(step, call)
         else:
             args = self._kept_args(call.name, call.args)
             step = Step(call.name, args, self.root_id, call.parent, call.order, started=None, is_from_message=True)
             step.started_at = call.asked_at
-            self._settle(step, kept_ending(ending, self._options, call.name))
+            self._settle(step, kept_outcome(outcome, self._options, call.name))
             self._new_step(step, call)
 
     def _step_without_call(self, message: ToolMessage, text_hash: int, parent: Step | None) -> Step | None:
@@ -598,7 +598,7 @@ class RunRecord:
         unfinished = unfinished_text(error)
         for step in self.steps:
             if step.status == "open":
-                step.end(KeptEnding("error", unfinished))
+                step.end(KeptOutcome("error", unfinished))
                 step.is_forced = True
             if step.call is not None:
                 step.call.args = None  # only what was kept of them stays

@@ -11,7 +11,7 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.compare import Comparison, RegressionGate
+    from graphrag_eval_lc.compare import RegressionGate, RunComparison
 
 EXIT_FINDINGS = 1
 
@@ -28,7 +28,7 @@ def compare(
         typer.Option(
             "--metric",
             help="Compare this metric; may be repeated. The first score is the main one (the first metric, where none "
-            "is a score): it says which questions turned, and whether there is a regression. Without it: all that "
+            "is a score): it says which questions flipped, and whether there is a regression. Without it: all that "
             f"both runs have, {MAIN_METRIC} as the main one.",
             metavar="METRIC",
         ),
@@ -62,7 +62,7 @@ def compare(
         ),
     ] = None,
     fail_under: FailUnder = None,
-    show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that turned to show.")] = 10,
+    show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
 ) -> None:
     """Compare runs, question by question, and tell whether a difference is more than chance.
 
@@ -82,11 +82,11 @@ def compare(
     from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, allowed_drop, compare_runs, gate_requirements
 
     if len(runs) < 2:
-        raise OptionError("there is only one run to compare", mend="Write: compare RUN_A RUN_B.")
+        raise OptionError("there is only one run to compare", hint="Write: compare RUN_A RUN_B.")
     if max_drop is not None and not fail_on_regression:
         raise OptionError(
             "--max-drop says how much worse a run may be under --fail-on-regression, which is not given",
-            mend="Add --fail-on-regression, or leave --max-drop out.",
+            hint="Add --fail-on-regression, or leave --max-drop out.",
         )
     allowed = DEFAULT_MAX_DROP if max_drop is None else allowed_drop(max_drop)
     requirements = gate_requirements(fail_under or ())
@@ -114,7 +114,7 @@ def compare(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _write_page(comparison: "Comparison", path: Path, gates: Sequence["RegressionGate"]) -> None:
+def _write_page(comparison: "RunComparison", path: Path, gates: Sequence["RegressionGate"]) -> None:
     from graphrag_eval_lc.report.comparison_page import write_comparison
 
     typer.echo(f"Written to {write_comparison(comparison, path, gates)}.")
@@ -125,6 +125,6 @@ def _check_target(path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise OptionError("this is a folder, not a file", path=path, mend="Give the name of a file in it.")
+        raise OptionError("this is a folder, not a file", path=path, hint="Give the name of a file in it.")
     if not path.parent.is_dir():
         raise OptionError(f"there is no folder {path.parent}; make it first", path=path)

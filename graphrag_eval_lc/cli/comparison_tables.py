@@ -8,12 +8,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphrag_eval_lc.compare import (
-    Comparison,
     GateResult,
     MetricComparison,
     PairComparison,
     QuestionSide,
     RegressionGate,
+    RunComparison,
     gate_results,
 )
 from graphrag_eval_lc.compare.metric_comparison import (
@@ -38,12 +38,12 @@ _SHOWN_TEXT = 90
 _SHOWN_REASON = 160
 
 
-def print_comparison(comparison: Comparison, *, show: int) -> None:
-    """Print the runs, the metrics of each pair, and questions that turned.
+def print_comparison(comparison: RunComparison, *, show: int) -> None:
+    """Print the runs, the metrics of each pair, and questions that flipped.
 
     Args:
         comparison: The comparison.
-        show: How many of the questions that turned are shown for each pair.
+        show: How many of the questions that flipped are shown for each pair.
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
     for run in comparison.runs:
@@ -54,9 +54,9 @@ def print_comparison(comparison: Comparison, *, show: int) -> None:
         console.print()
         console.print(_metrics_table(pair, comparison.metric, is_wide=console.width >= _WIDE))
         console.print(_errors_line(pair), highlight=False)
-        if pair.turned and show and comparison.metric:
+        if pair.flips and show and comparison.metric:
             console.print()
-            console.print(_turned_table(pair, comparison.metric, show))
+            console.print(_flips_table(pair, comparison.metric, show))
     console.print()
     for pair in comparison.pairs:
         metric = pair.metric(comparison.metric) if comparison.metric else None
@@ -148,10 +148,10 @@ def _errors_line(pair: PairComparison) -> str:
     return f"Failed samples, of which scores {failures_text(pair.metrics)}: {counts}."
 
 
-def _turned_table(pair: PairComparison, metric: str, show: int) -> Table:
-    turned = pair.turned[:show]
+def _flips_table(pair: PairComparison, metric: str, show: int) -> Table:
+    flips = pair.flips[:show]
     table = Table(
-        title=f"Questions that turned in {escape(metric)} ({len(turned):,} of {len(pair.turned):,})",
+        title=f"Questions that flipped in {escape(metric)} ({len(flips):,} of {len(pair.flips):,})",
         title_justify="left",
         title_style="bold",
         show_edge=False,
@@ -161,7 +161,7 @@ def _turned_table(pair: PairComparison, metric: str, show: int) -> Table:
     table.add_column("", no_wrap=True)
     for letter in ("A", pair.run.letter):
         table.add_column(letter, overflow="fold", ratio=2)
-    for question in turned:
+    for question in flips:
         text = escape(shortened(question.question_text, _SHOWN_TEXT))
         name = f"[bold]{escape(question.question_id)}[/]"
         sides = ((question.score_a, question.a), (question.score_b, question.b))

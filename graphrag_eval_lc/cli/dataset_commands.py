@@ -112,7 +112,7 @@ def draft_dataset(
         raise ResponsesError(
             "there is nothing to draft: no question has a response that did not fail",
             path=responses,
-            mend="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
+            hint="Ask the agent again: graphrag-eval-lc run … --retry-errors.",
         )
     write_data(output, drafted.templates, overwrite=overwrite)
     typer.echo(f"Wrote {counted(count, 'question')} to {output}. Check each before you use it.")

@@ -201,7 +201,7 @@ def measure_names(given: Iterable[str] | None) -> list[str] | None:
         return None
     listed = comma_separated(given)
     if not listed:
-        raise OptionError("--measures names no measure", mend="Write it as --measures P@5,nDCG@10, or leave it out.")
+        raise OptionError("--measures names no measure", hint="Write it as --measures P@5,nDCG@10, or leave it out.")
     return listed
 
 

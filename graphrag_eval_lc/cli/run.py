@@ -45,7 +45,7 @@ from graphrag_eval_lc.cli.options import (
 from graphrag_eval_lc.errors import OptionError
 
 _ALL = "all"
-_CONFIG_MEND = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
+_CONFIG_HINT = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
 def run(
@@ -314,7 +314,7 @@ def _capture(
         tools = comma_separated(retrieval_documents)
         if not tools:
             raise OptionError(
-                "--retrieval-documents names no tool", mend="Write --retrieval-documents search_docs, or all."
+                "--retrieval-documents names no tool", hint="Write --retrieval-documents search_docs, or all."
             )
         options["retrieval_documents"] = True if _ALL in tools else tools
     if max_output_chars is not None:
@@ -330,9 +330,9 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     try:
         config = {} if text is None else json.loads(text)
     except ValueError as problem:
-        raise OptionError(f"--agent-config is no JSON ({problem})", mend=_CONFIG_MEND) from None
+        raise OptionError(f"--agent-config is no JSON ({problem})", hint=_CONFIG_HINT) from None
     if not isinstance(config, dict):
-        raise OptionError("--agent-config is no JSON object", mend=_CONFIG_MEND)
+        raise OptionError("--agent-config is no JSON object", hint=_CONFIG_HINT)
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 

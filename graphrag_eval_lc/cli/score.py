@@ -111,7 +111,7 @@ def score(
         if output is not None or not dataset.is_dir():
             raise OptionError(
                 "the responses are missing" if output is not None else f"{dataset} is no folder of a run",
-                mend="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
+                hint="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
         _refuse_given("with a run's folder, which keeps its own", label=label, href=href, tag=tags, overwrite=overwrite)
         again = score_run(
@@ -127,7 +127,7 @@ def score(
         show(again)
         return
     if output is None:
-        raise OptionError("there is no folder to write to", mend="Add --output DIR.")
+        raise OptionError("there is no folder to write to", hint="Add --output DIR.")
     _refuse_given("with responses, whose dataset stands before them", dataset=reference)
     _refuse_given("with responses, which nothing has scored yet", drop_missing=drop_missing)
     scored = score_responses(
@@ -149,4 +149,4 @@ def score(
 def _refuse_given(where: str, **options: object) -> None:
     given = ", ".join(f"--{name.replace('_', '-')}" for name, value in options.items() if value)
     if given:
-        raise OptionError(f"{given} cannot be given {where}", mend="Leave it out.")
+        raise OptionError(f"{given} cannot be given {where}", hint="Leave it out.")

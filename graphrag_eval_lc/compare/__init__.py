@@ -1,7 +1,7 @@
 """Runs beside each other: which agent is better, by how much, and where."""
 
 from graphrag_eval_lc.compare.compare_runs import compare_runs
-from graphrag_eval_lc.compare.flips import QuestionSide, ShownStep, StepPair, TurnedQuestion
+from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep, StepPair
 from graphrag_eval_lc.compare.gates import (
     DEFAULT_MAX_DROP,
     GateResult,
@@ -11,23 +11,26 @@ from graphrag_eval_lc.compare.gates import (
     gate_results,
 )
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
-from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, Comparison, PairComparison, RunSummary
+from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
+from graphrag_eval_lc.deprecation import renamed_names
 
 __all__ = [
     "DEFAULT_MAX_DROP",
     "ComparedQuestion",
-    "Comparison",
+    "Flip",
     "GateResult",
     "MetricComparison",
     "PairComparison",
     "QuestionSide",
     "RegressionGate",
+    "RunComparison",
     "RunSummary",
     "ShownStep",
     "StepPair",
-    "TurnedQuestion",
     "allowed_drop",
     "compare_runs",
     "gate_requirements",
     "gate_results",
 ]
+
+__getattr__ = renamed_names(__name__, {"Comparison": "RunComparison", "TurnedQuestion": "Flip"})

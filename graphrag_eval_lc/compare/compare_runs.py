@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from graphrag_eval_lc.aggregation import RunNumbers
-from graphrag_eval_lc.compare.flips import Direction, Seen, TurnedQuestion, direction_of, seen_questions, side_by_side
+from graphrag_eval_lc.compare.flips import Direction, Flip, Seen, direction_of, seen_questions, side_by_side
 from graphrag_eval_lc.compare.metric_comparison import MetricValues, Pair, compared_metrics, difference_of
-from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, Comparison, PairComparison, RunSummary
+from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
@@ -28,7 +28,7 @@ def compare_runs(
     metrics: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
     config: ConfigSource = None,
-) -> Comparison:
+) -> RunComparison:
     """Compare runs with the first one, question by question.
 
     Questions are paired by their ids; of one that was asked several times the mean is taken. Which way is better is
@@ -40,21 +40,21 @@ def compare_runs(
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
     together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; the gates
-    (``Comparison.regression_gates``) then go by the effect. The 95 % intervals are of each metric for itself.
+    (``RunComparison.regression_gates``) then go by the effect. The 95 % intervals are of each metric for itself.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.
         b: A run that is compared with it.
         *more: More of them, each compared with the baseline.
         metrics: The metrics to compare, any numbers of the results. The first score among them is the main metric,
-            which says which questions turned; where all of them were spent the first of these is. None takes all
+            which says which questions flipped; where all of them were spent the first of these is. None takes all
             scores that both runs have, with steps_score as the main one where A has it, and what the agent spent:
             tokens, time and cost.
         config: The configuration of runs that come without a folder, which have no run.json that has it.
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
     Returns:
-        The comparison. No result is kept, but what is shown of the questions that turned.
+        The comparison. No result is kept, but what is shown of the questions that flipped.
 
     Raises:
         ComparisonError: The runs have no question or no metric in common, or something given is no run or no result.
@@ -75,13 +75,13 @@ def compare_runs(
     """
     sources = (a, b, *more)
     if len(sources) > len(_LETTERS):
-        raise OptionError(f"{len(sources)} runs are too many to compare", mend=f"Give {len(_LETTERS)} at most.")
+        raise OptionError(f"{len(sources)} runs are too many to compare", hint=f"Give {len(_LETTERS)} at most.")
     named = [labels] if isinstance(labels, str) else labels
     if named is not None and len(named) != len(sources):
-        raise OptionError(f"{len(named)} labels for {len(sources)} runs", mend="Give as many labels as runs.")
+        raise OptionError(f"{len(named)} labels for {len(sources)} runs", hint="Give as many labels as runs.")
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if wanted is not None and not wanted:
-        raise OptionError("no metric is named", key="metrics", mend="Name one, or leave metrics out to compare all.")
+        raise OptionError("no metric is named", key="metrics", hint="Name one, or leave metrics out to compare all.")
     # All are opened before any numbers are taken, which go by what the records declare.
     opened = zip(_LETTERS, [run_results(source, config) for source in sources], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
@@ -96,37 +96,37 @@ def compare_runs(
         pair = _pair(pairing, summary, wanted or pairing.metrics(), metric)
         warnings += _one_template_warnings(pair)
         pairs.append(pair)
-    return Comparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)))
+    return RunComparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)))
 
 
 def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
     a, b = pairing.a, pairing.b
     for run in (a, b):
         if not run.numbers.questions:
-            raise ComparisonError(f"run {run.letter} has no results", path=run.results.path, mend="Give another run.")
+            raise ComparisonError(f"run {run.letter} has no results", path=run.results.path, hint="Give another run.")
     if not pairing.common:
         raise ComparisonError(
             f"runs A and {b.letter} have no question in common",
             path=b.results.path,
-            mend="Compare runs on the same dataset; questions are paired by their ids.",
+            hint="Compare runs on the same dataset; questions are paired by their ids.",
         )
     if pairing.texts_that_differ() == len(pairing.common):
         raise ComparisonError(
             f"runs A and {b.letter} have no question in common: under the same ids they have other texts",
             path=b.results.path,
-            mend="Compare runs on the same dataset.",
+            hint="Compare runs on the same dataset.",
         )
     unknown = [metric for metric in wanted or () if metric not in {*a.numbers.measured(), *b.numbers.measured()}]
     if unknown:
         raise ComparisonError(
             f"no result has the metric {unknown[0]}",
-            mend=f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}.",
+            hint=f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}.",
         )
     if not any(map(pairing.can_compare, wanted if wanted is not None else pairing.metrics())):
         raise ComparisonError(
             f"runs A and {b.letter} have no metric in common",
             path=b.results.path,
-            mend="Score both runs with the same configuration.",
+            hint="Score both runs with the same configuration.",
         )
     return pairing
 
@@ -200,7 +200,7 @@ def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: s
     ]
     number_of_templates = len(pairing.template_ids())
     # Of what was spent nearly every question differs.
-    turned = {} if main is None or metric_spec(main).is_spent else values.get(main, {})
+    flips = {} if main is None or metric_spec(main).is_spent else values.get(main, {})
     a, b = pairing.a.numbers, pairing.b.numbers
     return PairComparison(
         run=summary,
@@ -211,7 +211,7 @@ def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: s
         left_out_a=len(a.questions) - len(pairing.common),
         left_out_b=len(b.questions) - len(pairing.common),
         metrics=compared_metrics(compared, main=main, number_of_templates=number_of_templates, letter=summary.letter),
-        turned=_turned(pairing, metric_spec(main), turned) if main is not None else (),
+        flips=_flips(pairing, metric_spec(main), flips) if main is not None else (),
         questions=tuple(
             ComparedQuestion(
                 identifier,
@@ -227,7 +227,7 @@ def _errors(numbers: RunNumbers, common: Iterable[str]) -> int:
     return sum(numbers.questions[identifier].errors for identifier in common)
 
 
-def _turned(pairing: Pairing, metric: MetricSpec, pairs: Mapping[str, Pair]) -> tuple[TurnedQuestion, ...]:
+def _flips(pairing: Pairing, metric: MetricSpec, pairs: Mapping[str, Pair]) -> tuple[Flip, ...]:
     changed = {identifier: pair for identifier, pair in pairs.items() if difference_of(pair)}
     if not changed:
         return ()
@@ -236,7 +236,7 @@ def _turned(pairing: Pairing, metric: MetricSpec, pairs: Mapping[str, Pair]) -> 
     shown = {identifier: rank < _MOST_SIDE_BY_SIDE for rank, identifier in enumerate(order)}
     in_a, in_b = (seen_questions(run.results, shown, metric) for run in (pairing.a, pairing.b))
     return tuple(
-        _turned_question(
+        _flip(
             identifier,
             pairing.a.numbers.questions[identifier].template_id,
             directions[identifier],
@@ -252,10 +252,8 @@ def _size(pair: Pair) -> float:
     return abs(difference_of(pair))
 
 
-def _turned_question(
-    identifier: str, template_id: str, direction: Direction, pair: Pair, a: Seen, b: Seen
-) -> TurnedQuestion:
-    return TurnedQuestion(
+def _flip(identifier: str, template_id: str, direction: Direction, pair: Pair, a: Seen, b: Seen) -> Flip:
+    return Flip(
         question_id=identifier,
         template_id=template_id,
         question_text=a.question_text,

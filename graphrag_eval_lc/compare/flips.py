@@ -1,4 +1,4 @@
-"""The questions that turned from one run to another: what each run did, step beside step."""
+"""The questions that flipped from one run to another: what each run did, step beside step."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class QuestionSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnedQuestion:
+class Flip:
     """A question of which a metric changed.
 
     Attributes:
@@ -93,7 +93,7 @@ class TurnedQuestion:
         score_b: The metric in the other run.
         a: What became of it in A.
         b: What became of it in the other run.
-        steps: The steps side by side; empty where too many questions turned to show them all.
+        steps: The steps side by side; empty where too many questions flipped to show them all.
     """
 
     question_id: str
@@ -119,7 +119,7 @@ class Seen:
 
 
 def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Direction:
-    """Tell which way a question turned.
+    """Tell which way a question flipped.
 
     Example:
         >>> f1 = MetricSpec(key="answer_f1")

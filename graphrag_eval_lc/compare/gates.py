@@ -181,7 +181,7 @@ def regression_gate(letter: str, metric: MetricComparison, max_drop: float) -> R
 def _no_drop(value: object) -> OptionError:
     return OptionError(
         f"{value!r} is no drop that can be allowed",
-        mend="Give one number from 0 to 1, for the main metric, as in --max-drop 0.05.",
+        hint="Give one number from 0 to 1, for the main metric, as in --max-drop 0.05.",
     )
 
 
@@ -204,9 +204,9 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
             required = math.nan
         # Else steps_score>=0.9 would be of a metric "steps_score>", and float takes 1_0 for 10.
         if not metric or _NO_NAME.search(metric) or "_" in value or not math.isfinite(required):
-            raise OptionError(f"{text!r} is no requirement", mend=f"Write it as {_EXAMPLE}.")
+            raise OptionError(f"{text!r} is no requirement", hint=f"Write it as {_EXAMPLE}.")
         if metric in requirements:
-            raise OptionError(f"{metric} is required twice", mend="Leave one of them out.")
+            raise OptionError(f"{metric} is required twice", hint="Leave one of them out.")
         _check_direction(metric)
         requirements[metric] = required
     return requirements
@@ -222,17 +222,17 @@ def _less_is_better(metric: str) -> OptionError:
     if spec.is_spent:
         return OptionError(
             f"{metric} says what was spent, of which less is better",
-            mend=f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run "
+            hint=f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run "
             "spends.",
         )
     if any(other.missing_key == metric for other in BUILT_IN):
         return OptionError(
             f"{metric} counts what is missing, of which less is better",
-            mend="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
+            hint="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
         )
     return OptionError(
         f"{metric} is a metric of which less is better, and --fail-under requires a least mean",
-        mend=f"Require a score of which more is better, such as {_EXAMPLE}, or hold the run against another one: "
+        hint=f"Require a score of which more is better, such as {_EXAMPLE}, or hold the run against another one: "
         f"compare RUN_A RUN_B --metric {metric} --fail-on-regression.",
     )
 

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphrag_eval_lc.compare.flips import TurnedQuestion
+from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.gates import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
@@ -20,6 +20,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     value_text,
     verdict_text,
 )
+from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
@@ -83,7 +84,7 @@ class PairComparison:
         left_out_a: How many questions only A has.
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
-        turned: The questions of which the comparison's ``metric`` changed: those that are wrong now first, then
+        flips: The questions of which the comparison's ``metric`` changed: those that are wrong now first, then
             those that are right now, then the others, the largest change first. Empty where it says what was spent.
         questions: The values of each common question.
     """
@@ -96,8 +97,19 @@ class PairComparison:
     left_out_a: int
     left_out_b: int
     metrics: tuple[MetricComparison, ...]
-    turned: tuple[TurnedQuestion, ...]
+    flips: tuple[Flip, ...]
     questions: tuple[ComparedQuestion, ...]
+    turned = renamed_attribute("turned", "flips")
+
+    @property
+    def fixed(self) -> tuple[Flip, ...]:
+        """The flips that are right now and were wrong in A."""
+        return tuple(flip for flip in self.flips if flip.direction == "now right")
+
+    @property
+    def broken(self) -> tuple[Flip, ...]:
+        """The flips that are wrong now and were right in A."""
+        return tuple(flip for flip in self.flips if flip.direction == "now wrong")
 
     def metric(self, name: str) -> MetricComparison | None:
         """Give the comparison in one metric; None where it was not compared."""
@@ -105,13 +117,13 @@ class PairComparison:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison:
+class RunComparison:
     """Runs beside each other.
 
     Attributes:
         baseline: The first run, A.
         pairs: Each other run beside it.
-        metric: The main metric, chosen beforehand: it says which questions turned (where it is a score), and whether
+        metric: The main metric, chosen beforehand: it says which questions flipped (where it is a score), and whether
             there is a regression. None where none is named and no runs have a score in common.
         warnings: What is to be known of the comparison.
     """
@@ -175,7 +187,7 @@ class Comparison:
             OptionError: There is no such kind.
         """
         if kind not in _KINDS:
-            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend=f"Give {', '.join(_KINDS)}.")
+            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
         return list(self._question_rows() if kind == "questions" else self._metric_rows())
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,7 +234,7 @@ class Comparison:
         """Draw each question's difference from the baseline.
 
         Args:
-            metric: The metric that is drawn; ``Comparison.metric`` by default.
+            metric: The metric that is drawn; ``RunComparison.metric`` by default.
             ax: Where to draw; new axes by default.
 
         Raises:
@@ -236,7 +248,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         others = ", ".join(f"{pair.run.label} ({pair.number_of_questions} questions)" for pair in self.pairs)
-        return f"<Comparison of {self.baseline.label} with {others}>"
+        return f"<RunComparison of {self.baseline.label} with {others}>"
 
     def __str__(self) -> str:
         lines = [f"{run.letter}: {run.label}" for run in self.runs]
@@ -276,11 +288,11 @@ class Comparison:
     def _main_of(self, pair: PairComparison) -> MetricComparison:
         letter = pair.run.letter
         if self.metric is None:
-            raise ComparisonError(f"A and {letter} have no score by which {letter} could be worse", mend=_INSTEAD)
+            raise ComparisonError(f"A and {letter} have no score by which {letter} could be worse", hint=_INSTEAD)
         metric = pair.metric(self.metric)
         if metric is None:
             what = f"A and {letter} do not both have {self.metric}, so that {letter} could not be worse in it"
-            raise ComparisonError(what, mend=_INSTEAD)
+            raise ComparisonError(what, hint=_INSTEAD)
         return metric
 
     def _metric_rows(self) -> Iterable[dict[str, Any]]:

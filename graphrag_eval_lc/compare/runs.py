@@ -69,7 +69,7 @@ class RunResults:
             path=self.path and self.path / RESULTS_FILE,
             question_id=question_id,
             key=key,
-            mend="Give results as run_evaluation makes them, or the folder of a run.",
+            hint="Give results as run_evaluation makes them, or the folder of a run.",
         )
 
     def declarations(self) -> dict[str, Mapping[str, Any]]:
@@ -134,7 +134,7 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
     if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
         raise ComparisonError(
             f"a run cannot be read from {type(source).__name__}",
-            mend="Give the folder of a run, a BenchmarkRun, or a list of results.",
+            hint="Give the folder of a run, a BenchmarkRun, or a list of results.",
         )
     kept = list(results)
     return RunResults(None, _record_of(config), lambda: kept)
@@ -152,12 +152,12 @@ def _of_folder(folder: Path) -> RunResults:
     results = folder / RESULTS_FILE
     if not folder.is_dir():
         what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
-        raise RunFolderError(what, path=folder, mend="Give the folder that run, score or demo wrote.")
+        raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
     if not results.is_file():
         raise RunFolderError(
             f"the folder holds no {RESULTS_FILE}",
             path=folder,
-            mend="Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR.",
+            hint="Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR.",
         )
     return RunResults(folder, _record_in(folder), lambda: iter_results(results))
 
@@ -166,11 +166,11 @@ def _record_in(folder: Path) -> Mapping[str, Any]:
     try:
         return read_run(folder) or {}
     except RunFolderError as problem:
-        if "--overwrite" not in (problem.mend or ""):
+        if "--overwrite" not in (problem.hint or ""):
             raise
         # That is for whoever writes into the folder; here it is only read.
         raise RunFolderError(
-            "the record of the run cannot be read", path=problem.path, mend="Mend the file, or give another run."
+            "the record of the run cannot be read", path=problem.path, hint="Mend the file, or give another run."
         ) from problem
 
 
@@ -273,7 +273,10 @@ class Pairing:
             if is_spent:
                 yield a.question_id, a.spent(metric), b.spent(metric)
             else:
-                of_a, of_b = a.score(metric, has_twin=metric in b.sums), b.score(metric, has_twin=metric in a.sums)
+                of_a, of_b = (
+                    a.score(metric, has_elsewhere=metric in b.sums),
+                    b.score(metric, has_elsewhere=metric in a.sums),
+                )
                 yield a.question_id, of_a, of_b
 
     def _in_both(self) -> list[str]:

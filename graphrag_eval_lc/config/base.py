@@ -35,15 +35,15 @@ class Section(BaseModel):
             yield name, value if name is None else masked_values({name: value})[name]
 
 
-def mistake(what: str, mend: str, *key: str) -> PydanticCustomError:
+def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
     """Give the error for values that pydantic's own rules allow.
 
     Args:
         what: What is wrong.
-        mend: How to put it right.
+        hint: How to put it right.
         *key: Where, seen from the section that is checked.
     """
-    return PydanticCustomError(MISTAKE, "{what}. {mend}", {"what": what, "mend": mend, "key": key})
+    return PydanticCustomError(MISTAKE, "{what}. {hint}", {"what": what, "hint": hint, "key": key})
 
 
 def named(known: Sequence[str], name: str, near: str | None = None) -> str:
@@ -117,7 +117,7 @@ def _expanded_text(text: str, key: str) -> str:
         raise ConfigError(
             "the value was masked when the run was written",
             key=key,
-            mend="Give the config again (-c, config=...), with a reference such as ${OPENAI_API_KEY}.",
+            hint="Give the config again (-c, config=...), with a reference such as ${OPENAI_API_KEY}.",
         )
 
     def value_of(match: re.Match[str]) -> str:
@@ -127,7 +127,7 @@ def _expanded_text(text: str, key: str) -> str:
         value = os.environ.get(name)
         if not value:
             state = "not set" if value is None else "empty"
-            raise ConfigError(f"the environment variable {name} is {state}", key=key, mend=f"Set it: export {name}=...")
+            raise ConfigError(f"the environment variable {name} is {state}", key=key, hint=f"Set it: export {name}=...")
         return value
 
     return _VARIABLE.sub(value_of, text)

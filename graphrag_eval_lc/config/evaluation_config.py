@@ -103,8 +103,8 @@ class EvaluationConfig(Section):
                 what = (
                     f"{other.name} and {step.name} are both {name} in steps.names, with their ids in different places"
                 )
-                mend = f"Give both the same column, or name {name} here too, with its own."
-                raise mistake(what, mend, "retrieval", "steps", str(index))
+                hint = f"Give both the same column, or name {name} here too, with its own."
+                raise mistake(what, hint, "retrieval", "steps", str(index))
         return self
 
 
@@ -126,14 +126,14 @@ def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: boo
             raise ConfigError(
                 "a model is needed for this and there is no llm section",
                 key=key,
-                mend="Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation.",
+                hint="Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation.",
             )
     if not (has_llm and has_embeddings):
         for key in _needing_embeddings(config):
             raise ConfigError(
                 "an embedding model is needed for this and there is none",
                 key=key,
-                mend="Add llm.embedding, such as {provider: openai, model: text-embedding-3-small}.",
+                hint="Add llm.embedding, such as {provider: openai, model: text-embedding-3-small}.",
             )
 
 
@@ -176,7 +176,7 @@ def check_repeats(config: EvaluationConfig) -> None:
         raise ConfigError(
             f"{metric!r} is not allowed here",
             key="repeats.metric",
-            mend=f"{named(scores, metric)}, and those that plugins register (--plugin, or plugins in the config).",
+            hint=f"{named(scores, metric)}, and those that plugins register (--plugin, or plugins in the config).",
         )
     least, greatest = metric_spec(metric).range
     if (least is not None and threshold < least) or (greatest is not None and threshold > greatest):
@@ -184,7 +184,7 @@ def check_repeats(config: EvaluationConfig) -> None:
         raise ConfigError(
             f"{threshold:g} is not allowed here",
             key="repeats.threshold",
-            mend=f"{metric} goes {' '.join(filter(None, bounds))}.",
+            hint=f"{metric} goes {' '.join(filter(None, bounds))}.",
         )
 
 
@@ -271,7 +271,7 @@ def _read_config(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | Non
     if not isinstance(source, str | PathLike):
         raise ConfigError(
             f"a config cannot be made from {type(source).__name__}",
-            mend="Give a path, a dict or an EvaluationConfig.",
+            hint="Give a path, a dict or an EvaluationConfig.",
         )
     file = read_text(source, ConfigError, what="config")
     if file.format == "json":
@@ -295,7 +295,7 @@ def _load_plugins(names: Any, file: TextFile | None) -> None:
                 path=file.path if file else None,
                 line=line_of(file, location) if file else None,
                 key=f"plugins.{index}",
-                mend=problem.mend,
+                hint=problem.hint,
             ) from problem
 
 
@@ -314,25 +314,25 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
         known = _known_keys(location[:-1])
         what = f"there is no key {'.'.join(map(str, location))}"
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
-        mend = f"Did you mean {near[0]}?" if near else f"Known keys here: {', '.join(known)}."
+        hint = f"Did you mean {near[0]}?" if near else f"Known keys here: {', '.join(known)}."
     elif first["type"] in {"model_type", "model_attributes_type"}:
         what = "a mapping of keys to values is needed here"
-        mend = f"Known keys: {', '.join(_known_keys(location))}."
+        hint = f"Known keys: {', '.join(_known_keys(location))}."
     elif first["type"] == "missing":
         what = f"the key {location[-1]} is missing"
-        mend = f"Add it. Known keys here: {', '.join(_known_keys(location[:-1]))}."
+        hint = f"Add it. Known keys here: {', '.join(_known_keys(location[:-1]))}."
     elif first["type"] == MISTAKE:
         location = (*location, *(int(part) if part.isdigit() else part for part in first["ctx"]["key"]))
-        what, mend = first["ctx"]["what"], first["ctx"]["mend"]
+        what, hint = first["ctx"]["what"], first["ctx"]["hint"]
     else:
         what = f"{_shown(first['input'], location)} is not allowed here"
-        mend = f"{first['msg']}."
+        hint = f"{first['msg']}."
     return ConfigError(
         what,
         path=file.path if file else None,
         line=line_of(file, location) if file else None,
         key=".".join(map(str, location)) or None,
-        mend=mend,
+        hint=hint,
     )
 
 

@@ -13,8 +13,8 @@ from graphrag_eval_lc.registry.metrics import JUDGES, metric_spec
 def _known_judge(name: str) -> str:
     known = [judge.key for judge in JUDGES]
     if name not in known:
-        mend = f"{named(known, name, near=metric_spec(name).judge)}."
-        raise mistake(f"{name!r} is not allowed here", mend)
+        hint = f"{named(known, name, near=metric_spec(name).judge)}."
+        raise mistake(f"{name!r} is not allowed here", hint)
     return name
 
 

@@ -91,8 +91,8 @@ def _known_measure(text: str) -> str:
     try:
         parse_measure(text)
     except ValueError as problem:
-        what, _, mend = str(problem).partition(": ")
-        raise mistake(what, _sentence(mend)) from None
+        what, _, hint = str(problem).partition(": ")
+        raise mistake(what, _sentence(hint)) from None
     return text
 
 
@@ -235,12 +235,12 @@ def _function_spec(value: Any) -> Any:
         return None
     if not isinstance(value, str):
         what = "a function cannot stand in a config" if callable(value) else f"{value!r:.80} is no spec of a function"
-        mend = "Name it as text, package.module:function, or pass capture={'redact': function} to run_benchmark."
-        raise mistake(what, mend)
+        hint = "Name it as text, package.module:function, or pass capture={'redact': function} to run_benchmark."
+        raise mistake(what, hint)
     place, _, attribute = value.rpartition(":")
     if not place or not attribute:
-        mend = "Write package.module:function or path/to/file.py:function."
-        raise mistake(f"{value!r:.80} is no spec of a function", mend)
+        hint = "Write package.module:function or path/to/file.py:function."
+        raise mistake(f"{value!r:.80} is no spec of a function", hint)
     return value
 
 

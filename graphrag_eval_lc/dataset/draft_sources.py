@@ -81,7 +81,7 @@ def _checked(records: list[Any], path: Path | None = None) -> list[Any]:
         if path is None:
             raise
         raise ResponsesError(
-            problem.what, path=path, question_id=problem.question_id, key=problem.key, mend=problem.mend
+            problem.what, path=path, question_id=problem.question_id, key=problem.key, hint=problem.hint
         ) from None
     return records
 
@@ -105,7 +105,7 @@ def _of_folder(folder: Path, dataset: DatasetSource | None, config: ConfigSource
     path = folder / RESPONSES_FILE
     if not path.is_file():
         what = "the folder holds no run" if run is None else f"the folder holds no {RESPONSES_FILE}"
-        raise RunFolderError(what, path=folder, mend="Give the folder of a run, or a file of responses.")
+        raise RunFolderError(what, path=folder, hint="Give the folder of a run, or a file of responses.")
     responses = _one_for_each(_checked(list(iter_responses(path)), path))
     templates, notes = (templates_of(dataset), []) if dataset is not None else _dataset_of(folder, run or {})
     if config is None:

@@ -100,7 +100,7 @@ def draft(
     if keep_references and source.templates is None:
         raise DatasetError(
             "there is no dataset whose references could be kept",
-            mend="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
+            hint="Give --dataset FILE (dataset=…), or leave --keep-references (keep_references) out.",
         )
     drafting = _Drafting(source, keep_references)
     if source.templates is None:
@@ -278,8 +278,8 @@ def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[st
         return None
     except Exception as problem:
         what = f"the draft of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
-        raise MatcherError(what, mend="Mend the function that drafts its reference steps.") from problem
+        raise MatcherError(what, hint="Mend the function that drafts its reference steps.") from problem
     if reference is not None and not (isinstance(reference, Mapping) and isinstance(reference.get("name"), str)):
-        mend = "A draft is a reference step with a name, or None."
-        raise MatcherError(f"the draft of {kind.key} gave {reference!r:.80}", mend=mend)
+        hint = "A draft is a reference step with a name, or None."
+        raise MatcherError(f"the draft of {kind.key} gave {reference!r:.80}", hint=hint)
     return None if reference is None else dict(reference)

@@ -106,13 +106,13 @@ def response_records(responses: Responses) -> list[Response]:
     if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
         raise ResponsesError(
             f"responses cannot be read from {type(responses).__name__}",
-            mend="Give a dict by question id or a list; load_responses(path) reads a file.",
+            hint="Give a dict by question id or a list; load_responses(path) reads a file.",
         )
     records = list(responses)
     for index, response in enumerate(records):
         if not isinstance(response, Mapping) or response.get("question_id") is None:
             raise ResponsesError(
-                "a response without question_id", key=f"[{index}]", mend="Add the id of the question that it answers."
+                "a response without question_id", key=f"[{index}]", hint="Add the id of the question that it answers."
             )
     return records
 

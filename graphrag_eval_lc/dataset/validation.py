@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records
+from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
 from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, format_findings, read_records
@@ -27,7 +28,7 @@ class Problem:
 
     Attributes:
         what: What is wrong.
-        mend: How to put it right.
+        hint: How to put it right.
         path: The file; None for records that were made in Python.
         line: The line, from 1, where there is a file.
         question_id: The question that it concerns.
@@ -35,16 +36,17 @@ class Problem:
     """
 
     what: str
-    mend: str
+    hint: str
     path: str | None = None
     line: int | None = None
     question_id: str | None = None
     key: str | None = None
+    mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
         return str(
             DatasetError(
-                self.what, path=self.path, line=self.line, question_id=self.question_id, key=self.key, mend=self.mend
+                self.what, path=self.path, line=self.line, question_id=self.question_id, key=self.key, hint=self.hint
             )
         )
 
@@ -110,8 +112,8 @@ def _journal_records(folder: Path) -> RecordFile:
     """Read the responses of a run: of each key the last line, without one that was cut off as the run ended."""
     path = folder / RESPONSES_FILE
     if not path.is_file():
-        mend = "Give the folder of a run, or a file of responses."
-        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, mend=mend)
+        hint = "Give the folder of a run, or a file of responses."
+        raise RunFolderError(f"the folder holds no {RESPONSES_FILE}", path=folder, hint=hint)
     lines = list(journal_lines(path))
     if any(line.record is None and line.has_newline for line in lines):  # no run writes such a line
         return read_response_records(path)
@@ -141,7 +143,7 @@ def _listed(records: Any) -> Any:
 
 
 def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:
-    return [Problem(finding.what, finding.mend, **records.place_of(finding)) for finding in findings]
+    return [Problem(finding.what, finding.hint, **records.place_of(finding)) for finding in findings]
 
 
 def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
@@ -179,11 +181,11 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else []
 
 
-def _repeated(places: Iterable[tuple[Location, str]], what: str, mend: str) -> Iterator[Finding]:
+def _repeated(places: Iterable[tuple[Location, str]], what: str, hint: str) -> Iterator[Finding]:
     seen: set[str] = set()
     for location, text in places:
         if text in seen:
-            yield Finding(what.format(text), mend, location)
+            yield Finding(what.format(text), hint, location)
         seen.add(text)
 
 
@@ -257,8 +259,8 @@ def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]
         return [Finding(what, "Mend the step, or the function that checks it.")]
     for finding in findings:
         if not isinstance(finding, Finding):
-            mend = "A check gives Findings of graphrag_eval_lc.matching."
-            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", mend=mend)
+            hint = "A check gives Findings of graphrag_eval_lc.matching."
+            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", hint=hint)
     return findings
 
 
@@ -267,8 +269,8 @@ def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Fi
         if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
             parse_relevant_ids(relevant_ids)
     except UnreadableOutput as problem:
-        mend = "List ids, or groups of ids of which one will do, or give each id its gain."
-        yield Finding(str(problem), mend, location)
+        hint = "List ids, or groups of ids of which one will do, or give each id its gain."
+        yield Finding(str(problem), hint, location)
 
 
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:

@@ -60,19 +60,19 @@ def _chat_model(model: str | BaseChatModel | None) -> BaseChatModel:
         return model
     from langchain.chat_models import init_chat_model
 
-    mend = "Give it as provider:name, such as openai:gpt-4o-mini, and set the provider's key."
+    hint = "Give it as provider:name, such as openai:gpt-4o-mini, and set the provider's key."
     if ":" not in model:
-        raise AgentError(f"the model {model!r} has no provider", mend=mend)
+        raise AgentError(f"the model {model!r} has no provider", hint=hint)
     try:
         return init_chat_model(model)
     except ImportError as error:
         raise AgentError(
             f"the model {model!r} needs a package that is not installed: {error}",
-            mend="Install the integration package of its provider, such as langchain-openai.",
+            hint="Install the integration package of its provider, such as langchain-openai.",
         ) from error
     except Exception as error:  # each provider has its own: a missing key, an unknown name
         first_line = str(error).partition("\n")[0]
-        raise AgentError(f"the model {model!r} cannot be made: {first_line}", mend=mend) from error
+        raise AgentError(f"the model {model!r} cannot be made: {first_line}", hint=hint) from error
 
 
 def check_demo_extra() -> None:

@@ -96,9 +96,9 @@ def substations(question: re.Match[str]) -> Plan:
     """Answer which substations a bidding zone has."""
     name = question["zone"]
     slip = SLIPS.get(("substations", name))
-    errs = slip in (Slip.WRONG_CLASS, Slip.WRONG_CLASS_MENDED)
+    errs = slip in (Slip.WRONG_CLASS, Slip.WRONG_CLASS_CORRECTED)
     zone = yield from found(name, "cim:SubGeographicalRegion" if errs else ZONE)
-    if zone is None and slip is Slip.WRONG_CLASS_MENDED:
+    if zone is None and slip is Slip.WRONG_CLASS_CORRECTED:
         zone = yield from found(name, None)
     if zone is None:
         return f"I found no bidding zone named {name}, so I cannot list its substations."

@@ -7,7 +7,7 @@ class Slip(Enum):
     """A mistake as language models make them."""
 
     FORGETS_PREFIX = "sends the query without its prefixes, reads the error and mends it"
-    WRONG_CLASS_MENDED = "searches in the wrong class, finds nothing and searches in all classes"
+    WRONG_CLASS_CORRECTED = "searches in the wrong class, finds nothing and searches in all classes"
     WRONG_CLASS = "searches in the wrong class, finds nothing and gives up"
     WRONG_COLUMN = "takes a property that sounds like the wanted one"
     FORGETS_FILTER = "leaves a condition out, so that there are too many rows"
@@ -25,7 +25,7 @@ class Slip(Enum):
 SLIPS = {
     ("transformers", "STAVANGER"): Slip.FORGETS_PREFIX,
     ("transformers", "KRISTIANSAND"): Slip.WRONG_COLUMN,
-    ("substations", "NO5"): Slip.WRONG_CLASS_MENDED,
+    ("substations", "NO5"): Slip.WRONG_CLASS_CORRECTED,
     ("substations", "SE3"): Slip.WRONG_CLASS,
     ("neighbours", "BERGEN"): Slip.FORGETS_FILTER,
     ("neighbours", "SYLLING"): Slip.FORGETS_PREFIX,

@@ -49,7 +49,7 @@ class AnswerTable:
                 f"there is no column {' and no column '.join(missing)}",
                 path=self.path,
                 line=1,
-                mend=_mend(missing[0], [column for column in self.columns if column and column not in names]),
+                hint=_hint_of(missing[0], [column for column in self.columns if column and column not in names]),
             )
         for name in names:
             if self.columns.count(name) > 1:
@@ -57,7 +57,7 @@ class AnswerTable:
                     f"there are {self.columns.count(name)} columns {name}",
                     path=self.path,
                     line=1,
-                    mend="Rename all but one.",
+                    hint="Rename all but one.",
                 )
         return [self.columns.index(name) for name in names]
 
@@ -87,10 +87,10 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
                 f"the row cannot be read: {problem}",
                 path=path,
                 line=line,
-                mend='Write a cell that begins with a quotation mark as "…", with each mark in it doubled.',
+                hint='Write a cell that begins with a quotation mark as "…", with each mark in it doubled.',
             ) from problem
     if not rows:
-        raise ResponsesError(f"the {_WHAT} has no columns", path=path, mend="Give their names in its first row.")
+        raise ResponsesError(f"the {_WHAT} has no columns", path=path, hint="Give their names in its first row.")
     columns = rows[0]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(columns):
@@ -98,7 +98,7 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
                 f"the row has {counted(len(row), 'cell')} and the first row {len(columns)}",
                 path=path,
                 line=line,
-                mend='Write a cell that holds a tab or a line break as "…", and leave no cell out.',
+                hint='Write a cell that holds a tab or a line break as "…", and leave no cell out.',
             )
     return AnswerTable(str(path), tuple(columns), rows[1:], lines[1:])
 
@@ -120,7 +120,7 @@ def _quoted(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in '\t\r\n"') else cell
 
 
-def _mend(missing: str, others: Sequence[str]) -> str:
+def _hint_of(missing: str, others: Sequence[str]) -> str:
     plain = {_plain(column): column for column in others}
     near = difflib.get_close_matches(_plain(missing), plain, n=1, cutoff=0.5)
     if near:

@@ -106,7 +106,7 @@ class EventLog:
             raise RunFolderError(
                 f"the log file cannot be opened ({problem.strerror or problem})",
                 path=self.path,
-                mend="Give the path of a file in a folder that exists and that you may write to.",
+                hint="Give the path of a file in a folder that exists and that you may write to.",
             ) from problem
         self._separator = b"\n" if _is_torn(self.path) else b""
 

@@ -36,13 +36,13 @@ def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
                 path=table.path,
                 line=line,
                 key=column,
-                mend=f"Did you mean {near[0]}?"
+                hint=f"Did you mean {near[0]}?"
                 if near
                 else "Write 1, yes, true or correct; 0, no, false or incorrect.",
             )
         labels.append(label in _CORRECT if label else None)
     if not any(label is not None for label in labels):
-        raise ResponsesError("no row has a label", path=table.path, key=column, mend="Write 1 or 0 in this column.")
+        raise ResponsesError("no row has a label", path=table.path, key=column, hint="Write 1 or 0 in this column.")
     return labels
 
 

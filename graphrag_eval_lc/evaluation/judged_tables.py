@@ -67,7 +67,7 @@ def answer_judge(config: ConfigSource) -> AnswerJudge:
         raise ConfigError(
             "there is no model to judge with",
             key="llm",
-            mend="Add llm: {}, which stands for OpenAI's default model, or name yours in llm.generation.",
+            hint="Add llm: {}, which stands for OpenAI's default model, or name yours in llm.generation.",
         )
     section = settings.answer_correctness
     prompt = expanded(section.prompt, "answer_correctness.prompt") if section is not None else None
@@ -118,7 +118,7 @@ class EarlierCells:
             raise RunFolderError(
                 "the file exists and holds judged answers, none of which is in the input",
                 path=self._partial.with_suffix(""),
-                mend="Give another file, or pass --overwrite.",
+                hint="Give another file, or pass --overwrite.",
             )
         return lost
 
@@ -157,7 +157,7 @@ def _cells_in(output: Path) -> dict[Answer, Cells]:
         raise RunFolderError(
             f"the file exists and is no table of judged answers ({problem.what})",
             path=output,
-            mend="Give another file, or pass --overwrite.",
+            hint="Give another file, or pass --overwrite.",
         ) from problem
     known: dict[Answer, Cells] = {}
     for row in table.rows:
@@ -304,7 +304,7 @@ class _Judging:
 
 def _prepare(output: Path, table: AnswerTable, *, overwrite: bool) -> None:
     if output.resolve() == Path(table.path).resolve():
-        raise OptionError(f"{output} is the input itself", mend="Give another file for the output.")
+        raise OptionError(f"{output} is the input itself", hint="Give another file for the output.")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

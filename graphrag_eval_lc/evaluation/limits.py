@@ -152,7 +152,7 @@ class FailureLimit:
             raise OptionError(
                 f"max_failures cannot be {value!r}",
                 key="max_failures",
-                mend="Give a number from 0, such as 20, or a share of the questions, such as 5%.",
+                hint="Give a number from 0, such as 20, or a share of the questions, such as 5%.",
             )
         return cls(number / 100 if is_share else number, is_share)
 

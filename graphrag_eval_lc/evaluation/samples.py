@@ -46,7 +46,7 @@ class Selection:
             if (number := getattr(self, name)) is not None and number < 1:
                 raise OptionError(f"{name} is at least 1, not {number}")
         if self.seed is not None and self.sample is None:
-            raise OptionError("a seed selects nothing by itself", mend="Give the size of the sample too.")
+            raise OptionError("a seed selects nothing by itself", hint="Give the size of the sample too.")
         for name in ("template_ids", "question_ids"):
             object.__setattr__(self, name, _ids(getattr(self, name)))
         if self.sample is not None and self.seed is None:
@@ -71,7 +71,7 @@ class Selection:
             drawn = set(random.Random(self.seed).sample(in_order, self.sample))
             selected = [pair for pair in selected if str(pair[1]["id"]) in drawn]
         if self.as_dict() and not selected:
-            raise DatasetError("no question is left by the selection", mend="Select fewer things at the same time.")
+            raise DatasetError("no question is left by the selection", hint="Select fewer things at the same time.")
         return selected[: self.limit]
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _refuse_repeated(ids: Iterable[str]) -> None:
     for identifier in ids:
         if identifier in seen:
             raise DatasetError(
-                "two questions have this id", question_id=identifier, mend="Give each question an id of its own."
+                "two questions have this id", question_id=identifier, hint="Give each question an id of its own."
             )
         seen.add(identifier)
 
@@ -113,8 +113,8 @@ def _refuse_unknown(given: Sequence[str], known: Collection[str], kind: str) -> 
     near = difflib.get_close_matches(unknown[0], known, n=3, cutoff=0.5)
     others = f" (and {len(unknown) - 1} more that were named)" if len(unknown) > 1 else ""
     first = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
-    mend = f"Did you mean {' or '.join(near)}?" if near else f"The dataset has: {first or 'none'}."
-    raise DatasetError(f"there is no {kind} {unknown[0]}{others}", mend=mend)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"The dataset has: {first or 'none'}."
+    raise DatasetError(f"there is no {kind} {unknown[0]}{others}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def _refused(folder: Path, problem: OSError, holder: str) -> RunFolderError:
     if problem.errno not in _TAKEN:
         return cannot_write(folder / LOCK_FILE, problem)
     return RunFolderError(
-        f"another process{holder} works in this folder", path=folder, mend="Wait for it to end, or give another folder."
+        f"another process{holder} works in this folder", path=folder, hint="Wait for it to end, or give another folder."
     )
 
 

@@ -39,7 +39,7 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
     """
     path = _path_of(source)
     if not isinstance(source, str | PathLike) and not hasattr(source, "read"):
-        raise error(f"a {what} cannot be read from {type(source).__name__}", mend="Give a path or an open file.")
+        raise error(f"a {what} cannot be read from {type(source).__name__}", hint="Give a path or an open file.")
     try:
         raw = Path(source).read_bytes() if isinstance(source, str | PathLike) else source.read()
     except OSError as problem:
@@ -47,11 +47,11 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         raise error(
             f"the {what} cannot be read ({'there is no such file' if is_absent else problem.strerror or problem})",
             path=path,
-            mend="Mend the path." if is_absent else "Check the path and the permissions.",
+            hint="Mend the path." if is_absent else "Check the path and the permissions.",
         ) from problem
     text = raw if isinstance(raw, str) else _decoded(raw, path, error, what)
     if not text or text.isspace():
-        raise error(f"the {what} is empty", path=path, mend=f"Give a file that holds a {what}.")
+        raise error(f"the {what} is empty", path=path, hint=f"Give a file that holds a {what}.")
     return TextFile(text, path, _format_of(text, path), raw if isinstance(raw, bytes) else None)
 
 
@@ -70,7 +70,7 @@ def _decoded(raw: bytes, path: str | None, error: type[GraphRAGEvalError], what:
             f"the {what} is not UTF-8: byte 0x{raw[problem.start]:02x} cannot be read",
             path=path,
             line=raw.count(b"\n", 0, problem.start) + 1,
-            mend="Save the file as UTF-8.",
+            hint="Save the file as UTF-8.",
         ) from problem
 
 
@@ -119,14 +119,14 @@ def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path:
             f"the {what} is not valid JSON: {problem.msg}",
             path=path,
             line=line + problem.lineno - 1,
-            mend="Mend the JSON here; a line that ends too early was cut off while it was written.",
+            hint="Mend the JSON here; a line that ends too early was cut off while it was written.",
         ) from problem
     except (RecursionError, ValueError) as problem:
         raise error(
             f"the {what} cannot be read: it is nested too deeply or holds a number with too many digits",
             path=path,
             line=line,
-            mend="Check this value.",
+            hint="Check this value.",
         ) from problem
 
 
@@ -203,7 +203,7 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
     except yaml.YAMLError as problem:
         raise _syntax_error(problem, file, error, what) from problem
     except Exception as problem:  # of values that do not fit their tags PyYAML raises what comes
-        raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, mend="Check the YAML.") from problem
+        raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, hint="Check the YAML.") from problem
     if "*" in file.text and "&" in file.text:
         _check_aliases(value, file, error, what)
     return value
@@ -279,7 +279,7 @@ def _syntax_error(
         f"the {what} is not valid YAML: {text}",
         path=file.path,
         line=mark.line + 1 if mark else None,
-        mend="Check the indentation, the quotes and the tags around this place.",
+        hint="Check the indentation, the quotes and the tags around this place.",
     )
 
 
@@ -296,7 +296,7 @@ def _check_depth(file: TextFile, error: type[GraphRAGEvalError], what: str) -> N
                     f"the {what} is nested more than {MAX_DEPTH} levels deep",
                     path=file.path,
                     line=event.start_mark.line + 1 if event.start_mark else None,
-                    mend="Look for brackets or dashes that open and never close.",
+                    hint="Look for brackets or dashes that open and never close.",
                 )
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
@@ -335,7 +335,7 @@ def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], w
             continue
         if not seen:
             if id(item) in sizes:
-                raise error(f"the {what} has an alias that contains itself", path=file.path, mend="Write it out.")
+                raise error(f"the {what} has an alias that contains itself", path=file.path, hint="Write it out.")
             sizes[id(item)] = None
             stack.append((item, True))
             stack.extend((child, False) for child in children)
@@ -345,6 +345,6 @@ def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], w
             raise error(
                 f"the {what} has aliases that stand for more than {MAX_EXPANDED_VALUES:,} values",
                 path=file.path,
-                mend="Write the values out, or use fewer aliases of aliases.",
+                hint="Write the values out, or use fewer aliases of aliases.",
             )
         sizes[id(item)] = size

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.files.reading import (
     LineIndex,
@@ -28,15 +29,16 @@ class Finding:
 
     Attributes:
         what: What is wrong.
-        mend: How to put it right.
+        hint: How to put it right.
         location: The keys and indices that lead to it.
         line: The line, where it is known better than by the location.
     """
 
     what: str
-    mend: str
+    hint: str
     location: Location = ()
     line: int | None = None
+    mend = renamed_attribute("mend", "hint")
 
 
 class RecordFile:
@@ -77,10 +79,10 @@ class RecordFile:
         findings = list(format_findings(records, self.values))
         if not findings:
             return
-        mend, more = findings[0].mend, len(findings) - 1
+        hint, more = findings[0].hint, len(findings) - 1
         if more:
-            mend += f" ({counted(more, 'more mistake')} of the format)"
-        raise error(findings[0].what, mend=mend, **self.place_of(findings[0]))
+            hint += f" ({counted(more, 'more mistake')} of the format)"
+        raise error(findings[0].what, hint=hint, **self.place_of(findings[0]))
 
     def _question_id_at(self, location: Location) -> str | None:
         """Give the id of the question in which a location lies."""
@@ -149,8 +151,8 @@ def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
         what = f"a mapping of keys to values is needed here, not {type(value).__name__}"
         return Finding(what, "Check the indentation.", location)
     if kind == "list_type":
-        mend = "Groups of reference steps are a list of lists." if "reference_steps" in location else "Make it a list."
-        return Finding(f"a list is needed here, not {type(value).__name__}", mend, location)
+        hint = "Groups of reference steps are a list of lists." if "reference_steps" in location else "Make it a list."
+        return Finding(f"a list is needed here, not {type(value).__name__}", hint, location)
     if kind == "string_type":
         return Finding(f"{_shown(value)} is not a text", "Put it in quotes.", location)
     return Finding(f"{_shown(value)} is not allowed here", f"{mistake['msg']}.", location)

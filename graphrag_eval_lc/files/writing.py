@@ -159,7 +159,7 @@ def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
         RunFolderError: The file cannot be written, or exists and may not be replaced.
     """
     if path.exists() and not overwrite:
-        raise RunFolderError("the file exists already", path=path, mend="Give another one, or pass --overwrite.")
+        raise RunFolderError("the file exists already", path=path, hint="Give another one, or pass --overwrite.")
     text = json_text(value, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
     replace_file(path, [text.encode("utf-8", "surrogatepass")])
 

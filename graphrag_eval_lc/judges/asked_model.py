@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 _DEFAULT_CONCURRENCY = 16
 _DEFAULT_RETRIES = 3
 _DEFAULT_TIMEOUT_SEC = 120.0
-_MENDS = {
+_HINTS = {
     401: "Check the API key.",
     403: "Check what the API key may do.",
     404: "Check the name of the model, and base_url.",
@@ -131,7 +131,7 @@ class AskedModel:
         except UnusableAnswerError as problem:
             if not is_shared:
                 raise
-            raise UnusableAnswerError(problem.what, mend=problem.mend, cost=0.0, usages=()) from problem.__cause__
+            raise UnusableAnswerError(problem.what, hint=problem.hint, cost=0.0, usages=()) from problem.__cause__
         finally:
             flight.waiters -= 1
             if (flight.task.done() or not flight.waiters) and self._in_flight.get(key) is flight:
@@ -157,12 +157,12 @@ class AskedModel:
             return await request
         except JudgeError as problem:
             cost = self._cost(paid)
-            raise UnusableAnswerError(problem.what, mend=problem.mend, cost=cost, usages=paid) from problem.__cause__
+            raise UnusableAnswerError(problem.what, hint=problem.hint, cost=cost, usages=paid) from problem.__cause__
         except Exception as problem:
             text = ", ".join((error_text(problem), *getattr(problem, "__notes__", ())))
             raise UnusableAnswerError(
                 f"{self.name} could not be asked: {text}",
-                mend=_MENDS.get(getattr(problem, "status_code", 0)),
+                hint=_HINTS.get(getattr(problem, "status_code", 0)),
                 cost=self._cost(paid),
                 usages=paid,
             ) from problem

@@ -306,7 +306,7 @@ def refused(name: str, text: str) -> JudgeError:
     return JudgeError(f"{name} refused to answer: {masked_text(text)[:_LONGEST_REFUSAL]}")
 
 
-def check_ending(name: str, reason: str | None) -> None:
+def check_finish_reason(name: str, reason: str | None) -> None:
     """Do nothing where an answer ended well.
 
     Args:
@@ -320,7 +320,7 @@ def check_ending(name: str, reason: str | None) -> None:
     if word in _LENGTH:
         raise JudgeError(
             f"{name} did not come to the end of its answer within the tokens it has ({reason})",
-            mend="Set a higher max_tokens under llm.generation.",
+            hint="Set a higher max_tokens under llm.generation.",
         )
     if word in _FILTER:
         raise JudgeError(f"the answer of {name} was stopped by the provider's content filter ({reason})")

@@ -53,10 +53,10 @@ class CustomFunction:
 
     def __init__(self, function: Evaluator, name: str | None = None) -> None:
         if not callable(function):
-            raise OptionError(f"an evaluator cannot be {type(function).__name__}", mend="Give a function.")
+            raise OptionError(f"an evaluator cannot be {type(function).__name__}", hint="Give a function.")
         self.name = name if name is not None else _name_of(function)
         if is_reserved_key(self.name) or is_reserved_key(f"{self.name}_error"):
-            raise OptionError(f"an evaluator cannot be called {self.name}, a key of the results", mend="Rename it.")
+            raise OptionError(f"an evaluator cannot be called {self.name}, a key of the results", hint="Rename it.")
         self.function = function
         self._takes = _agentevals_parameters(function)
 
@@ -123,7 +123,7 @@ def custom_functions(functions: Iterable[Evaluator | CustomFunction]) -> list[Cu
         OptionError: One of them cannot be an evaluator.
     """
     if not isinstance(functions, Iterable):
-        raise OptionError(f"evaluators cannot be {functions!r}", key="evaluators", mend="Give a list of functions.")
+        raise OptionError(f"evaluators cannot be {functions!r}", key="evaluators", hint="Give a list of functions.")
     named: dict[str, CustomFunction] = {}
     for function in functions:
         evaluator = function if isinstance(function, CustomFunction) else CustomFunction(function)
@@ -140,7 +140,7 @@ def _name_of(function: Evaluator) -> str:
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     if name == "<lambda>":
-        raise OptionError("a lambda has no name to stand in the results", mend="Write the evaluator with def.")
+        raise OptionError("a lambda has no name to stand in the results", hint="Write the evaluator with def.")
     return str(name)
 
 
@@ -260,7 +260,7 @@ def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFu
         OptionError: One of them cannot be an evaluator.
     """
     if not isinstance(passed, Iterable):
-        raise OptionError(f"evaluators cannot be {passed!r}", key="evaluators", mend="Give a list of functions.")
+        raise OptionError(f"evaluators cannot be {passed!r}", key="evaluators", hint="Give a list of functions.")
     registered: list[CustomFunction] = [MetricFunction(metric) for metric in registered_metrics().values()]
     registered += [_evaluator(name, function) for name, function in registered_evaluators().items()]
     known = [each.function for each in registered]

@@ -269,7 +269,7 @@ class Judges:
         for function in called:
             if {function.name, f"{function.name}_error"} & taken:
                 raise OptionError(
-                    f"the function {function.name} gives a key that a custom evaluation gives", mend="Rename it."
+                    f"the function {function.name} gives a key that a custom evaluation gives", hint="Rename it."
                 )
         return cls(config, models, scorers, custom, called)
 

@@ -118,9 +118,9 @@ class UnusableAnswerError(JudgeError):
     """
 
     def __init__(
-        self, what: str, *, mend: str | None = None, cost: float | None = 0.0, usages: Sequence[Usage] = ()
+        self, what: str, *, hint: str | None = None, cost: float | None = 0.0, usages: Sequence[Usage] = ()
     ) -> None:
-        super().__init__(what, mend=mend)
+        super().__init__(what, hint=hint)
         self.cost = cost
         self.usages = tuple(usages)
 

@@ -20,7 +20,7 @@ from graphrag_eval_lc.judges.asked_model import AskingOptions, given_base_url, u
 from graphrag_eval_lc.judges.chat_model import (
     Messages,
     StructuredJudgeModel,
-    check_ending,
+    check_finish_reason,
     closed_schema,
     form_name,
     messages_with_form,
@@ -70,7 +70,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
         return LangChainJudgeModel(llm, **options)
     raise OptionError(
         f"{type(llm).__name__} is no model that can judge",
-        mend="Give a chat model of LangChain, a name such as openai:gpt-4o-mini, or a GenerationConfig.",
+        hint="Give a chat model of LangChain, a name such as openai:gpt-4o-mini, or a GenerationConfig.",
     )
 
 
@@ -99,7 +99,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         return LangChainEmbeddingModel(embeddings, **options)
     raise OptionError(
         f"{type(embeddings).__name__} is no embedding model",
-        mend="Give LangChain's Embeddings, a name such as openai:text-embedding-3-small, or an EmbeddingConfig.",
+        hint="Give LangChain's Embeddings, a name such as openai:text-embedding-3-small, or an EmbeddingConfig.",
     )
 
 
@@ -234,20 +234,20 @@ class LangChainJudgeModel(StructuredJudgeModel):
         except _UNREADABLE as problem:
             raise BrokenAnswerError(f"the answer cannot be read: {error_text(problem)}") from problem
         except Exception as problem:
-            _check_openai_ending(self.name, problem, paid)
+            _check_openai_finish_reason(self.name, problem, paid)
             raise
         if not isinstance(message, AIMessage):
             raise BrokenAnswerError(f"the model gave no message but {type(message).__name__}")
         paid.append(usage_of(message))
-        self._check_ending(message)
+        self._check_finish_reason(message)
         return message
 
-    def _check_ending(self, message: AIMessage) -> None:
+    def _check_finish_reason(self, message: AIMessage) -> None:
         refusal = message.additional_kwargs.get("refusal")
         if refusal:
             raise refused(self.name, str(refusal))
         for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
-            check_ending(self.name, message.response_metadata.get(key))
+            check_finish_reason(self.name, message.response_metadata.get(key))
 
 
 class _CannotStructureError(Exception):
@@ -268,16 +268,16 @@ def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
         raise _CannotStructureError(error_text(problem)) from problem
 
 
-def _check_openai_ending(name: str, error: Exception, paid: list[Usage]) -> None:
+def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) -> None:
     """Raise what the openai client's own reading of endings means; by name, as it need not be installed."""
     kind = type(error).__name__
     if kind == "LengthFinishReasonError":
         completion = getattr(error, "completion", None)
         paid.append(usage_in(completion.model_dump() if completion is not None else {}))
-        check_ending(name, "length")
+        check_finish_reason(name, "length")
     if kind == "ContentFilterFinishReasonError":
         paid.append(Usage(None, None, None))
-        check_ending(name, "content_filter")
+        check_finish_reason(name, "content_filter")
 
 
 def _answer_text(message: AIMessage) -> str:

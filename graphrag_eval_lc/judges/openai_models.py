@@ -17,7 +17,7 @@ from graphrag_eval_lc.judges.chat_model import (
     EndpointAbilities,
     Messages,
     StructuredJudgeModel,
-    check_ending,
+    check_finish_reason,
     closed_schema,
     form_name,
     form_parameters,
@@ -105,7 +105,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
             try:
                 texts = await self._calls.outcome_of(partial(self._answered, request, paid))
             except APIStatusError as refusal:
-                check_ending(self.name, refusal.code)
+                check_finish_reason(self.name, refusal.code)
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
                     raise
@@ -227,7 +227,7 @@ def _answer_text(choice: Any, name: str) -> str:
         raise BrokenAnswerError("the endpoint answered with a choice without a message")
     if message.get("refusal"):
         raise refused(name, str(message["refusal"]))
-    check_ending(name, choice.get("finish_reason"))
+    check_finish_reason(name, choice.get("finish_reason"))
     calls = message.get("tool_calls")
     if isinstance(calls, list) and calls:
         return _arguments_text(calls[0])
@@ -324,7 +324,7 @@ def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = As
     if not key and base_url is None:
         raise ConfigError(
             f"there is no API key for {model_name_of(settings)}",
-            mend=f"Set the environment variable {key_name}, or api_key in the config.",
+            hint=f"Set the environment variable {key_name}, or api_key in the config.",
         )
     remember_secret(key)
     options = {name: value for name, value in _extra(settings).items() if name in _CLIENT_OPTIONS}

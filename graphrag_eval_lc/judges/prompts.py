@@ -66,19 +66,19 @@ def own_prompt(
         ConfigError: It is no text, its braces do not match, or a placeholder does not exist or is missing.
     """
     known = ", ".join(f"{{{name}}}" for name in placeholders)
-    mend = f"The placeholders are {known}; write a literal brace twice."
+    hint = f"The placeholders are {known}; write a literal brace twice."
     if not isinstance(template, str):
-        raise ConfigError(f"the prompt is no text but {type(template).__name__}", key=key, mend=mend)
+        raise ConfigError(f"the prompt is no text but {type(template).__name__}", key=key, hint=hint)
     try:
         names = {name for _, name in _pieces(template) if name is not None}
     except ValueError as problem:
-        raise ConfigError(f"the prompt cannot be read: {problem}", key=key, mend=mend) from None
+        raise ConfigError(f"the prompt cannot be read: {problem}", key=key, hint=hint) from None
     unknown = ", ".join(f"{{{name}}}" for name in sorted(names - set(placeholders)))
     if unknown:
-        raise ConfigError(f"the prompt has {unknown}, which is no placeholder", key=key, mend=mend)
+        raise ConfigError(f"the prompt has {unknown}, which is no placeholder", key=key, hint=hint)
     missing = ", ".join(f"{{{name}}}" for name in needed if name not in names)
     if missing:
-        raise ConfigError(f"the prompt lacks {missing}, so that the model would not see it", key=key, mend=mend)
+        raise ConfigError(f"the prompt lacks {missing}, so that the model would not see it", key=key, hint=hint)
     return Prompt(load_prompt(system).system, template)
 
 

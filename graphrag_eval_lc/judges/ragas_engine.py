@@ -211,7 +211,7 @@ def _checked(section: Any, kind: type[Any], key: str) -> Any:
     raise ConfigError(
         f"ragas asks models behind OpenAI-compatible endpoints only, and {name} is none",
         key=ENGINE_KEY,
-        mend=f"Name such a model in {key}, with its base_url, or leave engine out.",
+        hint=f"Name such a model in {key}, with its base_url, or leave engine out.",
     )
 
 

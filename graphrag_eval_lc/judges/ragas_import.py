@@ -29,5 +29,5 @@ def ragas_module(name: str) -> ModuleType:
         raise ConfigError(
             f"ragas is installed and cannot be imported: {error_text(problem)}",
             key=ENGINE_KEY,
-            mend="Run: pip install 'graphrag-eval-lc[ragas]', or leave engine out.",
+            hint="Run: pip install 'graphrag-eval-lc[ragas]', or leave engine out.",
         ) from problem

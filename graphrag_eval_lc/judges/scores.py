@@ -57,7 +57,7 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
         0.5
     """
     cost = total_cost([cost_of(error), *costs])
-    return UnusableAnswerError(error.what, mend=error.mend, cost=cost, usages=getattr(error, "usages", ()))
+    return UnusableAnswerError(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
 
 
 def cost_of(error: BaseException) -> float | None:

@@ -1,10 +1,11 @@
 """Matching: reference steps and actual steps compared, with scores and reasons."""
 
+from graphrag_eval_lc.deprecation import renamed_names
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.candidates import StepDiagnosis
 from graphrag_eval_lc.matching.iri_discovery import IRI
 from graphrag_eval_lc.matching.json_and_text import JSON, TEXT
-from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableOutput, explained, register_matcher
+from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, explained, register_matcher
 from graphrag_eval_lc.matching.retrieval import DOCUMENTS
 from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import SPARQL
@@ -17,12 +18,12 @@ BUILT_IN = (SPARQL, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 
 __all__ = [
-    "Comparison",
     "Finding",
     "Match",
     "SparqlComparison",
     "StepDiagnosis",
     "StepKind",
+    "StepScore",
     "StepView",
     "StepsMatch",
     "UnreadableOutput",
@@ -32,3 +33,5 @@ __all__ = [
     "register_matcher",
     "register_step_kind",
 ]
+
+__getattr__ = renamed_names(__name__, {"Comparison": "StepScore"})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig
-from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableOutput, comparison_of
+from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, comparison_of
 from graphrag_eval_lc.matching.retrieval import relevant_ids
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, names_that_fulfil, step_kind_for
 from graphrag_eval_lc.texts import plural, shortened
@@ -98,7 +98,7 @@ class Candidates:
         self._actual_steps = actual_steps
         self._unreadable = unreadable
         self._matcher = step_kind_for(*retrieval.compared_by(reference)).matcher
-        self._compared: dict[int, Comparison] = {}
+        self._compared: dict[int, StepScore] = {}
         self._indices = [
             index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
         ]
@@ -110,7 +110,7 @@ class Candidates:
         """Tell whether an actual step has a name that may fulfil it; for retrieval that of its tool will do."""
         return step.get("name") in self.names or (self.is_retrieval and step.tool in self.names)
 
-    def __getitem__(self, index: int) -> Comparison:
+    def __getitem__(self, index: int) -> StepScore:
         """Give the comparison with one of the steps."""
         if index not in self._compared:
             comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
@@ -119,15 +119,15 @@ class Candidates:
             self._compared[index] = self._with_hint(comparison)
         return self._compared[index]
 
-    def compared(self, before: int | None = None) -> dict[int, Comparison]:
+    def compared(self, before: int | None = None) -> dict[int, StepScore]:
         """Give the comparisons with all steps before an index."""
         return {index: self[index] for index in self._indices if before is None or index < before}
 
-    def latest_best(self, before: int | None = None) -> dict[int, Comparison]:
+    def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
         """Give the comparisons from the last step back to the first that fits in full, which no other can beat."""
         return dict(self._back_to_full_score(before))
 
-    def _with_hint(self, comparison: Comparison) -> Comparison:
+    def _with_hint(self, comparison: StepScore) -> StepScore:
         """Add to the reason why relevant ids did not count where there is nothing else to compare with."""
         reference = self.reference
         has_only_ids = reference.get("relevant_ids") is not None and reference.get("output") is None
@@ -136,7 +136,7 @@ class Candidates:
         hint = "relevant_ids count only on steps called retrieval or named in retrieval.steps"
         return replace(comparison, reason=lambda: f"{comparison.reason()}; {hint}")
 
-    def _back_to_full_score(self, before: int | None) -> Iterator[tuple[int, Comparison]]:
+    def _back_to_full_score(self, before: int | None) -> Iterator[tuple[int, StepScore]]:
         for index in reversed(self._indices):
             if before is None or index < before:
                 yield index, self[index]
@@ -210,7 +210,7 @@ def diagnosis_of(
     return _diagnosis(actual_steps, nearest, score, reason, matched=False)
 
 
-def _nearest(compared: Mapping[int, Comparison]) -> tuple[int, float, str]:
+def _nearest(compared: Mapping[int, StepScore]) -> tuple[int, float, str]:
     best_score = max(comparison.score for comparison in compared.values())
     best = {index: comparison for index, comparison in compared.items() if comparison.score == best_score}
     if best_score > 0 or len(best) == 1:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import SPARQL_QUERY
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
@@ -20,7 +20,7 @@ AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 _IRI_CHARACTER = r"[^\s<>\"'{}|\\^`,;()\[\]]"
 
 
-def match_iri_discovery_steps(reference: StepView, actual: StepView) -> Comparison:
+def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where the reference step's IRI stands in the actual step's output.
 
     In the results of an ``autocomplete_search`` it must be a URI binding; in the output of any other step it may
@@ -42,7 +42,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> Comparis
     return explained(1.0, f"{iri} is in the output") if found else _missing(iri, actual)
 
 
-def _in_text(iri: str, output: str, actual: StepView, problem: str) -> Comparison:
+def _in_text(iri: str, output: str, actual: StepView, problem: str) -> StepScore:
     """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
     if actual.get("name") == AUTOCOMPLETE_SEARCH:
         return explained(0.0, problem, unreadable=problem)
@@ -68,7 +68,7 @@ def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
     return False
 
 
-def _missing(iri: str, actual: StepView) -> Comparison:
+def _missing(iri: str, actual: StepView) -> StepScore:
     return explained(0.0, f"{iri} is not in the output of {actual.get('name')}")
 
 

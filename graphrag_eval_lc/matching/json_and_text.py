@@ -5,7 +5,7 @@ from itertools import zip_longest
 from typing import Any
 
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.matchers import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
@@ -29,7 +29,7 @@ def parse_json_output(output: Any) -> Any:
         raise UnreadableOutput(f"the output is not JSON: {_shown(output)}") from problem
 
 
-def match_json_steps(reference: StepView, actual: StepView) -> Comparison:
+def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
         expected = reference.parsed(parse_json_output)
@@ -46,7 +46,7 @@ def match_json_steps(reference: StepView, actual: StepView) -> Comparison:
     return explained(0.0, f"another JSON value{where}: {_shown(found)} instead of {_shown(expected)}")
 
 
-def match_texts(reference: StepView, actual: StepView) -> Comparison:
+def match_texts(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where both outputs are the same text, to the letter."""
     expected, found = reference.get("output"), actual.get("output")
     if expected is None:

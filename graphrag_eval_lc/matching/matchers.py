@@ -98,7 +98,7 @@ def _completed(step: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StepScore:
     """How well an actual step fulfils a reference step.
 
     Attributes:
@@ -118,14 +118,12 @@ class Comparison:
             raise ValueError(f"a score is a number from 0 to 1, not {self.score!r}")
 
 
-def explained(
-    score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None
-) -> Comparison:
-    """Give a Comparison whose reason is known already; its closeness is its score where none is given."""
-    return Comparison(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)
+def explained(score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None) -> StepScore:
+    """Give a StepScore whose reason is known already; its closeness is its score where none is given."""
+    return StepScore(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)
 
 
-Matcher = Callable[[StepView, StepView], Comparison | float]
+Matcher = Callable[[StepView, StepView], StepScore | float]
 MatcherT = TypeVar("MatcherT", bound=Matcher)
 
 
@@ -138,7 +136,7 @@ def register_matcher(
 ) -> Callable[[MatcherT], MatcherT]:
     """Register a function that compares a reference step with an actual step, by default one of the same name.
 
-    The function gets both steps as read-only mappings and gives a score from 0 to 1, or a Comparison that has a
+    The function gets both steps as read-only mappings and gives a score from 0 to 1, or a StepScore that has a
     reason too. It may raise UnreadableOutput; that, like any other exception, scores 0 and becomes the reason.
     Of several matchers that fit, the one for name and media type goes before the one for the name, and that
     before the one for the media type. A second registration of the same kind replaces the first.
@@ -167,12 +165,12 @@ def register_matcher(
         ...     return float(int(reference["output"]) == int(actual["output"]))
     """
     if name is None and media_type is None:
-        raise MatcherError("a matcher needs a name or a media type", mend="Call register_matcher(name=…).")
+        raise MatcherError("a matcher needs a name or a media type", hint="Call register_matcher(name=…).")
     others = tuple(fulfilled_by)
     if others and name is None:
-        raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
+        raise MatcherError("fulfilled_by needs the name of the reference steps", hint="Add name=….")
     if reads not in (None, "output", "args"):
-        raise MatcherError(f"a matcher cannot read {reads!r:.40}", mend='Give reads="output" or reads="args".')
+        raise MatcherError(f"a matcher cannot read {reads!r:.40}", hint='Give reads="output" or reads="args".')
 
     def register(matcher: MatcherT) -> MatcherT:
         register_step_kind(_kind(matcher, (name, media_type), others, reads))
@@ -217,7 +215,7 @@ def custom_matchers() -> dict[MatcherKey, Matcher]:
     return {key: kind.matcher for key, kind in custom_step_kinds().items() if kind.matcher is not built_in.get(key)}
 
 
-def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Comparison:
+def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> StepScore:
     """Compare two steps; whatever goes wrong in the matcher scores 0 and says why.
 
     Raises:
@@ -230,14 +228,14 @@ def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> Co
     except Exception as problem:
         text = str(problem) or "no message"
         return explained(0.0, f"the comparison failed with {type(problem).__name__}: {text:.200}")
-    if isinstance(outcome, Comparison):
+    if isinstance(outcome, StepScore):
         return outcome
     if isinstance(outcome, int | float) and 0 <= outcome <= 1:
         score = float(outcome)
         return explained(score, f"the score of {_matcher_name(matcher)} is {score:g}")
     raise MatcherError(
         f"the matcher {_matcher_name(matcher)} gave {outcome!r:.80} for a step named {reference.get('name')}",
-        mend="A matcher gives a number from 0 to 1, or a Comparison.",
+        hint="A matcher gives a number from 0 to 1, or a StepScore.",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from graphrag_eval_lc.config import RetrievalConfig, TextSimilarityConfig
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
-from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import check_sparql_step
 from graphrag_eval_lc.metrics import ranking_scores, recall_at_k, text_context_scores
@@ -19,7 +19,7 @@ from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
 
 
-def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
+def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score recall@k of the retrieved ids; k is the reference step's ``args.k``, else the actual step's, else all."""
     try:
         given = relevant_ids(reference)
@@ -37,7 +37,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> Comparison:
     k = _cut_off(reference)
     k = _cut_off(actual) if k is None else k
     score = recall_at_k(relevant, retrieved, k)
-    return Comparison(score, lambda: _reason(given, relevant, retrieved, k), lambda: score)
+    return StepScore(score, lambda: _reason(given, relevant, retrieved, k), lambda: score)
 
 
 def _hint(output: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from graphrag_eval_lc.matching.matchers import Comparison, StepView, explained
+from graphrag_eval_lc.matching.matchers import StepScore, StepView, explained
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
@@ -15,7 +15,7 @@ _SHOWN = 80
 Arguments = Mapping[str, Any]
 
 
-def match_time_series_steps(reference: StepView, actual: StepView) -> Comparison:
+def match_time_series_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where a ``retrieve_time_series`` call asks for the same ``mrid`` (one or several, in any order).
 
     The ``limit`` must be equal where the reference has one. Without an ``mrid`` in the reference the call must have
@@ -24,7 +24,7 @@ def match_time_series_steps(reference: StepView, actual: StepView) -> Comparison
     return _compared(reference, actual, _time_series_differences)
 
 
-def match_data_points_steps(reference: StepView, actual: StepView) -> Comparison:
+def match_data_points_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where a ``retrieve_data_points`` call asks for the same data.
 
     ``external_id`` and ``aggregates`` (one or several, in any order), ``granularity`` in any spelling, ``start`` and
@@ -35,7 +35,7 @@ def match_data_points_steps(reference: StepView, actual: StepView) -> Comparison
 
 def _compared(
     reference: StepView, actual: StepView, differing_keys: Callable[[Arguments, Arguments, Any], Iterable[str]]
-) -> Comparison:
+) -> StepScore:
     expected, found = reference.get("args"), actual.get("args")
     if not isinstance(expected, Mapping):
         return explained(0.0, "the reference step has no arguments to compare with")
@@ -44,7 +44,7 @@ def _compared(
     keys = list(differing_keys(expected, found, actual.get("execution_timestamp")))
     if not keys:
         return explained(1.0, "the same arguments")
-    return Comparison(0.0, lambda: _reason(keys, expected, found), lambda: 1 / (1 + len(keys)))
+    return StepScore(0.0, lambda: _reason(keys, expected, found), lambda: 1 / (1 + len(keys)))
 
 
 def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:

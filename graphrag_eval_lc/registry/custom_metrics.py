@@ -133,20 +133,20 @@ def register_metric(
             source=source,
         )
         if key is None:
-            raise PluginError("a metric needs a key", mend='Write @register_metric(key="saved_sec").')
+            raise PluginError("a metric needs a key", hint='Write @register_metric(key="saved_sec").')
     elif not isinstance(spec, MetricSpec):
         raise PluginError(
             f"a metric is declared by its key or a MetricSpec, not by {spec!r:.80}",
-            mend='Write @register_metric(key="saved_sec"), or register_metric(MetricSpec(key="saved_sec"), function).',
+            hint='Write @register_metric(key="saved_sec"), or register_metric(MetricSpec(key="saved_sec"), function).',
         )
     elif key is not None:
-        raise PluginError(f"the metric {spec.key} is declared twice", mend="Give a MetricSpec or keywords, not both.")
+        raise PluginError(f"the metric {spec.key} is declared twice", hint="Give a MetricSpec or keywords, not both.")
     return partial(_register_metric_of, spec) if function is None else _register_metric_of(spec, function)
 
 
 def _register_metric_of(spec: MetricSpec, function: Function) -> Function:
     if not callable(function):
-        raise PluginError(f"a metric cannot be {type(function).__name__}", mend="Give a function.")
+        raise PluginError(f"a metric cannot be {type(function).__name__}", hint="Give a function.")
     key = check_own_key(spec.key, "metric", function)
     _check_declaration(spec)
     metrics_of_users[key] = RegisteredMetric(replace(spec, error_key=f"{key}_error"), function)
@@ -191,8 +191,8 @@ def _is_line(text: object) -> bool:
     return isinstance(text, str) and not any(category(character) in _NOT_ON_A_LINE for character in text)
 
 
-def _wrong_declaration(spec: MetricSpec, name: str, mend: str) -> PluginError:
-    return PluginError(f"the {name} of the metric {spec.key} cannot be {getattr(spec, name)!r:.80}", mend=mend)
+def _wrong_declaration(spec: MetricSpec, name: str, hint: str) -> PluginError:
+    return PluginError(f"the {name} of the metric {spec.key} cannot be {getattr(spec, name)!r:.80}", hint=hint)
 
 
 def declaration(spec: MetricSpec) -> dict[str, Any]:
@@ -294,10 +294,10 @@ def registered_evaluators() -> Mapping[str, Callable[..., Any]]:
 
 def _register_evaluator_of(function: Function, name: str | None) -> Function:
     if not callable(function):
-        raise PluginError(f"an evaluator cannot be {function!r:.80}", mend="Give a function.")
+        raise PluginError(f"an evaluator cannot be {function!r:.80}", hint="Give a function.")
     given = name if name is not None else _function_name(function)
     if given == "<lambda>":
-        raise PluginError("a lambda has no name to stand in the results", mend="Write register_evaluator(name=…).")
+        raise PluginError("a lambda has no name to stand in the results", hint="Write register_evaluator(name=…).")
     _evaluators[check_own_key(given, "evaluator", function)] = function
     return function
 
@@ -334,28 +334,28 @@ def check_own_key(key: object, kind: str, function: Any) -> str:
     if not isinstance(key, str) or not _KEY_PATTERN.fullmatch(key):
         raise PluginError(
             f"the key of {_with_article(kind)} cannot be {key!r:.80}",
-            mend="Write letters, digits, _ . @ or -, and a letter or _ first, such as saved_sec.",
+            hint="Write letters, digits, _ . @ or -, and a letter or _ first, such as saved_sec.",
         )
     ending = next((ending for ending in _SUFFIXES_OF_OTHERS if key.endswith(ending)), None)
     if ending is not None:
         raise PluginError(
             f"the key of {_with_article(kind)} cannot be {key}, as keys that end in {ending} say more of another",
-            mend="Rename it.",
+            hint="Rename it.",
         )
     if is_reserved_key(key) or is_reserved_key(f"{key}_error"):
-        raise PluginError(f"the key {key} is one of the results' own, so that no {kind} can have it", mend="Rename it.")
+        raise PluginError(f"the key {key} is one of the results' own, so that no {kind} can have it", hint="Rename it.")
     registered = registered_now()
     for other in _KINDS:
         owner = registered.get(f"{other} {key}")
         if owner is not None and (other != kind or spec_of(owner) != spec_of(function)):
             raise PluginError(
                 f"the key {key} of {spec_of(function)} is that of the {other} {spec_of(owner)}",
-                mend=_mend_of_two(owner, function),
+                hint=_hint_of_two(owner, function),
             )
     return key
 
 
-def _mend_of_two(owner: Any, function: Any) -> str:
+def _hint_of_two(owner: Any, function: Any) -> str:
     names = [spec_of(each).partition(":")[0] for each in (owner, function)]
     code, others = (getattr(each, "__code__", None) for each in (owner, function))
     if code is not None and code == others and code.co_filename == others.co_filename and len({*names}) > 1:

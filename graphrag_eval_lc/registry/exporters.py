@@ -63,7 +63,7 @@ class Exporter:
         if not isinstance(written, str | PathLike):
             raise OptionError(
                 f"the exporter {self.name} gave {type(written).__name__} in place of a path",
-                mend="Let its function return where it wrote.",
+                hint="Let its function return where it wrote.",
             )
         return Path(written)
 
@@ -123,7 +123,7 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
     """
     for key, value in (("name", name), ("file_name", file_name)):
         if not value or Path(value).name != value:
-            raise OptionError(f"an exporter's {key} is a plain name, not {value!r}", key=key, mend="Name it otherwise.")
+            raise OptionError(f"an exporter's {key} is a plain name, not {value!r}", key=key, hint="Name it otherwise.")
 
     def register(function: _Function) -> _Function:
         known = _exporters.get(name)
@@ -131,7 +131,7 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
             raise OptionError(
                 f"there is an exporter {name} already: {_place(known.function)}",
                 key="name",
-                mend="Give it another name.",
+                hint="Give it another name.",
             )
         _exporters[name] = Exporter(name=name, title=title or name, file_name=file_name, function=function)
         return function
@@ -148,7 +148,7 @@ def exporter(name: str) -> Exporter:
     """
     known = _exporters.get(name) or exporters().get(name)
     if known is None:
-        raise OptionError(f"there is no exporter {name!r}", mend=f"The exporters are {', '.join(_exporters)}.")
+        raise OptionError(f"there is no exporter {name!r}", hint=f"The exporters are {', '.join(_exporters)}.")
     return known
 
 

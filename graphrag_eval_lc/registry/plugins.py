@@ -124,7 +124,7 @@ Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 
 GROUP: Final = "graphrag_eval_lc"
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
-NOTHING_MEND: Final = (
+NOTHING_HINT: Final = (
     "Let it call register_metric, register_step_kind, register_evaluator or register_exporter when it is loaded."
 )
 
@@ -243,14 +243,14 @@ def plugin_of(name: str, function: Any) -> Plugin:
 def _checked_plugin(name: str, via: Via) -> Plugin:
     place, _, attribute = name.rpartition(":")
     if place and attribute.isidentifier():
-        raise PluginError(f"the plugin {name} names an attribute of a module", mend=f"Write {place}.")
+        raise PluginError(f"the plugin {name} names an attribute of a module", hint=f"Write {place}.")
     try:
         plugin = loaded_plugin(name, via)
     except AgentError as problem:
-        raise PluginError(f"the plugin {name} cannot be used, as {problem.what}", mend=problem.mend) from problem
+        raise PluginError(f"the plugin {name} cannot be used, as {problem.what}", hint=problem.hint) from problem
     if not any(plugin_of(each, function) == plugin for each, function in registered_now().items()):
         del _plugins[name]
-        raise PluginError(f"the plugin {name} registers nothing", mend=NOTHING_MEND)
+        raise PluginError(f"the plugin {name} registers nothing", hint=NOTHING_HINT)
     return plugin
 
 
@@ -263,7 +263,7 @@ def _load_installed(entry_point: EntryPoint) -> None:
         cause = problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
         raise PluginError(
             f"the plugin {entry_point.name} ({entry_point.value}) of {package} cannot be loaded, as {cause}",
-            mend=f"Mend or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
+            hint=f"Mend or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
         ) from problem
 
 
@@ -300,12 +300,12 @@ _HOW_TO_NAME_MODULES = "Write package.module or path/to/file.py."
 _file_of_module: dict[str, str] = {}
 
 
-def loaded_module(place: str, *, mend: str = _HOW_TO_NAME_MODULES, adds_folder: bool = True) -> ModuleType:
+def loaded_module(place: str, *, hint: str = _HOW_TO_NAME_MODULES, adds_folder: bool = True) -> ModuleType:
     """Load the module that ``package.module`` (also looked up in the current folder) or ``path/to/file.py`` names.
 
     Args:
         place: The module or the file; a file is loaded anew each time.
-        mend: How such a name is written, for messages.
+        hint: How such a name is written, for messages.
         adds_folder: Whether the current folder, or the file's, comes first on ``sys.path``.
 
     Raises:
@@ -315,7 +315,7 @@ def loaded_module(place: str, *, mend: str = _HOW_TO_NAME_MODULES, adds_folder: 
     folder = str(Path(place).resolve().parent if is_file else Path.cwd())
     if adds_folder and folder not in sys.path:
         sys.path.insert(0, folder)
-    return _module_of_file(place, mend) if is_file else _module_of_name(place, mend)
+    return _module_of_file(place, hint) if is_file else _module_of_name(place, hint)
 
 
 def spec_of(function: Any) -> str:
@@ -353,26 +353,26 @@ def _named(function: Any) -> Any:
     return function if hasattr(function, "__qualname__") else type(function)
 
 
-def _module_of_name(name: str, mend: str) -> ModuleType:
+def _module_of_name(name: str, hint: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
         if problem.name and (name == problem.name or name.startswith(f"{problem.name}.")):
-            raise AgentError(f"there is no module {name}", mend=mend) from problem
+            raise AgentError(f"there is no module {name}", hint=hint) from problem
         raise _failed_import(name, problem) from problem
     except (Exception, SystemExit) as problem:
         raise _failed_import(name, problem) from problem
 
 
-def _module_of_file(place: str, mend: str) -> ModuleType:
+def _module_of_file(place: str, hint: str) -> ModuleType:
     path = Path(place).resolve()
     if not path.is_file():
-        raise AgentError(f"there is no file {place}", mend=mend)
+        raise AgentError(f"there is no file {place}", hint=hint)
     # A name of its own for each file, since two agents to compare are often called alike.
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
-        raise AgentError(f"{place} cannot be loaded as Python", mend=mend)
+        raise AgentError(f"{place} cannot be loaded as Python", hint=hint)
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     _file_of_module[name] = place
@@ -388,5 +388,5 @@ def _failed_import(place: str, problem: Exception | SystemExit) -> GraphRAGEvalE
         return problem
     return AgentError(
         f"loading {place} failed with {type(problem).__name__}: {problem}",
-        mend="Run it with --debug for the traceback.",
+        hint="Run it with --debug for the traceback.",
     )

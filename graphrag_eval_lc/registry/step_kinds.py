@@ -31,7 +31,7 @@ class StepKind:
         serves: Which reference steps are of it, as pairs of a step name and a media type, None for every one.
             Of several kinds that serve a step, the one for name and media type goes before the one for the name,
             and that before the one for the media type. What no kind serves is compared as a text.
-        matcher: A function of a reference step and an actual step that gives a score from 0 to 1, or a Comparison.
+        matcher: A function of a reference step and an actual step that gives a score from 0 to 1, or a StepScore.
         title: What its outputs are, for people, such as "SPARQL results"; empty: its key.
         fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
         reads: What its matcher compares: the ``output`` of the steps, or their ``args``.
@@ -72,12 +72,12 @@ class StepKind:
             object.__setattr__(self, "title", self.key)
         if not self.serves or not all(map(_is_pair, self.serves)):
             what = f"the step kind {self.key} serves {self.serves!r:.80}"
-            raise MatcherError(what, mend='Give pairs of a step name and a media type: serves=(("count_rows", None),).')
+            raise MatcherError(what, hint='Give pairs of a step name and a media type: serves=(("count_rows", None),).')
         if self.fulfilled_by and not self.names:
-            raise MatcherError("fulfilled_by needs the name of the reference steps", mend="Add name=….")
+            raise MatcherError("fulfilled_by needs the name of the reference steps", hint="Add name=….")
         if self.reads not in ("output", "args"):
             what = f"the step kind {self.key} reads {self.reads!r:.40}"
-            raise MatcherError(what, mend='A matcher reads "output" or "args".')
+            raise MatcherError(what, hint='A matcher reads "output" or "args".')
 
     @property
     def names(self) -> frozenset[str]:
@@ -147,7 +147,7 @@ def register_step_kind(kind: StepKind) -> StepKind:
         'count'
     """
     if (None, None) in kind.serves:
-        raise MatcherError(f"the step kind {kind.key} serves every step", mend="Give a name or a media type.")
+        raise MatcherError(f"the step kind {kind.key} serves every step", hint="Give a name or a media type.")
     _register(kind)
     return kind
 

@@ -17,7 +17,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     value_text,
     verdict_text,
 )
-from graphrag_eval_lc.compare.run_comparison import Comparison, PairComparison
+from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.report.formats import args_text, visible
@@ -30,13 +30,15 @@ _SCRIPTS = ("scroll_boxes.js", "comparison.js")
 Place = dict[str, float | None]
 
 
-def write_comparison(comparison: Comparison, path: str | PathLike[str], gates: Sequence[RegressionGate] = ()) -> Path:
+def write_comparison(
+    comparison: RunComparison, path: str | PathLike[str], gates: Sequence[RegressionGate] = ()
+) -> Path:
     """Write a comparison as one HTML file that needs nothing else.
 
     Args:
         comparison: What ``compare_runs`` gave.
         path: The file; one that is there is replaced as a whole.
-        gates: What ``Comparison.regression_gates`` gave, to be shown too.
+        gates: What ``RunComparison.regression_gates`` gave, to be shown too.
 
     Returns:
         The file's path.
@@ -50,12 +52,12 @@ def write_comparison(comparison: Comparison, path: str | PathLike[str], gates: S
     return target
 
 
-def comparison_html(comparison: Comparison, gates: Sequence[RegressionGate] = ()) -> str:
+def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] = ()) -> str:
     """Give a comparison as the text of an HTML page.
 
     Args:
         comparison: What ``compare_runs`` gave.
-        gates: What ``Comparison.regression_gates`` gave, to be shown too.
+        gates: What ``RunComparison.regression_gates`` gave, to be shown too.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -75,14 +77,14 @@ def comparison_html(comparison: Comparison, gates: Sequence[RegressionGate] = ()
         p_text=p_text,
         p_values_note=p_values_note,
         verdict_text=verdict_text,
-        has_turned=lambda pair: _has_turned(pair, comparison.metric),
+        has_flips=lambda pair: _has_flips(pair, comparison.metric),
         args_text=_args_text,
         output_text=output_text,
     )
 
 
-def _has_turned(pair: PairComparison, main: str | None) -> bool:
-    """Tell whether questions can have turned: of what was spent nearly every one differs."""
+def _has_flips(pair: PairComparison, main: str | None) -> bool:
+    """Tell whether questions can have flipped: of what was spent nearly every one differs."""
     metric = None if main is None else pair.metric(main)
     return metric is not None and not metric.is_spent
 

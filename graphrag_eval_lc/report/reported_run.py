@@ -56,7 +56,7 @@ class ReportedRun:
             OptionError: The run has no folder.
         """
         if self.folder is None:
-            raise OptionError(f"the run has no folder to write the {name} to", mend="Give a path.")
+            raise OptionError(f"the run has no folder to write the {name} to", hint="Give a path.")
         return self.folder / exporter(name).file_name
 
     def step_names(self) -> list[str]:

@@ -68,11 +68,11 @@ def report_html(run: RunSource) -> str:
 def _check(path: Path) -> None:
     if path.is_dir():
         raise OptionError(
-            "this is a folder", path=path, mend=f"Give a file, such as {path / exporter(REPORT).file_name}."
+            "this is a folder", path=path, hint=f"Give a file, such as {path / exporter(REPORT).file_name}."
         )
     if not path.parent.is_dir():
         raise OptionError(
-            "the report's folder is not there", path=path.parent, mend="Make it first, or give a file elsewhere."
+            "the report's folder is not there", path=path.parent, hint="Make it first, or give a file elsewhere."
         )
 
 

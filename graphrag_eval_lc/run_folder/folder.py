@@ -73,7 +73,7 @@ class RunFolder:
         """
         if any((self.path / name).exists() for name in _FILES):
             raise RunFolderError(
-                "the folder holds a run already", path=self.path, mend=f"Give another folder, or {_REPLACE}."
+                "the folder holds a run already", path=self.path, hint=f"Give another folder, or {_REPLACE}."
             )
 
     def clear(self) -> None:
@@ -133,7 +133,7 @@ class RunFolder:
                 raise RunFolderError(
                     f"the folder holds {name} but no {RUN_FILE}, so nothing says which run it belongs to",
                     path=self.path,
-                    mend=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
+                    hint=f"Put {RUN_FILE} back, give another folder, or {_REPLACE}.",
                 )
 
 
@@ -167,7 +167,7 @@ def _checked_run(path: Path, text: str) -> dict[str, Any]:
         raise RunFolderError(
             f"the run has format version {version}, and this version of graphrag-eval-lc reads {FORMAT_VERSION}",
             path=path,
-            mend="Update graphrag-eval-lc, or give another folder.",
+            hint="Update graphrag-eval-lc, or give another folder.",
         )
     return run
 
@@ -176,5 +176,5 @@ def _broken(path: Path) -> RunFolderError:
     return RunFolderError(
         "the record of the earlier run cannot be read",
         path=path,
-        mend=f"Mend the file, give another folder, or {_REPLACE}.",
+        hint=f"Mend the file, give another folder, or {_REPLACE}.",
     )

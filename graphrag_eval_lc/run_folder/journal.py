@@ -208,7 +208,7 @@ class Journal:
                         raise RunFolderError(
                             f"no record can be read at byte {offset}",
                             path=self.path,
-                            mend="The file was changed while the run had it open: run again.",
+                            hint="The file was changed while the run had it open: run again.",
                         )
                     yield record
         except OSError as problem:

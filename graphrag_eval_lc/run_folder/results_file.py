@@ -132,5 +132,5 @@ def _result_in(line: bytes, path: str | PathLike[str], number: int) -> dict[str,
 
 def _no_result(path: str | PathLike[str], number: int) -> RunFolderError:
     return RunFolderError(
-        "this line is no result", path=path, line=number, mend="Score the responses of this run again."
+        "this line is no result", path=path, line=number, hint="Score the responses of this run again."
     )

@@ -128,7 +128,7 @@ def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[f
         raise OptionError(
             f"no question has the metric {metric}",
             key="metric",
-            mend="Give a column of to_pandas() that has numbers.",
+            hint="Give a column of to_pandas() that has numbers.",
         )
     return values
 
@@ -175,7 +175,7 @@ def plot_templates(
         raise OptionError(
             f"no question has the metric {metric}",
             key="metric",
-            mend="Give a column of to_pandas() that has numbers.",
+            hint="Give a column of to_pandas() that has numbers.",
         )
     order = sorted(means, key=lambda name: means[name], reverse=not metric_spec(metric).lower_is_better)
     drawn = order[-MOST_ROWS:]
@@ -212,7 +212,7 @@ def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":
         if value is not None:
             seconds.setdefault(row["template_id"], []).append(value)
     if not seconds:
-        raise OptionError("no question has a time", key=ELAPSED_SEC, mend=f"Score responses that have {ELAPSED_SEC}.")
+        raise OptionError("no question has a time", key=ELAPSED_SEC, hint=f"Score responses that have {ELAPSED_SEC}.")
     order = sorted(seconds, key=lambda name: median(seconds[name]), reverse=True)
     drawn = order[:MOST_ROWS]
     ax = rows_axes([label_of(name) for name in drawn], ax)
@@ -259,7 +259,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
     kept = [row for row in rows if row["is_spent"] is spent and (row["mean_a"] or not spent)]
     if not kept:
         what = "what was spent" if spent else "a score"
-        raise OptionError(f"the runs do not both have {what}", mend="Compare runs that were measured alike.")
+        raise OptionError(f"the runs do not both have {what}", hint="Compare runs that were measured alike.")
     has_several_runs = len({row["run"] for row in kept}) > 1
     drawn = sorted(kept, key=lambda row: [other["metric"] for other in kept].index(row["metric"]))
     ax = rows_axes([_name(row) + (f" · {row['run']}" if has_several_runs else "") for row in drawn], ax)
@@ -312,7 +312,7 @@ def plot_questions(
         raise OptionError(
             f"no question has the metric {metric} in both runs",
             key="metric",
-            mend="Give a metric of to_pandas(), where all that were compared are.",
+            hint="Give a metric of to_pandas(), where all that were compared are.",
         )
     is_lower_better = metric_spec(metric).lower_is_better if lower_is_better is None else lower_is_better
     sign = -1 if is_lower_better else 1

@@ -39,7 +39,7 @@ class Results(list[Result]):
             return questions_table(self)
         if kind == "steps":
             return steps_table(self)
-        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", mend="Give questions or steps.")
+        raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint="Give questions or steps.")
 
     def to_pandas(self, kind: ResultsKind = "questions") -> "pd.DataFrame":
         """Give the results as a frame, with a row for each result or each call of the agent.

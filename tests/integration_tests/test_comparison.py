@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from demo_runs import demo_run
 
-from graphrag_eval_lc import BenchmarkRun, Comparison, compare_runs
+from graphrag_eval_lc import BenchmarkRun, RunComparison, compare_runs
 from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.compare import MetricComparison
 from graphrag_eval_lc.demo import DATASET_PATH
@@ -34,7 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return runs
 
 
-def metric_of(comparison: Comparison, name: str = "steps_score", pair: int = 0) -> MetricComparison:
+def metric_of(comparison: RunComparison, name: str = "steps_score", pair: int = 0) -> MetricComparison:
     metric = comparison.pairs[pair].metric(name)
     assert metric is not None
     return metric
@@ -46,9 +46,9 @@ def test_mistakes_of_an_agent_are_a_regression(runs: Runs) -> None:
     scores = [[result["steps_score"] for result in runs[name].iter_results()] for name in ("good", "erring")]
     assert (metric.mean_a, metric.mean_b) == pytest.approx([sum(each) / len(each) for each in scores])
     assert (metric.verdict, metric.wins) == ("worse", 0)
-    assert metric.losses == len(comparison.pairs[0].turned) == sum(a > b for a, b in zip(*scores, strict=True))
-    assert comparison.pairs[0].turned[0].direction == "now wrong"
-    assert all(question.b.reason and question.steps for question in comparison.pairs[0].turned)
+    assert metric.losses == len(comparison.pairs[0].flips) == sum(a > b for a, b in zip(*scores, strict=True))
+    assert comparison.pairs[0].flips[0].direction == "now wrong"
+    assert all(question.b.reason and question.steps for question in comparison.pairs[0].flips)
 
 
 def test_error_counts_as_0_in_judged_metrics_too(runs: Runs) -> None:
@@ -68,7 +68,7 @@ def test_broken_tool_shows_where_the_runs_part(runs: Runs) -> None:
     comparison = compare_runs(runs["good"], runs["erring"], runs["broken"], metrics=["steps_score"])
     assert [run.label for run in comparison.runs] == ["good", "erring", "broken"]
     assert metric_of(comparison, pair=1).verdict == "worse"
-    outputs = [step.b.output for question in comparison.pairs[1].turned for step in question.steps if step.b]
+    outputs = [step.b.output for question in comparison.pairs[1].flips for step in question.steps if step.b]
     assert any("the store is away" in output for output in outputs)
 
 

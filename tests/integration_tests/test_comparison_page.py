@@ -12,7 +12,7 @@ from hostile_runs import hostile_run
 from playwright.sync_api import Browser
 
 from graphrag_eval_lc import compare_runs
-from graphrag_eval_lc.compare import Comparison
+from graphrag_eval_lc.compare import RunComparison
 from graphrag_eval_lc.report.comparison_page import write_comparison
 
 pytestmark = pytest.mark.full
@@ -21,14 +21,14 @@ Open = Callable[..., OpenedPage]
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
     folder = tmp_path_factory.mktemp("runs")
     runs = [demo_run(folder / f"{mistakes}", mistakes=mistakes) for mistakes in (8, 19, 0)]
     return compare_runs(*runs, labels=["some", "all", "none"])
 
 
 @pytest.fixture(scope="module")
-def page_path(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page_path(comparison: RunComparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "comparison.html"
     write_comparison(comparison, path)
     return path
@@ -58,7 +58,7 @@ def open_page(browser: Browser, page_path: Path) -> Iterator[Open]:
     assert complaints == []
 
 
-def test_says_what_came_out_of_each_comparison(comparison: Comparison, open_page: Open) -> None:
+def test_says_what_came_out_of_each_comparison(comparison: RunComparison, open_page: Open) -> None:
     text = " ".join(open_page().page.locator("main").inner_text().split())
     for pair in comparison.pairs:
         metric = pair.metric("steps_score")
@@ -68,15 +68,17 @@ def test_says_what_came_out_of_each_comparison(comparison: Comparison, open_page
     assert all(warning in text for warning in comparison.warnings)
 
 
-def test_questions_that_turned_are_shown_with_their_steps_side_by_side(comparison: Comparison, open_page: Open) -> None:
+def test_questions_that_turned_are_shown_with_their_steps_side_by_side(
+    comparison: RunComparison, open_page: Open
+) -> None:
     opened = open_page()
     opened.open_everything()
     text = opened.page.locator("main").inner_text()
-    turned = [question for pair in comparison.pairs for question in pair.turned]
-    assert len(turned) > 10
-    for question in turned:
+    flips = [question for pair in comparison.pairs for question in pair.flips]
+    assert len(flips) > 10
+    for question in flips:
         assert question.question_text in text
-    first = turned[0].steps[0]
+    first = flips[0].steps[0]
     assert (first.a or first.b).name in text  # type: ignore[union-attr]
 
 
@@ -103,7 +105,7 @@ def test_page_never_scrolls_sideways(size: tuple[int, int], open_page: Open) -> 
     assert not opened.is_wider_than_the_window()
 
 
-def test_without_scripts_the_metrics_are_there(comparison: Comparison, open_page: Open) -> None:
+def test_without_scripts_the_metrics_are_there(comparison: RunComparison, open_page: Open) -> None:
     page = open_page(java_script_enabled=False).page
     metrics = {metric.metric for pair in comparison.pairs for metric in pair.metrics}
     text = page.locator("main").inner_text()

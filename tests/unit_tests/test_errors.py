@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, MissingExtr
         ({"path": "qa.yaml"}, "qa.yaml: no text."),
         ({"path": "qa.yaml", "line": 7}, "qa.yaml, line 7: no text."),
         ({"question_id": "q1", "key": "reference_steps[0]"}, "question q1, key reference_steps[0]: no text."),
-        ({"mend": "Add one."}, "no text. Add one."),
+        ({"hint": "Add one."}, "no text. Add one."),
     ],
 )
 def test_message_says_what_where_and_how_to_mend(places: dict[str, object], message: str) -> None:

@@ -23,11 +23,11 @@ class ColumnClass(NamedTuple):
 
     Attributes:
         required: Positions of the required columns.
-        players: Positions of the actual columns, namesakes of the required ones first.
+        candidates: Positions of the actual columns, namesakes of the required ones first.
     """
 
     required: list[int]
-    players: list[int]
+    candidates: list[int]
 
 
 Confirm: TypeAlias = Callable[[ColumnMapping], bool]
@@ -66,12 +66,12 @@ def find_mapping(
     rows = as_collection(rows_of(reference.columns))
     if rows == as_collection(rows_of([actual.columns[at] for at in guess])) and confirm(guess):
         return guess
-    if all(len(required) == len(players) == 1 for required, players in classes):
+    if all(len(required) == len(candidates) == 1 for required, candidates in classes):
         return None
-    twins = twins_of(classes, actual.detailed_columns if reference.needs_details else actual.columns)
+    duplicates = duplicates_of(classes, actual.detailed_columns if reference.needs_details else actual.columns)
     if rows_as == "set":
-        return _mapping_of_sets(list(rows), actual, classes, twins, confirm, budget)
-    search = BagSearch(reference.columns, twins, budget)
+        return _mapping_of_sets(list(rows), actual, classes, duplicates, confirm, budget)
+    search = BagSearch(reference.columns, duplicates, budget)
     return search.mapping(dict(enumerate(actual.columns)), classes, confirm)
 
 
@@ -79,14 +79,14 @@ def _mapping_of_sets(
     rows: list[Row],
     actual: Table,
     classes: list[ColumnClass],
-    twins: dict[int, int],
+    duplicates: dict[int, int],
     confirm: Confirm,
     budget: Budget,
 ) -> ColumnMapping | None:
     """Choose the columns first; the distinct rows of a right choice are a bag without duplicates."""
-    search = BagSearch(list(rows_of(rows)), twins, budget)
-    for choice in _choices(classes, twins, budget):
-        chosen = [at for _, players in choice for at in players]
+    search = BagSearch(list(rows_of(rows)), duplicates, budget)
+    for choice in _choices(classes, duplicates, budget):
+        chosen = [at for _, candidates in choice for at in candidates]
         distinct = _distinct_rows([actual.columns[at] for at in chosen], len(rows), budget)
         if len(distinct) == len(rows):
             columns = dict(zip(chosen, rows_of(list(distinct)), strict=True))
@@ -110,12 +110,12 @@ def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row
     return distinct
 
 
-def _choices(classes: list[ColumnClass], twins: dict[int, int], budget: Budget) -> Iterator[list[ColumnClass]]:
-    """Give the ways to keep as many players of each class as it has required columns."""
+def _choices(classes: list[ColumnClass], duplicates: dict[int, int], budget: Budget) -> Iterator[list[ColumnClass]]:
+    """Give the ways to keep as many candidates of each class as it has required columns."""
 
     def choices_of(at: int) -> Iterator[ColumnClass]:
-        required, players = classes[at]
-        return (ColumnClass(required, kept) for kept in _combinations(players, len(required), twins, budget))
+        required, candidates = classes[at]
+        return (ColumnClass(required, kept) for kept in _combinations(candidates, len(required), duplicates, budget))
 
     chosen: list[ColumnClass] = []
     waiting = [choices_of(0)]
@@ -131,20 +131,20 @@ def _choices(classes: list[ColumnClass], twins: dict[int, int], budget: Budget) 
             waiting.append(choices_of(len(chosen)))
 
 
-def _combinations(players: list[int], size: int, twins: dict[int, int], budget: Budget) -> Iterator[list[int]]:
-    """Give the combinations of players, without those that differ by twins only."""
+def _combinations(candidates: list[int], size: int, duplicates: dict[int, int], budget: Budget) -> Iterator[list[int]]:
+    """Give the combinations of candidates, without those that differ by duplicates only."""
     kept: list[int] = []
     at = 0
     while True:
-        if len(kept) < size and len(players) - at >= size - len(kept):
+        if len(kept) < size and len(candidates) - at >= size - len(kept):
             budget.spend(1)
-            twin = twins.get(players[at])
-            if twin is None or any(players[other] == twin for other in kept):
+            duplicate = duplicates.get(candidates[at])
+            if duplicate is None or any(candidates[other] == duplicate for other in kept):
                 kept.append(at)
             at += 1
             continue
         if len(kept) == size:
-            yield [players[other] for other in kept]
+            yield [candidates[other] for other in kept]
         if not kept:
             return
         at = kept.pop() + 1
@@ -160,9 +160,9 @@ class _Level(NamedTuple):
 class BagSearch:
     """Finds a mapping between bags of rows, depth first; the first columns must fit before the next is tried."""
 
-    def __init__(self, reference: Sequence[Column], twins: dict[int, int], budget: Budget) -> None:
+    def __init__(self, reference: Sequence[Column], duplicates: dict[int, int], budget: Budget) -> None:
         self.reference = reference
-        self.twins = twins
+        self.duplicates = duplicates
         self.budget = budget
         self.counts = [Counter(column) for column in reference]
         self.row_contents = self._contents_of_rows(reference)
@@ -172,10 +172,10 @@ class BagSearch:
         self, columns: Mapping[int, Column], classes: list[ColumnClass], confirm: Confirm
     ) -> ColumnMapping | None:
         """Give a mapping under which the bags are equal and that is confirmed, or None."""
-        players = self._players(columns, classes)
-        kept = dict.fromkeys(at for candidates in players.values() for at in candidates)
-        order = sorted(players, key=lambda at: (len(players[at]), -len(self.counts[at])))
-        if not players[order[0]]:
+        candidates = self._candidates(columns, classes)
+        kept = dict.fromkeys(at for candidates in candidates.values() for at in candidates)
+        order = sorted(candidates, key=lambda at: (len(candidates[at]), -len(self.counts[at])))
+        if not candidates[order[0]]:
             return None
         contents = self._contents_of_rows([columns[at] for at in kept])
         if contents is not None and contents != self.row_contents:
@@ -183,37 +183,37 @@ class BagSearch:
         levels = self._levels_in(tuple(order))
         played: list[int] = []
         groups: list[Sequence[int]] = [[0] * len(self.reference[0])]
-        waiting = [iter(players[order[0]])]
+        waiting = [iter(candidates[order[0]])]
         while waiting:
-            player = next(waiting[-1], None)
-            if player is None:
+            candidate = next(waiting[-1], None)
+            if candidate is None:
                 waiting.pop()
                 groups.pop()
                 del played[-1:]
                 continue
-            if player in played or (player in self.twins and self.twins[player] not in played):
+            if candidate in played or (candidate in self.duplicates and self.duplicates[candidate] not in played):
                 continue
-            grouped = self._grouped(levels[len(played)], groups[-1], columns[player])
+            grouped = self._grouped(levels[len(played)], groups[-1], columns[candidate])
             if grouped is None:
                 continue
             if len(played) + 1 < len(order):
-                played.append(player)
+                played.append(candidate)
                 groups.append(grouped)
-                waiting.append(iter(players[order[len(played)]]))
+                waiting.append(iter(candidates[order[len(played)]]))
                 continue
-            player_of = dict(zip(order, [*played, player], strict=True))
-            found = tuple(player_of[at] for at in range(len(order)))
+            candidate_of = dict(zip(order, [*played, candidate], strict=True))
+            found = tuple(candidate_of[at] for at in range(len(order)))
             if confirm(found):
                 return found
         return None
 
-    def _players(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
-        """Give for each required column the players that have each value as often as it."""
-        counts = {at: Counter(columns[at]) for _, players in classes for at in players}
+    def _candidates(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
+        """Give for each required column the candidates that have each value as often as it."""
+        counts = {at: Counter(columns[at]) for _, candidates in classes for at in candidates}
         self.budget.spend(len(self.reference[0]) * len(counts) // 4)
         return {
-            column: [at for at in players if counts[at] == self.counts[column]]
-            for required, players in classes
+            column: [at for at in candidates if counts[at] == self.counts[column]]
+            for required, candidates in classes
             for column in required
         }
 
@@ -265,11 +265,12 @@ def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, 
         return None
     if not reference.needs_details:
         return mapping_by_name(classes, reference, actual)
-    twins = twins_of(classes, actual.detailed_columns)
-    players = {column: players for required, players in classes for column in required}
+    duplicates = duplicates_of(classes, actual.detailed_columns)
+    candidates = {column: candidates for required, candidates in classes for column in required}
     by_name = mapping_by_name(classes, reference, actual)
     return _OrderedSearch(reference, actual, codes, budget).mapping(
-        [sorted(players[column], key=lambda at: at != by_name[column]) for column in range(len(players))], twins
+        [sorted(candidates[column], key=lambda at: at != by_name[column]) for column in range(len(candidates))],
+        duplicates,
     )
 
 
@@ -280,10 +281,10 @@ class _Renaming:
         self.to = to
         self.back = back
 
-    def with_columns(self, required: Column, player: Column, codes: DetailedCodes) -> "_Renaming | None":
+    def with_columns(self, required: Column, candidate: Column, codes: DetailedCodes) -> "_Renaming | None":
         """Give a renaming that makes these columns equal too, or None."""
         to, back = dict(self.to), dict(self.back)
-        for one, other in dict.fromkeys(zip(required, player, strict=True)):
+        for one, other in dict.fromkeys(zip(required, candidate, strict=True)):
             if one >= 0:
                 if one != other and not codes.are_equal(one, other):
                     return None
@@ -299,31 +300,31 @@ class _OrderedSearch:
         self.codes = codes
         self.budget = budget
 
-    def mapping(self, players: list[list[int]], twins: dict[int, int]) -> ColumnMapping | None:
-        order = sorted(range(len(players)), key=lambda column: len(players[column]))
+    def mapping(self, candidates: list[list[int]], duplicates: dict[int, int]) -> ColumnMapping | None:
+        order = sorted(range(len(candidates)), key=lambda column: len(candidates[column]))
         played: list[int] = []
         renamings = [_Renaming({}, {})]
-        waiting: list[Iterator[int]] = [iter(players[order[0]])]
+        waiting: list[Iterator[int]] = [iter(candidates[order[0]])]
         while waiting:
-            player = next(waiting[-1], None)
-            if player is None:
+            candidate = next(waiting[-1], None)
+            if candidate is None:
                 waiting.pop()
                 renamings.pop()
                 del played[-1:]
                 continue
-            if player in played or (player in twins and twins[player] not in played):
+            if candidate in played or (candidate in duplicates and duplicates[candidate] not in played):
                 continue
             required = self.reference.detailed_columns[order[len(played)]]
             self.budget.spend(len(required))
-            renaming = renamings[-1].with_columns(required, self.actual.detailed_columns[player], self.codes)
+            renaming = renamings[-1].with_columns(required, self.actual.detailed_columns[candidate], self.codes)
             if renaming is None:
                 continue
-            played.append(player)
+            played.append(candidate)
             if len(played) == len(order):
-                player_of = dict(zip(order, played, strict=True))
-                return tuple(player_of[column] for column in range(len(order)))
+                candidate_of = dict(zip(order, played, strict=True))
+                return tuple(candidate_of[column] for column in range(len(order)))
             renamings.append(renaming)
-            waiting.append(iter(players[order[len(played)]]))
+            waiting.append(iter(candidates[order[len(played)]]))
         return None
 
 
@@ -336,44 +337,44 @@ def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[Col
     Returns:
         The classes that have a required column; None where one of them has too few actual columns.
     """
-    players: defaultdict[Hashable, list[int]] = defaultdict(list)
+    candidates: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, signature in enumerate(actual.signatures(rows_as)):
-        players[signature].append(at)
+        candidates[signature].append(at)
     required: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, signature in enumerate(reference.signatures(rows_as)):
         required[signature].append(at)
     classes = []
     for signature, columns in required.items():
-        if len(columns) > len(players.get(signature, ())):
+        if len(columns) > len(candidates.get(signature, ())):
             return None
-        for part in _told_apart(ColumnClass(columns, players[signature]), reference, actual, rows_as):
-            if len(part.required) > len(part.players):
+        for part in _told_apart(ColumnClass(columns, candidates[signature]), reference, actual, rows_as):
+            if len(part.required) > len(part.candidates):
                 return None
             names = {reference.names[column] for column in part.required}
-            namesakes_first = sorted(part.players, key=lambda at: actual.names[at] not in names)
+            namesakes_first = sorted(part.candidates, key=lambda at: actual.names[at] not in names)
             classes.append(ColumnClass(part.required, namesakes_first))
     return classes
 
 
 def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass]:
     """Split a class into those of which the numbers are near each other."""
-    if rows_as == "list" or len(columns.players) == 1 or not reference.needs_details:
+    if rows_as == "list" or len(columns.candidates) == 1 or not reference.needs_details:
         return [columns]
     parts: list[ColumnClass] = []
     for required in columns.required:
         mine = reference.inexact_numbers(required)
-        players = {
-            player
-            for player in columns.players
-            if not mine or not (others := actual.inexact_numbers(player)) or mine.may_equal(others, rows_as)
+        candidates = {
+            candidate
+            for candidate in columns.candidates
+            if not mine or not (others := actual.inexact_numbers(candidate)) or mine.may_equal(others, rows_as)
         }
-        joined = [part for part in parts if not players.isdisjoint(part.players)]
+        joined = [part for part in parts if not candidates.isdisjoint(part.candidates)]
         parts = [part for part in parts if part not in joined]
         together = ColumnClass([required], [])
         for part in joined:
             together.required.extend(part.required)
-            players.update(part.players)
-        together.players.extend(player for player in columns.players if player in players)
+            candidates.update(part.candidates)
+        together.candidates.extend(candidate for candidate in columns.candidates if candidate in candidates)
         parts.append(together)
     return parts
 
@@ -381,23 +382,23 @@ def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: 
 def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Table) -> ColumnMapping:
     """Give each required column its namesake, or else the first free column of its class."""
     played: dict[int, int] = {}
-    for required, players in classes:
-        position = {actual.names[player]: player for player in players}
+    for required, candidates in classes:
+        position = {actual.names[candidate]: candidate for candidate in candidates}
         namesakes = {at: position[reference.names[at]] for at in required if reference.names[at] in position}
         taken = set(namesakes.values())
-        free = (player for player in players if player not in taken)
+        free = (candidate for candidate in candidates if candidate not in taken)
         played |= {at: namesakes[at] if at in namesakes else next(free) for at in required}
     return tuple(played[at] for at in range(len(played)))
 
 
-def twins_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> dict[int, int]:
+def duplicates_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> dict[int, int]:
     """Give for a column the one before it that is the same in every row: it need not be tried as well."""
-    twins = {}
-    for _, players in classes:
+    duplicates = {}
+    for _, candidates in classes:
         last: dict[Row, int] = {}
-        for at in players if len(players) > 1 else ():
+        for at in candidates if len(candidates) > 1 else ():
             content = tuple(columns[at])
             if content in last:
-                twins[at] = last[content]
+                duplicates[at] = last[content]
             last[content] = at
-    return twins
+    return duplicates

@@ -25,21 +25,25 @@ def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequ
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
     contents = {name: frozenset(column.texts[:_SAMPLED_ROWS]) for name, column in actual.columns.items()}
-    players: list[str] = []
+    candidates: list[str] = []
     overlap = 0.0
     for name in required:
         wanted = frozenset(reference.columns[name].texts[:_SAMPLED_ROWS])
-        shares = {other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in players}
+        shares = {
+            other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in candidates
+        }
         if not any(shares.values()):  # at most half of what the same numbers would have in common
             column = reference.columns[name]
             shares = {other: share_of_near_numbers(column, actual.columns[other]) / 2 for other in shares}
         best = max(shares, key=lambda other: (shares[other], other == name), default=None)
         if best is None:
             break
-        players.append(best)
+        candidates.append(best)
         overlap += shares[best]
-    mine = set(zip(*(reference.columns[name].texts[:_SAMPLED_ROWS] for name in required[: len(players)]), strict=True))
-    theirs = set(zip(*(actual.columns[player].texts[:_SAMPLED_ROWS] for player in players), strict=True))
+    mine = set(
+        zip(*(reference.columns[name].texts[:_SAMPLED_ROWS] for name in required[: len(candidates)]), strict=True)
+    )
+    theirs = set(zip(*(actual.columns[candidate].texts[:_SAMPLED_ROWS] for candidate in candidates), strict=True))
     return 0.9 * _dice_coefficient(mine, theirs) + 0.09 * overlap / len(required)
 
 
@@ -77,53 +81,53 @@ def _share_of_sample(sample: frozenset[int], content: frozenset[int]) -> float:
     return len(sample & content) / len(sample)
 
 
-def nearest_players(reference: Table, actual: Table, overlaps: list[list[float]]) -> dict[int, int]:
+def nearest_candidates(reference: Table, actual: Table, overlaps: list[list[float]]) -> dict[int, int]:
     """Choose an actual column for each required one, the surest first.
 
     Columns with the same contents are told apart by the rows that they make with the columns chosen before, as far
     as that is cheap, then by their names. Where nothing else is left a column of nearly the same numbers is taken,
     then a namesake without a common value.
     """
-    players: dict[int, int] = {}
+    candidates: dict[int, int] = {}
     cells = len(overlaps) * len(actual.names) * (reference.row_count + actual.row_count)
     for at in sorted(
         range(len(overlaps)), key=lambda at: (-max(overlaps[at], default=0), -len(reference.contents[at]))
     ):
-        free = [player for player in range(len(actual.names)) if player not in players.values()]
-        best = max((overlaps[at][player] for player in free), default=0.0)
+        free = [candidate for candidate in range(len(actual.names)) if candidate not in candidates.values()]
+        best = max((overlaps[at][candidate] for candidate in free), default=0.0)
         if best > 0:
-            ties = [player for player in free if overlaps[at][player] == best]
+            ties = [candidate for candidate in free if overlaps[at][candidate] == best]
             common = Counter(
-                {player: _common_rows(reference, actual, {**players, at: player}) for player in ties}
+                {candidate: _common_rows(reference, actual, {**candidates, at: candidate}) for candidate in ties}
                 if len(ties) > 1 and cells <= _PROBED_CELLS
                 else {}
             )
             name = reference.names[at]
-            players[at] = max(ties, key=lambda player: (common[player], actual.names[player] == name))
-    _add_columns_of_near_numbers(reference, actual, players)
+            candidates[at] = max(ties, key=lambda candidate: (common[candidate], actual.names[candidate] == name))
+    _add_columns_of_near_numbers(reference, actual, candidates)
     for at, name in enumerate(reference.names):
-        if at not in players and name in actual.names and actual.names.index(name) not in players.values():
-            players[at] = actual.names.index(name)
-    return players
+        if at not in candidates and name in actual.names and actual.names.index(name) not in candidates.values():
+            candidates[at] = actual.names.index(name)
+    return candidates
 
 
-def _add_columns_of_near_numbers(reference: Table, actual: Table, players: dict[int, int]) -> None:
+def _add_columns_of_near_numbers(reference: Table, actual: Table, candidates: dict[int, int]) -> None:
     for at, name in enumerate(reference.names):
-        if at in players:
+        if at in candidates:
             continue
         shares = {
-            player: share_of_near_numbers(reference.term_columns[at], actual.term_columns[player])
-            for player in range(len(actual.names))
-            if player not in players.values()
+            candidate: share_of_near_numbers(reference.term_columns[at], actual.term_columns[candidate])
+            for candidate in range(len(actual.names))
+            if candidate not in candidates.values()
         }
-        best = max(shares, key=lambda player: (shares[player], actual.names[player] == name), default=None)
+        best = max(shares, key=lambda candidate: (shares[candidate], actual.names[candidate] == name), default=None)
         if best is not None and shares[best]:
-            players[at] = best
+            candidates[at] = best
 
 
-def _common_rows(reference: Table, actual: Table, players: dict[int, int]) -> int:
-    mine = Counter(rows_of([reference.columns[at] for at in players]))
-    return (mine & Counter(rows_of([actual.columns[player] for player in players.values()]))).total()
+def _common_rows(reference: Table, actual: Table, candidates: dict[int, int]) -> int:
+    mine = Counter(rows_of([reference.columns[at] for at in candidates]))
+    return (mine & Counter(rows_of([actual.columns[candidate] for candidate in candidates.values()]))).total()
 
 
 NEAR: Final = 1e-3
@@ -155,7 +159,7 @@ class NearNumber(NamedTuple):
 
 def near_number(
     columns: Sequence[TermColumn],
-    players: Sequence[TermColumn],
+    candidates: Sequence[TermColumn],
     rows: Sequence[int],
     others: Sequence[int],
     codes: Sequence[Sequence[int]],
@@ -165,7 +169,7 @@ def near_number(
 
     Args:
         columns: The required columns.
-        players: The actual columns that play them.
+        candidates: The actual columns that play them.
         rows: Places of rows of the reference; the first few are looked at.
         others: Places of actual rows, likewise.
         codes: The codes of the required columns; equal cells have the same.
@@ -181,7 +185,7 @@ def near_number(
         found: list[NearNumber] = []
         for other in alike.get(tuple(codes[at][row] for at in fixed), ())[:left]:
             differing = [at for at in range(len(columns)) if codes[at][row] != other_codes[at][other]]
-            near = [_near(columns[at], row, players[at], other) for at in differing]
+            near = [_near(columns[at], row, candidates[at], other) for at in differing]
             if near and None not in near:
                 found.append(max((each for each in near if each is not None), key=lambda each: each.difference))
             left -= 1
@@ -190,14 +194,14 @@ def near_number(
     return None
 
 
-def _near(column: TermColumn, row: int, player: TermColumn, other: int) -> NearNumber | None:
-    mine, theirs = column.number(row), player.number(other)
+def _near(column: TermColumn, row: int, candidate: TermColumn, other: int) -> NearNumber | None:
+    mine, theirs = column.number(row), candidate.number(other)
     if mine is None or theirs is None or mine[1] == theirs[1] == NumberKind.INTEGER:
         return None
     difference = relative_difference(mine[0], theirs[0])
     if difference is None or difference > NEAR:
         return None
-    return NearNumber(column.texts[row].strip(), player.texts[other].strip(), difference)
+    return NearNumber(column.texts[row].strip(), candidate.texts[other].strip(), difference)
 
 
 def share_of_near_numbers(column: TermColumn, other: TermColumn) -> float:

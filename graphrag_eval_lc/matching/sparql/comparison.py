@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
-from graphrag_eval_lc.matching.matchers import Comparison, Step, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
-from graphrag_eval_lc.matching.sparql.encoding import coded_tables, coding_for
+from graphrag_eval_lc.matching.sparql.encoding import coded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_RESULTS,
     PlainCells,
@@ -242,34 +242,34 @@ def _comparison_of_rows(
             lambda: closeness_of(reference, actual, required),
         )
 
-    def match(players: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
-        columns = {name: actual.variables[at] for name, at in zip(required, players, strict=True)}
+    def match(candidates: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
+        columns = {name: actual.variables[at] for name, at in zip(required, candidates, strict=True)}
         return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
     if verdict is not None:
-        return mismatch() if verdict.players is None else match(verdict.players)
-    coding = coding_for(reference, actual, required, rules)
-    mine, others = coded_tables(reference, actual, required, coding, all_columns=False)
+        return mismatch() if verdict.candidates is None else match(verdict.candidates)
+    encoding = encoding_for(reference, actual, required, rules)
+    mine, others = coded_tables(reference, actual, required, encoding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
 
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
         if not mine.needs_details:
             return True
         detailed = rows_of([others.detailed_columns[at] for at in mapping])
-        return rows_agree_in_detail(rows_of(mine.detailed_columns), detailed, rules.rows_as, coding.details, budget)
+        return rows_agree_in_detail(rows_of(mine.detailed_columns), detailed, rules.rows_as, encoding.details, budget)
 
     try:
         if rules.rows_as == "list":
-            mapping = find_ordered_mapping(mine, others, coding.details, budget)
+            mapping = find_ordered_mapping(mine, others, encoding.details, budget)
         else:
             mapping = find_mapping(mine, others, rules.rows_as, agrees_in_detail, budget)
     except SearchCutOff:
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
         return mismatch()
-    players = [actual.variables.index(others.names[at]) for at in mapping]
-    return match(players, is_exact=not coding.has_near_numbers)
+    candidates = [actual.variables.index(others.names[at]) for at in mapping]
+    return match(candidates, is_exact=not encoding.has_near_numbers)
 
 
 _SLACK: Final = 1.000001
@@ -281,10 +281,10 @@ class PlainVerdict:
     """Whether two results match, and by which columns.
 
     Attributes:
-        players: For each required column the place of the actual one that plays it; None where they do not match.
+        candidates: For each required column the place of the actual one that plays it; None where they do not match.
     """
 
-    players: list[int] | None
+    candidates: list[int] | None
 
 
 def quick_verdict(
@@ -296,7 +296,7 @@ def quick_verdict(
     """
     plain = plain_columns(reference, actual, required, by_value=False)
     verdict = None if plain is None else plain_verdict(*plain, rules)
-    if verdict is not None and verdict.players is not None:
+    if verdict is not None and verdict.candidates is not None:
         return verdict
     if any(column.has_untyped_numbers for results in (reference, actual) for column in results.columns.values()):
         plain = plain_columns(reference, actual, required, by_value=True)
@@ -317,21 +317,21 @@ def plain_verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], 
         may be equal within a tolerance.
     """
     contents = [_content(column, rules) for column in actual]
-    players: list[int] = []
+    candidates: list[int] = []
     for column in required:
         wanted = _content(column, rules)
         alike = [at for at, content in enumerate(contents) if content == wanted]
         if not alike:
             return None if _may_be_near([column], actual, rules.tolerances) else PlainVerdict(None)
-        if len(alike) > 1 or alike[0] in players:
+        if len(alike) > 1 or alike[0] in candidates:
             return None
-        players.append(alike[0])
+        candidates.append(alike[0])
     if rules.rows_as == "list":
-        return PlainVerdict(players)  # equal columns in order are equal rows in order
+        return PlainVerdict(candidates)  # equal columns in order are equal rows in order
     mine = zip(*(column.cells for column in required), strict=True)
-    others = zip(*(actual[at].cells for at in players), strict=True)
+    others = zip(*(actual[at].cells for at in candidates), strict=True)
     if _gathered(mine, rules) == _gathered(others, rules):
-        return PlainVerdict(players)
+        return PlainVerdict(candidates)
     return None if _may_be_near(required, actual, rules.tolerances) else PlainVerdict(None)
 
 
@@ -355,7 +355,7 @@ def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], t
     return any(high - low <= max(absolute, relative * max(-low, high)) for low, high in pairwise(numbers))
 
 
-def match_sparql_steps(reference: StepView, actual: StepView) -> Comparison:
+def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
     """Compare the outputs of two ``sparql_query`` steps.
 
     Args:
@@ -368,7 +368,7 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> Comparison:
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
     compared = compare_sparql_results(_parsed(reference), _parsed(actual), reference.get("required_columns"), **options)
-    return Comparison(compared.score, lambda: compared.reason, lambda: compared.closeness, compared.unreadable)
+    return StepScore(compared.score, lambda: compared.reason, lambda: compared.closeness, compared.unreadable)
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:

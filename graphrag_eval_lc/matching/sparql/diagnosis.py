@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_players, overlaps_of
-from graphrag_eval_lc.matching.sparql.encoding import Coding, Table, coded_tables, coding_for
+from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_candidates, overlaps_of
+from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, coded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import (
@@ -71,9 +71,11 @@ def _near_number_of_match(
     reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules
 ) -> NearNumber | None:
     """Compare the results again without a tolerance to find numbers that needed it."""
-    coding = Coding(rules.strict, Tolerances())
-    players = SparqlResults({player: actual.columns[player] for player in columns.values()}, actual.row_count)
-    mine, others = coded_tables(reference, players, list(columns), coding, all_columns=True)
+    encoding = Encoding(rules.strict, Tolerances())
+    candidates = SparqlResults(
+        {candidate: actual.columns[candidate] for candidate in columns.values()}, actual.row_count
+    )
+    mine, others = coded_tables(reference, candidates, list(columns), encoding, all_columns=True)
     rows, other_rows = list(rows_of(mine.columns)), list(rows_of(others.columns))
     if rules.rows_as == "list":
         unlike = [at for at, (row, other) in enumerate(zip(rows, other_rows, strict=True)) if row != other]
@@ -82,9 +84,9 @@ def _near_number_of_match(
 
 
 def _near_number(
-    mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], players: dict[int, int] | None = None
+    mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], candidates: dict[int, int] | None = None
 ) -> NearNumber | None:
-    places = [at if players is None else players[at] for at in range(len(mine.names))]
+    places = [at if candidates is None else candidates[at] for at in range(len(mine.names))]
     columns = mine.term_columns, [others.term_columns[at] for at in places]
     codes = mine.detailed_columns, [others.detailed_columns[at] for at in places]
     return near_number(*columns, missing[:SHOWN_ROWS], extra, *codes)
@@ -106,11 +108,11 @@ def diagnosis_of_mismatch(
         rules: How the results were compared.
         cut_off: Says that the search was cut off, if it was.
     """
-    coding = coding_for(reference_results, actual_results, required, rules)
-    reference, actual = coded_tables(reference_results, actual_results, required, coding, all_columns=True)
-    players = nearest_players(reference, actual, overlaps_of(reference, actual))
-    columns = {reference.names[at]: actual.names[player] for at, player in players.items()}
-    played = [actual.columns[players[at]] if at in players else None for at in range(len(reference.names))]
+    encoding = encoding_for(reference_results, actual_results, required, rules)
+    reference, actual = coded_tables(reference_results, actual_results, required, encoding, all_columns=True)
+    candidates = nearest_candidates(reference, actual, overlaps_of(reference, actual))
+    columns = {reference.names[at]: actual.names[candidate] for at, candidate in candidates.items()}
+    played = [actual.columns[candidates[at]] if at in candidates else None for at in range(len(reference.names))]
     unbound = [UNBOUND_CODE] * actual_results.row_count
     mine = list(rows_of(reference.columns))
     others = list(rows_of([unbound if column is None else column for column in played]))
@@ -119,9 +121,9 @@ def diagnosis_of_mismatch(
     )
     is_complete = len(columns) == len(reference.names)
     if is_complete and reference.needs_details:
-        unlike = _unlike_in_detail(reference, actual, players, rules.rows_as, coding.details) or unlike
+        unlike = _unlike_in_detail(reference, actual, candidates, rules.rows_as, encoding.details) or unlike
     missing, extra, total, actual_total = unlike
-    shown = [actual.term_columns[players[at]] if at in players else None for at in range(len(reference.names))]
+    shown = [actual.term_columns[candidates[at]] if at in candidates else None for at in range(len(reference.names))]
     parts = [
         cut_off,
         _about_columns(reference, actual, columns),
@@ -129,7 +131,7 @@ def diagnosis_of_mismatch(
         _about_extra(len(extra), _shown(shown, extra[0])) if extra and is_complete else None,
     ]
     if is_complete and missing and extra:
-        near = _near_number(reference, actual, missing, extra, players)
+        near = _near_number(reference, actual, missing, extra, candidates)
         parts.append(None if near is None else _about_near(near))
     if not missing and not extra:
         parts.append(_about_equal_rows(mine, others, rules.rows_as))
@@ -180,7 +182,7 @@ def _surplus(rows: list[Row], others: Counter[Row]) -> list[int]:
 def _unlike_in_detail(
     reference: Table,
     actual: Table,
-    players: dict[int, int],
+    candidates: dict[int, int],
     rows_as: RowsAs,
     codes: DetailedCodes,
 ) -> UnlikeRows | None:
@@ -190,7 +192,7 @@ def _unlike_in_detail(
         The rows; None where the details are not known.
     """
     details = list(rows_of(reference.detailed_columns))
-    other_details = list(rows_of([actual.detailed_columns[players[at]] for at in range(len(players))]))
+    other_details = list(rows_of([actual.detailed_columns[candidates[at]] for at in range(len(candidates))]))
     for rows in (details, other_details):
         rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
     budget = len(details) + len(other_details)

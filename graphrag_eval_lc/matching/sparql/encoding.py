@@ -95,7 +95,7 @@ class _ValueSpace(dict[str, int]):
         return {number_kind(text, self._datatype) for text in ("0", "0.0")}
 
 
-class Coding:
+class Encoding:
     """Gives codes to columns of terms.
 
     All columns that are to be compared are coded first; then ``settled`` gives their final codes.
@@ -177,7 +177,7 @@ class Coding:
 
         return read
 
-    def may_play(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
+    def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
         """Tell from a sample of rows whether a column can have the contents of one that is coded already.
 
         Args:
@@ -322,7 +322,7 @@ def _term_space(shape: Shape) -> Hashable:
     return kind, None, datatype or XSD_STRING
 
 
-class PlainCoding(Coding):
+class PlainEncoding(Encoding):
     """Codes for columns that all have ``TermColumn.plain_by_value``, of numbers that have no tolerance."""
 
     def __init__(self) -> None:
@@ -333,7 +333,7 @@ class PlainCoding(Coding):
         """Give the codes of a column, or of some rows of it."""
         return list(map(self._code_of.__getitem__, _cells(column)[rows]))
 
-    def may_play(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
+    def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
         """Tell from a sample of rows whether a column can have the contents of one that is coded already."""
         codes = {self._code_of.get(cell) for cell in _cells(column)[:sample]}
         return any(codes <= content for content in contents)
@@ -347,14 +347,14 @@ def _cells(column: TermColumn) -> list[str] | list[float]:
     return column.texts if column.plain_by_value is None else column.plain_by_value.cells
 
 
-def coding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Coding:
-    """Give the quickest coding that tells the cells of two results apart."""
+def encoding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Encoding:
+    """Give the quickest encoding that tells the cells of two results apart."""
     plain = None if rules.strict else plain_columns(reference, actual, required, by_value=True)
     if plain is not None:
         mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
         if not rules.tolerances.loosest(mine, others):
-            return PlainCoding()
-    return Coding(rules.strict, rules.tolerances, counts_values=rules.rows_as == "set")
+            return PlainEncoding()
+    return Encoding(rules.strict, rules.tolerances, counts_values=rules.rows_as == "set")
 
 
 _SAMPLE: Final = 64
@@ -367,15 +367,15 @@ class Table:
     Args:
         columns: The columns by name.
         codes: Their codes.
-        coding: What the codes mean.
+        encoding: What the codes mean.
     """
 
-    def __init__(self, columns: dict[str, TermColumn], codes: list[list[int]], coding: Coding) -> None:
+    def __init__(self, columns: dict[str, TermColumn], codes: list[list[int]], encoding: Encoding) -> None:
         self.names = tuple(columns)
         self.term_columns = list(columns.values())
         self.columns: Sequence[Column] = codes
         self._codes = codes
-        self._coding = coding
+        self._encoded = encoding
         self._numbers: dict[int, ColumnNumbers | None] = {}
 
     @property
@@ -393,20 +393,20 @@ class Table:
         """The columns in codes that tell blank nodes and inexact cells apart."""
         blank_nodes: dict[str, int] = {}
         return [
-            self._coding.detailed(terms, codes, blank_nodes)
+            self._encoded.detailed(terms, codes, blank_nodes)
             for terms, codes in zip(self.term_columns, self._codes, strict=True)
         ]
 
     def inexact_numbers(self, at: int) -> ColumnNumbers | None:
         """Give the numbers of a column that have inexact codes; None where it has none, or texts that have such."""
         if at not in self._numbers:
-            self._numbers[at] = self._coding.details.numbers_of(self.detailed_columns[at])
+            self._numbers[at] = self._encoded.details.numbers_of(self.detailed_columns[at])
         return self._numbers[at]
 
     @cached_property
     def needs_details(self) -> bool:
         """Whether the codes alone do not settle which rows are equal."""
-        inexact = self._coding.inexact
+        inexact = self._encoded.inexact
         return any(BLANK_CODE in content or not inexact.isdisjoint(content) for content in self.contents)
 
     def signatures(self, rows_as: RowsAs) -> list[Hashable]:
@@ -419,7 +419,7 @@ class Table:
 
 
 def coded_tables(
-    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], coding: Coding, *, all_columns: bool
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], encoding: Encoding, *, all_columns: bool
 ) -> tuple[Table, Table]:
     """Give the tables of the required and of the actual columns.
 
@@ -427,15 +427,15 @@ def coded_tables(
         reference: The results with the required columns.
         actual: The other results.
         required: The names of the required columns.
-        coding: Gives the codes; a new one.
+        encoding: Gives the codes; a new one.
         all_columns: Whether actual columns are there too that cannot play a required one.
     """
     mine = {name: reference.columns[name] for name in required}
-    codes = [coding.codes(column) for column in mine.values()]
+    codes = [encoding.codes(column) for column in mine.values()]
     others = actual.columns
     if not all_columns:
         contents = list(map(frozenset, codes))
-        others = {name: column for name, column in others.items() if coding.may_play(column, contents, _SAMPLE)}
-    other_codes = [coding.codes(column) for column in others.values()]
-    settled = coding.settled([*codes, *other_codes])
-    return Table(mine, settled[: len(mine)], coding), Table(others, settled[len(mine) :], coding)
+        others = {name: column for name, column in others.items() if encoding.can_stand_for(column, contents, _SAMPLE)}
+    other_codes = [encoding.codes(column) for column in others.values()]
+    settled = encoding.settled([*codes, *other_codes])
+    return Table(mine, settled[: len(mine)], encoding), Table(others, settled[len(mine) :], encoding)

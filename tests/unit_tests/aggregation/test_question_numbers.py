@@ -51,12 +51,12 @@ def test_failed_question_counts_in_the_metrics_that_it_would_have_had(
 ) -> None:
     failed = {"error": "away", **result}
     assert score(metric, failed) == (0.0 if is_counted else None)
-    assert score(metric, failed, has_twin=True) == 0.0
+    assert score(metric, failed, has_elsewhere=True) == 0.0
 
 
 def test_what_was_not_measured_is_no_number() -> None:
     assert score("steps_score", {"steps_score": float("nan")}) is None
-    assert score("steps_score", {}, has_twin=True) is None
+    assert score("steps_score", {}, has_elsewhere=True) is None
 
 
 def test_what_failed_samples_spent_is_what_they_spent() -> None:

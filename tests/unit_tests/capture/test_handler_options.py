@@ -89,7 +89,7 @@ def calling(make_agent: Any, ai: Any, used: BaseTool, **args: Any) -> Any:
 def test_a_wrong_value_is_an_error_at_once(option: str, value: Any) -> None:
     with pytest.raises(CaptureError, match=f"key {option}: ") as caught:
         GraphRAGEvalCallbackHandler(**{option: value})
-    assert caught.value.mend
+    assert caught.value.hint
     with pytest.raises(CaptureError), capture_run(**{option: value}):
         pytest.fail("the block must not begin")
 

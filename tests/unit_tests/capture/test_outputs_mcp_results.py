@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 
-from graphrag_eval_lc.capture.outputs import mcp_text, message_ending
+from graphrag_eval_lc.capture.outputs import mcp_text, message_outcome
 
 IMAGE = {"type": "image", "id": "lc_i", "base64": "eA==", "mime_type": "image/png"}
 
@@ -93,12 +93,12 @@ def test_other_content_is_read_as_ever(content: Any) -> None:
 
 def test_a_tool_of_ones_own_with_blocks_keeps_its_output() -> None:
     own = [{"type": "text", "text": '{"a": 1}'}, {"type": "text", "text": '{"b": 2}'}]
-    assert message_ending(ToolMessage(own, tool_call_id="c1")).text == '{"a": 1}{"b": 2}'
+    assert message_outcome(ToolMessage(own, tool_call_id="c1")).text == '{"a": 1}{"b": 2}'
     mixed = [*blocks("a"), IMAGE]
     message = ToolMessage(mixed, tool_call_id="c1", artifact=structured({"result": ["a"]}))
-    assert json.loads(message_ending(message).text) == mixed
+    assert json.loads(message_outcome(message).text) == mixed
 
 
 def test_an_error_stays_the_text_of_its_blocks() -> None:
     message = ToolMessage(blocks('{"code": 1}', '{"code": 2}'), tool_call_id="c1", status="error")
-    assert message_ending(message)[:2] == ("error", '{"code": 1}{"code": 2}')
+    assert message_outcome(message)[:2] == ("error", '{"code": 1}{"code": 2}')

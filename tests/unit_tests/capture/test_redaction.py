@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Ending, message_ending
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, message_outcome
 from graphrag_eval_lc.capture.redaction import (
     REDACTION_FAILED,
     CaptureOptions,
     Retrieval,
     asked_k,
     kept_args,
-    kept_ending,
+    kept_outcome,
 )
 
 ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
@@ -21,14 +21,14 @@ ARGS = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lis
 
 @given(st.text(), st.integers(0, 20))
 def test_a_kept_text_is_the_beginning_of_the_whole(text: str, limit: int) -> None:
-    kept = kept_ending(Ending("success", text), CaptureOptions(max_output_chars=limit), "search")
+    kept = kept_outcome(Outcome("success", text), CaptureOptions(max_output_chars=limit), "search")
     assert kept.text == text[:limit]
     assert kept.full_length == (len(text) if len(text) > limit else None)
 
 
 @given(st.text(), st.sampled_from(["success", "error"]))
 def test_without_options_all_is_kept(text: str, status: Any) -> None:
-    kept = kept_ending(Ending(status, text, (1, 2)), CaptureOptions(), "search")
+    kept = kept_outcome(Outcome(status, text, (1, 2)), CaptureOptions(), "search")
     assert (kept.status, kept.text, kept.artifact, kept.warnings) == (status, text, [1, 2], [])
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_left_of_arguments_that_cannot_be_redacted(args: dict[str, An
 
 def test_redaction_comes_before_the_cut() -> None:
     options = CaptureOptions(redact=lambda text: text.replace("secret", "*"), max_output_chars=4)
-    kept = kept_ending(Ending("success", "a secret b"), options, "search")
+    kept = kept_outcome(Outcome("success", "a secret b"), options, "search")
     assert (kept.text, kept.full_length) == ("a * ", 5)
 
 
@@ -68,9 +68,9 @@ def test_redaction_comes_before_the_cut() -> None:
 )
 def test_documents_come_from_retrievers_or_else_the_artifact(retrievals, artifact, text, k) -> None:
     options = CaptureOptions(retrieval_documents=True)
-    kept = kept_ending(Ending("success", "as it was", artifact), options, "lookup", retrievals)
+    kept = kept_outcome(Outcome("success", "as it was", artifact), options, "lookup", retrievals)
     assert (kept.text, kept.k) == (text, k)
-    failed = kept_ending(Ending("error", "as it was", artifact), options, "lookup", retrievals)
+    failed = kept_outcome(Outcome("error", "as it was", artifact), options, "lookup", retrievals)
     assert (failed.text, failed.k) == ("as it was", None)
 
 
@@ -83,5 +83,5 @@ def test_k_is_a_whole_number_in_the_metadata(metadata: dict[str, Any] | None, k:
 
 
 def test_a_message_without_a_text_is_still_an_error() -> None:
-    assert message_ending(ToolMessage(" ", tool_call_id="1", status="error")).text == "error without a message"
-    assert message_ending(ToolMessage("a", tool_call_id="1", artifact=[1])) == ("success", "a", [1])
+    assert message_outcome(ToolMessage(" ", tool_call_id="1", status="error")).text == "error without a message"
+    assert message_outcome(ToolMessage("a", tool_call_id="1", artifact=[1])) == ("success", "a", [1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import Comparison, compare_runs, score_responses
+from graphrag_eval_lc import RunComparison, compare_runs, score_responses
 from graphrag_eval_lc.compare import MetricComparison
 from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
 from graphrag_eval_lc.metrics import clustered_standard_error
@@ -17,7 +17,7 @@ WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8
 CUSTOM = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
 
 
-def metric_of(comparison: Comparison, name: str = "steps_score", pair: int = 0) -> MetricComparison:
+def metric_of(comparison: RunComparison, name: str = "steps_score", pair: int = 0) -> MetricComparison:
     metric = comparison.pairs[pair].metric(name)
     assert metric is not None
     return metric
@@ -55,7 +55,7 @@ def test_run_beside_itself_is_the_same(scored: Scored) -> None:
     metric = metric_of(comparison)
     assert (metric.p_value, metric.interval, metric.effect_size) == (1.0, (0.0, 0.0), None)
     assert metric.sentence == "steps_score is the same in A and B for each question."
-    assert comparison.pairs[0].turned == ()
+    assert comparison.pairs[0].flips == ()
 
 
 def test_small_difference_is_no_evidence_and_says_how_many_questions_it_takes(scored: Scored) -> None:
@@ -252,7 +252,7 @@ def test_what_was_spent_is_the_main_metric_only_where_no_score_is_named(scored: 
     assert compare_runs(a, b, metrics=["total_tokens", "steps_score"]).metric == "steps_score"
     spent = compare_runs(a, b, metrics=["total_tokens"])
     assert spent.metric == "total_tokens"
-    assert spent.pairs[0].turned == ()
+    assert spent.pairs[0].flips == ()
 
 
 def test_regression_that_could_not_be_seen_is_an_error(scored: Scored) -> None:

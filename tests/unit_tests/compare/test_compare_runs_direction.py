@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from graphrag_eval_lc import compare_runs, register_metric, run_evaluation
-from graphrag_eval_lc.compare import Comparison, MetricComparison, gate_requirements
+from graphrag_eval_lc.compare import MetricComparison, RunComparison, gate_requirements
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry import MetricSpec, metrics
 from graphrag_eval_lc.report.comparison_page import comparison_html
@@ -56,7 +56,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     declare(monkeypatch, "made_up", lower_is_better=True)
 
 
-def compared(runs: tuple[Results, Results], **options: Any) -> tuple[Comparison, MetricComparison]:
+def compared(runs: tuple[Results, Results], **options: Any) -> tuple[RunComparison, MetricComparison]:
     comparison = compare_runs(*runs, **options)
     return comparison, comparison.pairs[0].metrics[-1]
 
@@ -121,8 +121,8 @@ def test_worst_of_many_templates_are_drawn(less_is_better: bool) -> None:
 
 
 def test_questions_turn_the_way_that_is_declared(less_is_better: bool) -> None:
-    turned = compared(SAVED, metrics=["saved_sec"])[0].pairs[0].turned
-    assert {question.direction for question in turned} == {"worse" if less_is_better else "better"}
+    flips = compared(SAVED, metrics=["saved_sec"])[0].pairs[0].flips
+    assert {question.direction for question in flips} == {"worse" if less_is_better else "better"}
 
 
 def test_regression_is_the_way_that_is_declared(less_is_better: bool) -> None:
@@ -150,9 +150,9 @@ def test_number_of_an_evaluator_is_a_score_however_it_is_called(less_is_better: 
 def test_score_of_which_less_is_better_is_right_at_its_least() -> None:
     comparison, metric = compared(MADE_UP, metrics=["made_up"])
     assert (metric.verdict, metric.is_proportion, metric.is_spent) == ("better", True, False)
-    assert {question.direction for question in comparison.pairs[0].turned} == {"now right"}
+    assert {question.direction for question in comparison.pairs[0].flips} == {"now right"}
     (back,) = compare_runs(*reversed(MADE_UP), metrics=["made_up"]).pairs
-    assert {question.direction for question in back.turned} == {"now wrong"}
+    assert {question.direction for question in back.flips} == {"now wrong"}
 
 
 @pytest.mark.usefixtures("made_up")
@@ -163,8 +163,8 @@ def test_of_repeats_the_sample_with_the_most_is_shown_where_less_is_better() -> 
         for repeat, value in ((1, 0.0), (2, 0.5))
     ]
     (pair,) = compare_runs(repeated, MADE_UP[1], metrics=["made_up"]).pairs
-    assert (pair.turned[0].a.repeat, pair.turned[0].a.score, pair.turned[0].a.reason) == (2, 0.5, "reason 2")
-    assert pair.turned[0].b.reason == ""
+    assert (pair.flips[0].a.repeat, pair.flips[0].a.score, pair.flips[0].a.reason) == (2, 0.5, "reason 2")
+    assert pair.flips[0].b.reason == ""
 
 
 @pytest.mark.usefixtures("made_up")

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compare_runs, run_evaluation
-from graphrag_eval_lc.compare import TurnedQuestion
+from graphrag_eval_lc.compare import Flip
 from graphrag_eval_lc.compare.flips import Direction, direction_of
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE
@@ -29,12 +29,12 @@ def step(name: str, output: str, **args: Any) -> dict[str, Any]:
     return {"name": name, "id": output, "args": args, "status": "success", "output": output, "elapsed_sec": 0.5}
 
 
-def turned(steps_a: list[Any], steps_b: list[Any]) -> TurnedQuestion:
+def flips(steps_a: list[Any], steps_b: list[Any]) -> Flip:
     runs: list[Any] = [
         run_evaluation(DATASET, [{"question_id": "q", "actual_answer": answer, "actual_steps": steps}])  # type: ignore[typeddict-item]
         for answer, steps in (("Here.", steps_a), ("There.", steps_b))
     ]
-    (question,) = compare_runs(*runs).pairs[0].turned
+    (question,) = compare_runs(*runs).pairs[0].flips
     return question
 
 
@@ -73,7 +73,7 @@ def test_best_value_of_the_range_is_right(
 
 
 def test_turned_questions_have_both_scores_reasons_and_answers() -> None:
-    question = turned([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
+    question = flips([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
     assert (question.question_id, question.template_id, question.direction) == ("q", "t", "now wrong")
     assert (question.score_a, question.score_b) == (1.0, 0.0)
     assert (question.question_text, question.reference_answer) == ("Where is OSLO?", "In NO1.")
@@ -84,7 +84,7 @@ def test_turned_questions_have_both_scores_reasons_and_answers() -> None:
 def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
     a = [step("find", "1"), step("lookup", "urn:oslo", of="OSLO")]
     b = [step("find", "2"), step("think", "3"), step("lookup", "urn:no", of="NO")]
-    pairs = turned(a, b).steps
+    pairs = flips(a, b).steps
     assert [(pair.a and pair.a.name, pair.b and pair.b.name, pair.is_same) for pair in pairs] == [
         ("find", "find", True),
         ("lookup", "think", False),
@@ -102,26 +102,26 @@ def test_same_calls_stand_side_by_side_and_others_between_them() -> None:
 
 def test_only_one_of_two_calls_with_the_same_id_fulfils_the_reference_step() -> None:
     twice = [{**step("lookup", output, of=output), "id": "c"} for output in ("urn:bergen", "urn:oslo")]
-    shown = [pair.a for pair in turned(twice, [step("think", "1")]).steps if pair.a is not None]
+    shown = [pair.a for pair in flips(twice, [step("think", "1")]).steps if pair.a is not None]
     assert [(each.output, each.fulfils) for each in shown] == [("urn:bergen", False), ("urn:oslo", True)]
 
 
 def test_step_that_failed_shows_its_error() -> None:
     failed = {"name": "lookup", "args": {}, "status": "error", "error": "no such name", "output": None}
-    shown = turned([step("lookup", "urn:oslo")], [failed]).steps[0].b
+    shown = flips([step("lookup", "urn:oslo")], [failed]).steps[0].b
     assert shown is not None
     assert (shown.output, shown.status, shown.fulfils) == ("no such name", "error", False)
 
 
 def test_long_texts_are_cut() -> None:
-    shown = turned([step("lookup", "urn:oslo")], [step("lookup", "x" * 10_000)]).steps[0].b
+    shown = flips([step("lookup", "urn:oslo")], [step("lookup", "x" * 10_000)]).steps[0].b
     assert shown is not None
     assert shown.output.endswith("xxx… (8,000 characters left out)")
 
 
 def test_wrong_ones_come_first_and_the_largest_change_within_each(scored: Scored) -> None:
     a, b = scored(0.0, 0.5, 1.0, 1.0, 0.5), scored(1.0, 0.25, 0.5, None, 0.5)
-    questions = compare_runs(a, b).pairs[0].turned
+    questions = compare_runs(a, b).pairs[0].flips
     assert [(question.question_id, question.direction) for question in questions] == [
         ("q3", "now wrong"),
         ("q2", "now wrong"),
@@ -136,13 +136,13 @@ def test_of_repeats_the_worst_is_shown(scored: Scored) -> None:
         {**scored(score)[0], "repeat": repeat, "actual_answer": str(repeat)}
         for repeat, score in enumerate((1.0, 0.0, 0.0), start=1)
     ]
-    (question,) = compare_runs(repeats, scored(1.0)).pairs[0].turned
+    (question,) = compare_runs(repeats, scored(1.0)).pairs[0].flips
     assert (question.a.repeat, question.a.answer, question.score_a) == (2, "2", pytest.approx(1 / 3))
 
 
 def test_rounding_turns_no_question(scored: Scored) -> None:
     comparison = compare_runs(scored(0.1 + 0.2), scored(0.3))
-    assert comparison.pairs[0].turned == ()
+    assert comparison.pairs[0].flips == ()
     metric = comparison.pairs[0].metric("steps_score")
     assert metric is not None
     assert (metric.ties, metric.difference) == (1, 0.0)
@@ -151,11 +151,11 @@ def test_rounding_turns_no_question(scored: Scored) -> None:
 def test_reason_of_a_judged_metric_is_the_judges(scored: Scored) -> None:
     a = scored(1.0, answer_f1=1.0, answer_correctness_reason="All is there.")
     b = scored(1.0, answer_f1=0.5, answer_correctness_reason="One claim is missing.")
-    (question,) = compare_runs(a, b, metrics=["answer_f1"]).pairs[0].turned
+    (question,) = compare_runs(a, b, metrics=["answer_f1"]).pairs[0].flips
     assert (question.a.reason, question.b.reason) == ("", "One claim is missing.")
 
 
 def test_steps_of_retrieval_have_the_score(scored: Scored) -> None:
     a, b = (scored(1.0, actual_steps=[{"name": "retrieval", "retrieval_utilization": value}]) for value in (0.5, 0.25))
-    (question,) = compare_runs(a, b, metrics=["retrieval_utilization"]).pairs[0].turned
+    (question,) = compare_runs(a, b, metrics=["retrieval_utilization"]).pairs[0].flips
     assert (question.a.score, question.b.score, question.direction) == (0.5, 0.25, "worse")

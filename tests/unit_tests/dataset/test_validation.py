@@ -186,7 +186,7 @@ def test_a_sound_tolerance_is_no_problem(tolerance: Any) -> None:
 def test_a_tolerance_that_is_none_is_told(tolerance: Any) -> None:
     (problem,) = validate_dataset(dataset({"name": "count", "output": "5", "tolerance": tolerance}))
     assert problem.key == "[0].questions[0].reference_steps[0][0].tolerance"
-    assert problem.mend == "Give a share from 0 to below 1, such as 1e-6 for a millionth."
+    assert problem.hint == "Give a share from 0 to below 1, such as 1e-6 for a millionth."
 
 
 def test_tools_whose_names_no_reference_step_has_are_problems_where_steps_are_missed_for_it(tmp_path: Path) -> None:

@@ -34,5 +34,5 @@ def test_error_tells_all_that_was_paid_for_in_vain() -> None:
 
 
 def test_error_with_costs_says_what_it_said() -> None:
-    error = paid_error(JudgeError("refused", mend="Ask another model."), [])
+    error = paid_error(JudgeError("refused", hint="Ask another model."), [])
     assert str(error) == "refused. Ask another model."

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from graphrag_eval_lc.matching import Comparison, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching import StepScore, StepView, UnreadableOutput, explained
 
 
 def test_output_is_parsed_once_for_each_parser() -> None:
@@ -40,5 +40,5 @@ def test_score_outside_0_to_1_is_refused(score: float) -> None:
 
 def test_explained_comparison_is_as_close_as_its_score() -> None:
     comparison = explained(0.5, "half")
-    assert isinstance(comparison, Comparison)
+    assert isinstance(comparison, StepScore)
     assert (comparison.reason(), comparison.closeness()) == ("half", 0.5)

@@ -1,7 +1,7 @@
 import pytest
 
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.matching import Comparison, StepView, match_steps, register_matcher
+from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register_matcher
 from graphrag_eval_lc.matching.json_and_text import match_texts
 from graphrag_eval_lc.matching.matchers import comparison_of, custom_matchers
 from graphrag_eval_lc.registry.step_kinds import shown_as, step_kind_for
@@ -58,7 +58,7 @@ def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:
         raise KeyError("rows")
 
     comparison = comparison_of(broken, StepView({}), StepView({}))
-    assert isinstance(comparison, Comparison)
+    assert isinstance(comparison, StepScore)
     assert comparison.score == 0.0
     assert comparison.reason() == "the comparison failed with KeyError: 'rows'"
 

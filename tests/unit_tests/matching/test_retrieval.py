@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.matching import Comparison, StepView
+from graphrag_eval_lc.matching import StepScore, StepView
 from graphrag_eval_lc.matching.matchers import comparison_of
 from graphrag_eval_lc.matching.retrieval import match_retrieval_steps
 
@@ -12,7 +12,7 @@ def documents(*ids: str) -> str:
     return json.dumps([{"id": identifier, "text": f"text of {identifier}"} for identifier in ids])
 
 
-def compared(reference: dict[str, Any], actual: dict[str, Any]) -> Comparison:
+def compared(reference: dict[str, Any], actual: dict[str, Any]) -> StepScore:
     return comparison_of(match_retrieval_steps, StepView(reference), StepView(actual))
 
 

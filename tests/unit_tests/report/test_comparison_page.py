@@ -77,17 +77,17 @@ def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
 
 def test_what_was_spent_has_no_questions_that_turned() -> None:
     runs = run([1.0, 1.0]), run([1.0, 0.0])
-    assert 'id="turned-B"' in comparison_html(compare_runs(*runs))
+    assert 'id="flips-B"' in comparison_html(compare_runs(*runs))
     html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
     assert 'id="metrics-B"' in html
-    assert "turned-B" not in html
+    assert "flips-B" not in html
 
 
 def test_questions_that_turned_are_there_with_their_steps() -> None:
     html = page()
     assert "1 now wrong" in html
     assert "1 now right" in html
-    assert html.count('class="turned-question"') == 2
+    assert html.count('class="flip"') == 2
     assert html.count("= the same call") == 2
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from graphrag_eval_lc.benchmark.options import checked_options
-from graphrag_eval_lc.benchmark.run_record import RunRecord, agent_name, begun_record
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest, agent_name, begun_record
 from graphrag_eval_lc.config import EvaluationConfig
 
 SECRET = "sk-abcDEF123456abcDEF123456"
@@ -15,8 +15,8 @@ DATASET: list[Any] = [{"template_id": "t", "questions": [{"id": "q", "question_t
 QUESTIONS: list[Any] = DATASET[0]["questions"]
 
 
-def begin(source: object = DATASET, dataset: list[Any] = DATASET, **described: Any) -> RunRecord:
-    return RunRecord.begin(source, dataset, dataset[0]["questions"], EvaluationConfig(), **described)
+def begin(source: object = DATASET, dataset: list[Any] = DATASET, **described: Any) -> RunManifest:
+    return RunManifest.begin(source, dataset, dataset[0]["questions"], EvaluationConfig(), **described)
 
 
 def begun(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
@@ -47,9 +47,9 @@ def test_what_is_not_known_is_absent() -> None:
 
 def test_earlier_sessions_keep_the_options_of_their_capture_where_those_change() -> None:
     earlier = begun(capture={"max_output_chars": 9})
-    now = RunRecord.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture={"max_output_chars": 5})
+    now = RunManifest.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture={"max_output_chars": 5})
     assert now.resuming(earlier).as_dict()["times"]["sessions"][0]["capture"] == earlier["capture"]
-    same = RunRecord.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture=earlier["capture"])
+    same = RunManifest.begin("qa.yaml", DATASET, QUESTIONS, EvaluationConfig(), capture=earlier["capture"])
     assert "capture" not in same.resuming(earlier).as_dict()["times"]["sessions"][0]
 
 

@@ -64,7 +64,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
+class RunManifest:
     """The content of run.json, for a run that this process carries out.
 
     Attributes:
@@ -95,7 +95,7 @@ class RunRecord:
         config: EvaluationConfig,
         scorers: Mapping[str, Any] | None = None,
         **described: Any,
-    ) -> "RunRecord":
+    ) -> "RunManifest":
         """Give the record of a run that begins now.
 
         Args:
@@ -123,7 +123,7 @@ class RunRecord:
             session=Session(started_at=now),
         )
 
-    def resuming(self, earlier: Mapping[str, Any]) -> "RunRecord":
+    def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
         """Give the record of the same run as ``earlier``, a run.json, which goes on with this session."""
         described = ("label", "href", "tags")
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
@@ -152,7 +152,7 @@ class RunRecord:
         totals: Mapping[str, Any],
         stopped: Mapping[str, Any] | None = None,
         scorers: Mapping[str, Any] | None = None,
-    ) -> "RunRecord":
+    ) -> "RunManifest":
         """Give the record of the same run, whose session ends now; what is known of its scorers by now is taken."""
         session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
         return replace(self, session=session, totals=totals, described={**self.described, **(scorers or {})})
@@ -188,7 +188,7 @@ def begun_record(
     judges: Mapping[str, Any] | None = None,
     *,
     agent_source: str | None = None,
-) -> RunRecord:
+) -> RunManifest:
     """Give the record of a run of an agent that begins now.
 
     Args:
@@ -201,7 +201,7 @@ def begun_record(
         agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
             ``langgraph.json`` names; the graph and the version of a server's assistant.
     """
-    return RunRecord.begin(
+    return RunManifest.begin(
         source,
         templates,
         [question for _, question in questions],
@@ -342,7 +342,7 @@ def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: P
         raise RunFolderError(
             f"the folder holds a run that differs from this one: {'; '.join(changes)}",
             path=folder,
-            mend="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
+            hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
             "questions kept; or --overwrite (overwrite=True) to start anew.",
         )
 

@@ -1,0 +1,53 @@
+"""Old public names, which go on working for one version and warn of their new ones."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def warn_renamed(old: str, new: str, *, stacklevel: int = 2) -> None:
+    """Warn that a name is an old one.
+
+    Args:
+        old: The old name.
+        new: The new one.
+        stacklevel: How many calls lie between the code that used the name and this one.
+    """
+    message = f"{old} is now called {new}; the old name goes with the next version"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 1)
+
+
+def renamed_attribute(old: str, new: str) -> Any:
+    """Make a property that gives an attribute under its old name.
+
+    Example:
+        >>> class Problem:
+        ...     hint = "Write it."
+        ...     mend = renamed_attribute("mend", "hint")
+    """
+
+    def value(self: Any) -> Any:
+        warn_renamed(f"{type(self).__name__}.{old}", new)
+        return getattr(self, new)
+
+    return property(value, doc=f"The old name of ``{new}``.")
+
+
+def renamed_names(module: str, new_names: Mapping[str, str], *, stacklevel: int = 1) -> Callable[[str], Any]:
+    """Make the ``__getattr__`` of a module some of whose names have changed.
+
+    Args:
+        module: The module's ``__name__``.
+        new_names: Where each old name is now: ``name``, or ``package.module:name``.
+        stacklevel: How many calls lie between the code that used the name and the function that is given.
+    """
+
+    def value_of(name: str) -> Any:
+        if name not in new_names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        place, _, new = new_names[name].rpartition(":")
+        warn_renamed(f"{module}.{name}", f"{place or module}.{new}", stacklevel=stacklevel + 1)
+        return getattr(import_module(place or module), new)
+
+    return value_of
