@@ -135,21 +135,21 @@ _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
 
 
 def cannot_write(path: str | PathLike[str], problem: OSError) -> RunFolderError:
-    """Give the error for a file or folder that cannot be written."""
+    """Return the error for a file or folder that cannot be written."""
     return RunFolderError(
         f"cannot be written ({problem.strerror or problem})", path=path, hint=_hint_for(problem.errno)
     )
 
 
 def cannot_read(path: str | PathLike[str], problem: OSError) -> RunFolderError:
-    """Give the error for a file that cannot be read."""
+    """Return the error for a file that cannot be read."""
     return RunFolderError(
         f"cannot be read ({problem.strerror or problem})", path=path, hint="Check the path and the permissions."
     )
 
 
 def removed(path: str | PathLike[str]) -> RunFolderError:
-    """Give the error for a file that was removed or replaced while the run had it open."""
+    """Return the error for a file that was removed or replaced while the run had it open."""
     return RunFolderError(
         "the file or its folder was removed while the run was writing",
         path=path,

@@ -65,7 +65,7 @@ def parse_json(text: str, *, allow_nan: bool = True) -> Any:
 
 
 def json_number(value: float) -> float | str:
-    """Give a number as JSON can hold it: itself, or a text where JSON or its readers do not have it.
+    """Return a number as JSON can hold it: itself, or a text where JSON or its readers do not have it.
 
     Example:
         >>> json_number(1.5), json_number(float("-inf")), json_number(True)
@@ -83,7 +83,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _plain(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """Give a value without what JSON refuses; ``above`` holds the ids of the containers around it."""
+    """Return a value without what JSON refuses; ``above`` holds the ids of the containers around it."""
     if isinstance(value, (int, float)):
         return json_number(value)
     if isinstance(value, Mapping | list | tuple):

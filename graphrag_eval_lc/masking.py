@@ -12,7 +12,7 @@ _MOST_PASSES = 10  # what a mask lays open is masked in a further pass; hardly e
 
 
 def masked_text(text: str) -> str:
-    """Give a text with its secrets replaced by ``***``.
+    """Return a text with its secrets replaced by ``***``.
 
     Secrets are: keys of known providers that stand as a whole token (``sk-…``, ``ghp_…``, ``AIza…`` and others);
     what follows ``Bearer`` or ``Basic``; the values of ``api_key``, ``password``, ``token``, ``secret`` and the like
@@ -45,7 +45,7 @@ def remember_secrets_of(variables: Mapping[str, str]) -> None:
 
 
 def without_masked(value: Any) -> Any:
-    """Give a copy of nested dicts and lists without the keys whose values were masked.
+    """Return a copy of nested dicts and lists without the keys whose values were masked.
 
     Example:
         >>> without_masked({"model": "m", "api_key": "***"})
@@ -57,7 +57,7 @@ def without_masked(value: Any) -> Any:
 
 
 def masked_values(value: Any) -> Any:
-    """Give a copy of nested dicts and lists without secrets.
+    """Return a copy of nested dicts and lists without secrets.
 
     The values of keys such as ``api_key``, ``Authorization``, ``password`` or ``access_token`` become ``***``, so do
     pydantic's SecretStr and SecretBytes; all other strings are masked as texts. None, booleans and references such
@@ -250,7 +250,7 @@ def _pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _known_secrets() -> tuple[str, ...]:
-    """Give what was remembered, and the environment variables that are secrets by their names, the longest first."""
+    """Return what was remembered, and the environment variables that are secrets by their names, the longest first."""
     secrets = {
         value
         for name, value in os.environ.items()

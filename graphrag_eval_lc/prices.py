@@ -19,7 +19,7 @@ Rate = Sequence[tuple[int, float]]
 
 
 def flat_rate(usd: float) -> Rate:
-    """Give the rate that is the same for every prompt."""
+    """Return the rate that is the same for every prompt."""
     return ((-1, usd),)
 
 
@@ -55,7 +55,7 @@ class Rates:
         cache_write_input_tokens: int = 0,
         cache_write_1h_input_tokens: int = 0,
     ) -> float | None:
-        """Give the USD of one request; None where a rate is not known.
+        """Return the USD of one request; None where a rate is not known.
 
         Args:
             input_tokens: Tokens of the prompt, all of them.
@@ -125,7 +125,7 @@ class Pricing:
         cache_write_1h_input_tokens: int | None = None,
         provider: str | None = None,
     ) -> float | None:
-        """Give the USD of one call.
+        """Return the USD of one call.
 
         Args:
             model: The model that answered, as the provider reports it.
@@ -152,7 +152,7 @@ class Pricing:
         return cost
 
     def is_overridden(self, model: str) -> bool:
-        """Tell whether the config gives the model's price."""
+        """Return whether the config gives the model's price."""
         return self._override(model) is not None
 
     def _rates_of(self, model: str, provider: str | None) -> Rates | None:
@@ -179,7 +179,7 @@ def _config_rates(price: PriceConfig) -> Rates:
 
 
 def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
-    """Tell whether the totals of a run lack what its agent, or its judges, cost."""
+    """Return whether the totals of a run lack what its agent, or its judges, cost."""
     return AGENT_COST not in totals or (has_judges and JUDGES_COST not in totals)
 
 
@@ -194,7 +194,7 @@ def unpriced_warning(models: Iterable[str]) -> str:
 
 
 def priced_response(response: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
-    """Give a response with what its model calls cost in USD; the one given stays as it is.
+    """Return a response with what its model calls cost in USD; the one given stays as it is.
 
     Each of ``llm_calls`` gets ``cost``, and the response ``agent_cost``, their sum; the same in each of
     ``failed_attempts``. A cost that stands there already stays where the model has no known price. A call that failed
@@ -266,7 +266,7 @@ _BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
 
 
 def known_rates(model: str, provider: str | None = None) -> Rates | None:
-    """Give the price of a model as it is now; None where it is not known, or ``genai-prices`` is not installed.
+    """Return the price of a model as it is now; None where it is not known, or ``genai-prices`` is not installed.
 
     Args:
         model: Its name as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
@@ -290,7 +290,7 @@ def known_rates(model: str, provider: str | None = None) -> Rates | None:
 
 
 def _candidates(model: str, provider: str | None) -> Iterator[tuple[str, str | None]]:
-    """Give the names and providers under which a model may be found, the likeliest first."""
+    """Yield the names and providers under which a model may be found, the likeliest first."""
     if provider is not None:
         yield model, _PROVIDERS.get(provider, provider)
     if provider not in _ANY_PROVIDER:
@@ -307,7 +307,7 @@ def _candidates(model: str, provider: str | None) -> Iterator[tuple[str, str | N
 
 
 def _genai_rates(price: Any) -> Rates | None:
-    """Give a price of genai-prices; None where tokens have none, as with models that are paid by the minute."""
+    """Return a price of genai-prices; None where tokens have none, as with models that are paid by the minute."""
     if price.input_mtok is None:
         return None
     of_input = _rate(price.input_mtok)
@@ -322,7 +322,7 @@ def _genai_rates(price: Any) -> Rates | None:
 
 
 def _rate_or_none(price: Any, name: str) -> Rate | None:
-    """Give a rate that older data does not have for any model."""
+    """Return a rate that older data does not have for any model."""
     found = getattr(price, name, None)
     return None if found is None else _rate(found)
 
@@ -334,7 +334,7 @@ def _rate(price: Any) -> Rate:
 
 
 def dollars(amount: float) -> str:
-    """Give USD as text: cents, and below 10 cents two digits that say something.
+    """Return USD as text: cents, and below 10 cents two digits that say something.
 
     Example:
         >>> dollars(1234.5), dollars(0.12), dollars(0.0036), dollars(0)

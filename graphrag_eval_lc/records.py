@@ -250,7 +250,7 @@ _GainsOrIds = Annotated[
 
 
 def relative_tolerance(value: object) -> float:
-    """Give a relative tolerance as a number; also from a text, as which YAML 1.1 reads 1e-6.
+    """Return a relative tolerance as a number; also from a text, as which YAML 1.1 reads 1e-6.
 
     Raises:
         ValueError: It is no share from 0 to below 1.

@@ -24,7 +24,7 @@ RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Base
 
 
 def is_rate_limit(error: BaseException) -> bool:
-    """Tell whether an exception says that too much was asked in too short a time.
+    """Return whether an exception says that too much was asked in too short a time.
 
     It does where it, or an exception that led to it or stands in its group, has the HTTP status 429, carries
     ``retry_after``, or is called RateLimitError, TooManyRequests, ResourceExhausted or the like. A used up quota or
@@ -35,7 +35,7 @@ def is_rate_limit(error: BaseException) -> bool:
 
 
 def retry_after_of(error: BaseException) -> float | None:
-    """Give the seconds that a server asks to wait, the longest that an exception and those behind it carry.
+    """Return the seconds that a server asks to wait, the longest that an exception and those behind it carry.
 
     They are taken from the attribute ``retry_after`` (a number, a timedelta or text) or the response's headers
     ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3).
@@ -48,7 +48,7 @@ def retry_after_of(error: BaseException) -> float | None:
 
 
 def is_worth_a_retry(error: BaseException) -> bool:
-    """Tell whether what failed may well succeed when it is tried again.
+    """Return whether what failed may well succeed when it is tried again.
 
     Worth a retry are rate limits, the HTTP statuses 408, 409, 425, 500, 502, 503, 504 and 529, and connection errors
     and timeouts: Python's own, and those of httpx, requests, urllib3, aiohttp, botocore, openai and anthropic.
@@ -109,7 +109,7 @@ class RetryPolicy:
     def wait_before_retry(
         self, attempt: int, error: BaseException, random: Callable[[], float] = random_number
     ) -> float | None:
-        """Give the seconds to wait before the next attempt.
+        """Return the seconds to wait before the next attempt.
 
         Args:
             attempt: The number of the attempt that has just failed, counted from 1.
@@ -154,7 +154,7 @@ _OTHER_LOOP = (
 
 
 def error_text(error: BaseException) -> str:
-    """Give ``Type: message`` with secrets masked, for a group with the messages of its exceptions.
+    """Return ``Type: message`` with secrets masked, for a group with the messages of its exceptions.
 
     A text of more than 10,000 characters is cut, and says so. It is never empty.
 
@@ -179,7 +179,7 @@ def error_text(error: BaseException) -> str:
 
 
 def _chain_of(error: BaseException) -> Iterator[BaseException]:
-    """Give an exception, the one that led to it, the one that led to that, and so on."""
+    """Yield an exception, the one that led to it, the one that led to that, and so on."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
@@ -193,7 +193,7 @@ def _led_to(error: BaseException) -> BaseException | None:
 
 
 def _errors_in(error: BaseException) -> Iterator[BaseException]:
-    """Give an exception, and all that led to it or stand in its groups, each once."""
+    """Yield an exception, and all that led to it or stand in its groups, each once."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -208,7 +208,7 @@ def _errors_in(error: BaseException) -> Iterator[BaseException]:
 
 
 def _leaves_of(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """Give the exceptions of a group and of the groups in it."""
+    """Yield the exceptions of a group and of the groups in it."""
     waiting = [*reversed(group.exceptions)]
     while waiting:
         found = waiting.pop()
@@ -251,7 +251,7 @@ _QUOTA_USED_UP = re.compile(r"insufficient[_ ](?:quota|balance|funds|credits?)|b
 
 
 def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
-    """Give the judgement of the first exception in a chain that tells something.
+    """Return the judgement of the first exception in a chain that tells something.
 
     Args:
         error: The exception.
@@ -272,7 +272,7 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
 
 
 def _judgement_of(error: BaseException) -> bool | None:
-    """Tell whether an exception by itself is worth a retry; None where it tells nothing."""
+    """Return whether an exception by itself is worth a retry; None where it tells nothing."""
     if not isinstance(error, Exception) or isinstance(error, RecursionError) or _says_quota_used_up(error):
         return False
     if getattr(error, "is_question_timeout", False) is True:
@@ -287,7 +287,7 @@ def _judgement_of(error: BaseException) -> bool | None:
 
 
 def _is_wrong_request(error: BaseException) -> bool:
-    """Tell whether an exception says that a request can never succeed as it is, whatever wraps it."""
+    """Return whether an exception says that a request can never succeed as it is, whatever wraps it."""
     return isinstance(error, ssl.SSLCertVerificationError) or not _WRONG_REQUESTS.isdisjoint(_class_names_of(error))
 
 
@@ -340,7 +340,7 @@ _HEADER_PLACES = (("response", "headers"), ("headers",), ("response", "ResponseM
 
 
 def _found(value: Any, *place: str) -> Any:
-    """Give what stands at a place of attributes and keys; None where there is nothing or it cannot be read."""
+    """Return what stands at a place of attributes and keys; None where there is nothing or it cannot be read."""
     try:
         for name in place:
             value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -364,7 +364,7 @@ def _codes_of(error: BaseException) -> list[str]:
 
 
 def _response_text(error: BaseException) -> str:
-    """Give the body of the response, where httpx or requests have read it already: a look must not wait for it."""
+    """Return the body of the response, where httpx or requests have read it already: a look must not wait for it."""
     content = _found(error, "response", "_content")
     return content[:_LONGEST_TEXT].decode("utf-8", "replace") if isinstance(content, bytes) else ""
 
@@ -387,7 +387,7 @@ def _retry_after(error: BaseException) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """Give a number, a timedelta, a number as text or an HTTP date as seconds from now; None for anything else."""
+    """Return a number, a timedelta, a number as text or an HTTP date as seconds from now; None for anything else."""
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Give the word that goes with a number: of a noun, a verb or a pronoun.
+    """Return the word that goes with a number: of a noun, a verb or a pronoun.
 
     Args:
         number: How many there are.
@@ -19,7 +19,7 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Give a number with its noun; the arguments are those of ``plural``.
+    """Return a number with its noun; the arguments are those of ``plural``.
 
     Example:
         >>> counted(1, "error"), counted(2000, "error"), counted(2, "retry", "retries")
@@ -29,7 +29,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Give the first names, and how many more there are.
+    """Return the first names, and how many more there are.
 
     Args:
         names: All of them.
@@ -44,7 +44,7 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 
 
 def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool = False) -> str:
-    r"""Give the first characters of a text on one line, with ``…`` behind them where that is not all of it.
+    r"""Return the first characters of a text on one line, with ``…`` behind them where that is not all of it.
 
     Args:
         text: The text.

@@ -52,7 +52,7 @@ class Aggregator:
         self._totals.add(result)
 
     def running_mean(self, metric: str) -> float | None:
-        """Give the mean of a metric over the samples so far, at once; None where none has it.
+        """Return the mean of a metric over the samples so far, at once; None where none has it.
 
         It counts failed questions as the config says, and each repeat on its own. Another thread may ask while
         results are added.
@@ -60,7 +60,7 @@ class Aggregator:
         return self._samples.running_mean(metric)
 
     def aggregates(self) -> dict[str, Any]:
-        """Give the aggregates of the results so far, as ``compute_aggregates`` does."""
+        """Return the aggregates of the results so far, as ``compute_aggregates`` does."""
         figures = self._figures()
         counts = self._counts()
         all_steps = StepCounts()
@@ -96,7 +96,7 @@ class Aggregator:
         return aggregates
 
     def _figures(self) -> dict[str, Figures]:
-        """Give the statistics of each metric that was measured."""
+        """Return the statistics of each metric that was measured."""
         figures = {}
         for metric in (*self._metrics.names(), *self._step_metrics()):
             values = self._samples.values_by_template(metric)
@@ -109,7 +109,7 @@ class Aggregator:
         yield from self._metrics.retrieval.names(self._samples.metrics())
 
     def _counts(self) -> dict[str, Mapping[str, int]]:
-        """Give each number of samples or questions by template."""
+        """Return each number of samples or questions by template."""
         samples = self._samples.sample_counts()
         counts: dict[str, Mapping[str, int]] = {
             NUMBER_OF_ERROR_SAMPLES: {name: count for (name, failed), count in samples.items() if failed},
@@ -183,7 +183,7 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
 
 
 def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: RepeatsConfig) -> dict[str, Any]:
-    """Give the section ``repeats`` of the aggregates.
+    """Return the section ``repeats`` of the aggregates.
 
     Args:
         samples: Results of which some are repeats.
@@ -216,7 +216,7 @@ def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: Re
 
 
 def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Give what is shown of a summary: pass@1, and pass@k and pass^k for the most samples that all questions have.
+    """Return what is shown of a summary: pass@1, and pass@k and pass^k for the most samples that all questions have.
 
     Example:
         >>> shown_chances({"pass@k": {"1": 0.5, "2": 0.75}, "pass^k": {"1": 0.5, "2": 0.25}})
@@ -230,7 +230,7 @@ def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def _means_by_k(measure: Callable[[int, int, int], float], counts: Mapping[tuple[int, int], int]) -> dict[str, float]:
-    """Give a measure's mean over the questions for each k, from how many questions have n samples of which c passed.
+    """Return a measure's mean over the questions for each k, from how many questions have n samples of which c passed.
 
     The keys are texts, as JSON has no others.
     """

@@ -13,19 +13,19 @@ Sample = Mapping[str, Any]
 
 
 def is_error(sample: Sample) -> bool:
-    """Tell whether a result is of a question that failed."""
+    """Return whether a result is of a question that failed."""
     return sample.get("status") == "error" or sample.get("error") is not None
 
 
 def number(value: object) -> float | None:
-    """Give a measured number; NaN, infinities and numbers beyond all sense measure nothing."""
+    """Return a measured number; NaN, infinities and numbers beyond all sense measure nothing."""
     if not isinstance(value, int | float) or not abs(value) <= LARGEST:
         return None
     return float(value) if isinstance(value, bool) else value
 
 
 def steps_of(sample: Sample) -> Iterable[Mapping[str, Any]]:
-    """Give the actual steps of a result."""
+    """Return the actual steps of a result."""
     return sample.get("actual_steps") or ()
 
 
@@ -51,7 +51,7 @@ class RetrievalFigures:
         self._found: dict[str, dict[str, None]] = {prefix: {} for prefix in _MISSING_KEYS}
 
     def numbers(self, sample: Sample) -> Iterator[tuple[str, float]]:
-        """Give each measure of each step, and how many reference steps are missing under a key of its own.
+        """Yield each measure of each step, and how many reference steps are missing under a key of its own.
 
         The measures of a failed question are 0.
         """
@@ -71,7 +71,7 @@ class RetrievalFigures:
                     yield key, value
 
     def names(self, missing: Set[str]) -> Iterable[str]:
-        """Give the measures that have figures.
+        """Yield the measures that have figures.
 
         Args:
             missing: The keys under which results said that something is missing.
@@ -82,7 +82,7 @@ class RetrievalFigures:
             yield from found or (self._expected[prefix] if is_zero else ())
 
     def zeros_key(self, metric: str) -> str | None:
-        """Give the key under which results say how many zeros a metric has more; None where that is none."""
+        """Return the key under which results say how many zeros a metric has more; None where that is none."""
         if not self._is_missing_zero:
             return None
         return next((key for prefix, key in _MISSING_KEYS.items() if metric.startswith(prefix)), None)
@@ -109,15 +109,15 @@ class Metrics:
     found: dict[str, None] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
-        """Give the figures of results, those included that were found so far."""
+        """Return the figures of results, those included that were found so far."""
         return (*self.of_samples, *self.found)
 
     def step_names(self) -> tuple[str, ...]:
-        """Give the figures of retrieval steps that judges give."""
+        """Return the figures of retrieval steps that judges give."""
         return _OF_STEPS
 
     def sample_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
-        """Give each metric that was measured; of a failed question what it counts as."""
+        """Yield each metric that was measured; of a failed question what it counts as."""
         has_failed = is_error(sample)
         custom = sample.get("custom_metrics")
         for metric in custom if isinstance(custom, list) else ():
@@ -131,7 +131,7 @@ class Metrics:
                 yield metric, value
 
     def step_numbers(self, sample: Sample) -> Iterable[tuple[str, float]]:
-        """Give each metric that was measured for a retrieval step; of a failed question what it counts as."""
+        """Yield each metric that was measured for a retrieval step; of a failed question what it counts as."""
         has_failed = is_error(sample)
         for step in steps_of(sample):
             for metric in _OF_STEPS if step.get("name") in self.retrieval_names else ():
@@ -143,7 +143,7 @@ class Metrics:
         yield from self.retrieval.numbers(sample)
 
     def step_scores(self, sample: Sample) -> dict[str, list[float]]:
-        """Give the values of each metric of retrieval steps, with the zeros of missing ones where they count as 0."""
+        """Return the values of each metric of retrieval steps, with the zeros of missing ones where they count as 0."""
         values: dict[str, list[float]] = {}
         for metric, value in self.step_numbers(sample):
             values.setdefault(metric, []).append(value)
@@ -156,7 +156,7 @@ class Metrics:
 
 
 def metrics_of(config: EvaluationConfig) -> Metrics:
-    """Give the figures that are summed up with a config.
+    """Return the figures that are summed up with a config.
 
     Example:
         >>> metrics_of(EvaluationConfig()).names()[:2]

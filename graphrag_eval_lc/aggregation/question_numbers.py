@@ -33,7 +33,7 @@ class QuestionNumbers:
     failures: list[frozenset[Need]] = field(default_factory=list)
 
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
-        """Give the mean of a score over the question's samples; None where it has none.
+        """Return the mean of a score over the question's samples; None where it has none.
 
         Failed samples count as 0, of a score of which less is better as its greatest value, and not at all where that
         has none.
@@ -54,7 +54,7 @@ class QuestionNumbers:
         return total / count if count else None
 
     def spent(self, metric: str) -> float | None:
-        """Give the mean of what the samples spent, failed ones as it was measured; None where it is not known."""
+        """Return the mean of what the samples spent, failed ones as it was measured; None where it is not known."""
         total, count = self.sums.get(metric, (0.0, 0))
         return total / count if count else None
 
@@ -104,15 +104,15 @@ class RunNumbers:
                 question.sums[metric] = (total + sum(values) / len(values), count + 1)
 
     def measured(self) -> Sequence[str]:
-        """Give the metrics that some sample has, the first seen first."""
+        """Return the metrics that some sample has, the first seen first."""
         return list(self._measured)
 
     def is_spent(self, metric: str) -> bool:
-        """Tell whether a metric says what was spent, so that a failed question's value is what was measured."""
+        """Return whether a metric says what was spent, so that a failed question's value is what was measured."""
         return metric_spec(metric).is_spent
 
     def lower_is_better(self, metric: str) -> bool:
-        """Tell whether less of a metric is better, as of all that is spent."""
+        """Return whether less of a metric is better, as of all that is spent."""
         return metric_spec(metric).lower_is_better
 
     def _values(self, result: Sample) -> Mapping[str, list[float]]:
@@ -122,7 +122,7 @@ class RunNumbers:
         return values | self._metrics.step_scores(result)
 
     def _failure(self, result: Sample) -> frozenset[Need]:
-        """Give what a failed sample has of what metrics need."""
+        """Return what a failed sample has of what metrics need."""
         groups = result.get("reference_steps") or ()
         steps = [*(step for group in groups for step in group), *steps_of(result)]
         had: dict[Need, bool] = {

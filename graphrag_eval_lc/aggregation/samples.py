@@ -33,7 +33,7 @@ class Column:
         self.numbers.append(value)
 
     def items(self) -> Iterable[tuple[int, float]]:
-        """Give the values with their rows."""
+        """Return the values with their rows."""
         return zip(self.rows, self.numbers.values(), strict=True)
 
 
@@ -79,28 +79,28 @@ class Samples:
                     column.append(row, value)
 
     def template_ids(self) -> Iterable[str]:
-        """Give the templates of which there are results, the first seen first."""
+        """Return the templates of which there are results, the first seen first."""
         return self._known_ids
 
     def metrics(self) -> Set[str]:
-        """Give the metrics that were measured."""
+        """Return the metrics that were measured."""
         return self._columns.keys()
 
     def sample_counts(self) -> Counter[tuple[str, bool]]:
-        """Give the number of results by template and whether they failed."""
+        """Return the number of results by template and whether they failed."""
         return Counter(zip(self._template_ids, map(bool, self._failures), strict=True))
 
     def question_counts(self) -> Counter[str]:
-        """Give the number of questions by template."""
+        """Return the number of questions by template."""
         return Counter(template_id for template_id, _ in set(self._questions()))
 
     def running_mean(self, metric: str) -> float | None:
-        """Give the mean of a metric's values so far, at once; None where there is none."""
+        """Return the mean of a metric's values so far, at once; None where there is none."""
         column = self._columns.get(metric)
         return column.numbers.mean() if column else None
 
     def values_by_template(self, metric: str) -> dict[str, list[float]]:
-        """Give what statistics are taken over: a metric's values, or with repeats its mean for each question."""
+        """Return what statistics are taken over: a metric's values, or with repeats its mean for each question."""
         values: dict[str, list[float]] = {}
         if self.repeats == 1:
             for row, value in self._items(metric):
@@ -111,7 +111,7 @@ class Samples:
         return values
 
     def sums_by_template(self, metric: str) -> dict[str, float]:
-        """Give the sum of a metric's values, each repeat of its own, for the templates that have any."""
+        """Return the sum of a metric's values, each repeat of its own, for the templates that have any."""
         sums: dict[str, float] = {}
         for row, value in self._items(metric):
             sums[self._template_ids[row]] = sums.get(self._template_ids[row], 0) + value
@@ -137,7 +137,7 @@ class Samples:
         return zip(self._template_ids, self._question_ids, strict=True)
 
     def _items(self, metric: str) -> Iterable[tuple[int, float]]:
-        """Give the values of a metric with their rows, and a zero for each that is missing and counts so."""
+        """Yield the values of a metric with their rows, and a zero for each that is missing and counts so."""
         zeros = self._columns.get(self._metrics.retrieval.zeros_key(metric) or "")
         for row, value in self._columns[metric].items() if metric in self._columns else ():
             yield row, value
@@ -186,11 +186,11 @@ class Numbers:
         self._running = (count + 1, total + value)
 
     def values(self) -> list[float]:
-        """Give the numbers in the order in which they were added."""
+        """Return the numbers in the order in which they were added."""
         return [int(value) for value in self._values] if self._are_whole else self._values.tolist()
 
     def mean(self) -> float | None:
-        """Give the mean as far as a running sum of floats knows it, at once; None without numbers.
+        """Return the mean as far as a running sum of floats knows it, at once; None without numbers.
 
         Another thread may ask while numbers are added.
         """
@@ -232,7 +232,7 @@ class StepCounts:
             counter.update(more)
 
     def summary(self) -> StepsSummary:
-        """Give the counts by part and tool name, the names sorted; a part that would be empty is absent."""
+        """Return the counts by part and tool name, the names sorted; a part that would be empty is absent."""
         parts = {part: dict(sorted(counter.items())) for part, counter in self._counters().items() if counter}
         return cast("StepsSummary", parts)
 
@@ -246,7 +246,7 @@ class StepCounts:
 
 
 def _has_no_rows(output: object) -> bool:
-    """Tell whether an output is a SPARQL result without rows; only texts that may be one are parsed."""
+    """Return whether an output is a SPARQL result without rows; only texts that may be one are parsed."""
     if not isinstance(output, str) or '"bindings"' not in output or not _EMPTY_BINDINGS.search(output):
         return False
     try:
@@ -278,7 +278,7 @@ class Figures:
 
 
 def figures_of(values: Mapping[str, Sequence[float]], *, with_error: bool) -> Figures:
-    """Give the statistics of values by template, of which each has at least one."""
+    """Return the statistics of values by template, of which each has at least one."""
     per_template = {template_id: statistics_of(group) for template_id, group in values.items()}
     return Figures(
         per_template,
@@ -289,7 +289,7 @@ def figures_of(values: Mapping[str, Sequence[float]], *, with_error: bool) -> Fi
 
 
 def statistics_of(values: Sequence[float]) -> Statistics:
-    """Give sum, mean, median, min and max of at least one number."""
+    """Return sum, mean, median, min and max of at least one number."""
     return {
         "sum": exact_sum(values),
         "mean": mean(values),

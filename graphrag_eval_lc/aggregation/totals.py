@@ -24,7 +24,7 @@ Judges = Mapping[str, tuple[str, ...]]
 
 
 def _judges(over: Over) -> Judges:
-    """Give the costs of the package's judges, but for those that are sums of others."""
+    """Return the costs of the package's judges, but for those that are sums of others."""
     judges: dict[str, tuple[str, ...]] = {}
     for spec in BUILT_IN:
         if spec.over == over and spec.cost_key is not None and not _is_sum(spec):
@@ -34,7 +34,7 @@ def _judges(over: Over) -> Judges:
 
 
 def _is_sum(spec: MetricSpec) -> bool:
-    """Tell whether a metric's cost is the sum of what its parts cost, as that of F1 of contexts."""
+    """Return whether a metric's cost is the sum of what its parts cost, as that of F1 of contexts."""
     return any(part.part_of == spec.key and part.cost_key != spec.cost_key for part in BUILT_IN)
 
 
@@ -60,7 +60,7 @@ class JudgeCosts:
         self._sample_judges = {**_SAMPLE_JUDGES, **custom}
 
     def of(self, sample: Sample) -> Iterable[float | None]:
-        """Give the USD of each judge that was asked, None where they are not known.
+        """Yield the USD of each judge that was asked, None where they are not known.
 
         A judge that failed says with its error what was paid for it, which may be 0; without that nobody knows it.
         """
@@ -117,7 +117,7 @@ class Totals:
         self._add_judges(sample)
 
     def summary(self) -> dict[str, Any]:
-        """Give the sums; one is absent where a sample lacks the figure, and the summary says how many do."""
+        """Return the sums; one is absent where a sample lacks the figure, and the summary says how many do."""
         summary: dict[str, Any] = {NUMBER_OF_SAMPLES: self._number_of_samples}
         if self._number_of_failed_attempts:
             summary["number_of_failed_attempts"] = self._number_of_failed_attempts
@@ -156,13 +156,13 @@ class Totals:
 
 
 def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
-    """Give the failed attempts before a result."""
+    """Return the failed attempts before a result."""
     attempts = sample.get("failed_attempts")
     return [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
 
 
 def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
-    """Tell whether no model call answered; an attempt leaves an empty list of calls out, a response does not."""
+    """Return whether no model call answered; an attempt leaves an empty list of calls out, a response does not."""
     calls = record.get("llm_calls", [] if is_attempt else None)
     return isinstance(calls, list) and all(map(_failed_without_tokens, calls))
 

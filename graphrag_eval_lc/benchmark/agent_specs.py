@@ -15,7 +15,7 @@ MOST_NAMED = 20
 
 
 def named_by(spec: str, what: str = "an agent") -> Any:
-    """Give what a spec names.
+    """Return what a spec names.
 
     Args:
         spec: ``package.module:attribute`` (also looked up in the current folder) or ``path/to/file.py:attribute``.
@@ -42,7 +42,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
 
 
 def nearest_first(name: str, known: Iterable[str]) -> list[str]:
-    """Give the names of what there is, those first that are most like one that is not there.
+    """Return the names of what there is, those first that are most like one that is not there.
 
     Example:
         >>> nearest_first("agnt", ["router", "agent"])
@@ -60,5 +60,5 @@ def _public_names(module: ModuleType) -> list[str]:
 
 
 def _is_runnable(value: Any) -> bool:
-    """Tell whether a value has what a Runnable has; scoring, which loads no LangChain, reads specs too."""
+    """Return whether a value has what a Runnable has; scoring, which loads no LangChain, reads specs too."""
     return hasattr(type(value), "invoke")

@@ -86,7 +86,7 @@ class FunctionRunnable(Runnable[str, Any]):
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Give the text that a function streamed, or all that it gave."""
+    """Return the text that a function streamed, or all that it gave."""
     return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
 
 
@@ -127,7 +127,7 @@ class Agent:
     acancel: Callable[[str], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
 
     def input_for(self, question_text: str) -> Any:
-        """Give the input that it takes by default."""
+        """Return the input that it takes by default."""
         if self.takes == "text":
             return question_text
         return {"messages": [{"role": "user", "content": question_text}]}
@@ -151,7 +151,7 @@ async def aload_agent(
     agent_config: Mapping[str, Any] | None = None,
     key_variable: str | None = None,
 ) -> Agent:
-    """Give the agent that ``candidate`` is, makes, or names; its ``aclose`` is to be awaited in the end.
+    """Return the agent that ``candidate`` is, makes, or names; its ``aclose`` is to be awaited in the end.
 
     Args:
         candidate: One of: a compiled graph or another Runnable; a function, async or not, that takes a question's
@@ -261,7 +261,7 @@ class _Loading:
 
 
 def _is_factory(candidate: Any, name: str) -> bool:
-    """Tell whether ``candidate`` is called without arguments to give the agent; refuse what is no agent at all."""
+    """Return whether ``candidate`` is called without arguments to give the agent; refuse what is no agent at all."""
     if isinstance(candidate, Runnable):
         return False
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):
@@ -293,7 +293,7 @@ def _binds(signature: inspect.Signature, *arguments: object) -> bool:
 
 
 def _input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
-    """Give what a Runnable takes: a messages state, unless its input schema says a text."""
+    """Return what a Runnable takes: a messages state, unless its input schema says a text."""
     try:
         given = runnable.get_input_jsonschema()
     except Exception:  # pydantic takes no typing.TypedDict before Python 3.12, or types cannot be looked up from here
@@ -302,7 +302,7 @@ def _input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
 
 
 def _taken(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | None = None) -> Takes:
-    """Give what an agent takes whose input has a JSON Schema."""
+    """Return what an agent takes whose input has a JSON Schema."""
     schema = _resolved(given, given)
     alternatives = [_resolved(each, given) for each in schema.get("anyOf", ())]
     if schema.get("type") == "string" or any(each.get("type") == "string" for each in alternatives):
@@ -318,7 +318,7 @@ def _taken(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | N
 
 
 def _state_keys(runnable: Runnable[Any, Any] | None) -> list[str]:
-    """Give the keys of a graph's input state as Python knows them; none where they cannot be looked up."""
+    """Return the keys of a graph's input state as Python knows them; none where they cannot be looked up."""
     state = getattr(getattr(runnable, "builder", None), "input_schema", None)
     try:
         return list(get_type_hints(state))

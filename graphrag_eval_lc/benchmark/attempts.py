@@ -188,7 +188,7 @@ class AgentCall:
         return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout{longer}")
 
     async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
-        """Give the output or the error; a task that raised SystemExit itself would end the event loop."""
+        """Return the output or the error; a task that raised SystemExit itself would end the event loop."""
         runnable = self.agent.runnable
         try:
             if in_thread:
@@ -206,7 +206,7 @@ class AgentCall:
             task.add_done_callback(self._given_up.discard)
 
     async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
-        """Give the state in which a failed graph left the attempt's own thread; None where there is none.
+        """Return the state in which a failed graph left the attempt's own thread; None where there is none.
 
         A deployed graph tells of no run, so that what it did up to the error stands nowhere else.
         """
@@ -235,7 +235,7 @@ class AgentCall:
         error: BaseException | None,
         times: "_Times",
     ) -> Response:
-        """Give what the handler heard; of an agent that told it of no run, what its output tells."""
+        """Return what the handler heard; of an agent that told it of no run, what its output tells."""
         if handler.has_runs or (error is not None and output is None):
             return self._heard_response(handler, question, output, error)
         handler.add_run(
@@ -273,7 +273,7 @@ class AgentCall:
         return response
 
     def _unheard_response(self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any) -> Response:
-        """Give the response of an agent that told of no run, such as a deployed graph, from what it gave."""
+        """Return the response of an agent that told of no run, such as a deployed graph, from what it gave."""
         response = handler.response(str(question["id"]))
         response["question_text"] = question["question_text"]
         has_messages = bool(response["actual_steps"] or response["llm_calls"])
@@ -285,7 +285,7 @@ class AgentCall:
         return response
 
     def _answer(self, output: Any) -> str | None:
-        """Give the answer in an output that the handler takes for none: what a function gives is its answer."""
+        """Return the answer in an output that the handler takes for none: what a function gives is its answer."""
         if isinstance(output, Mapping) and "messages" in output:
             return None
         is_answer = self.agent.is_function or isinstance(output, str)
@@ -345,7 +345,7 @@ class _AttemptClock:
                 return
 
     def times(self) -> "_Times":
-        """Give the times of an attempt that ends now."""
+        """Return the times of an attempt that ends now."""
         return _Times(self._started_at, self.elapsed_sec, self.stalled_sec, self.blocked())
 
     def blocked(self) -> str | None:
@@ -359,7 +359,7 @@ class _AttemptClock:
 
 
 def _waits(response: Response, output: Any) -> bool:
-    """Tell whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
+    """Return whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
 
 
@@ -372,7 +372,7 @@ def _no_answer(output: Any) -> str:
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
-    """Give callbacks with one more handler; what was passed in stays as it is."""
+    """Return callbacks with one more handler; what was passed in stays as it is."""
     if callbacks is None:
         return [handler]
     if isinstance(callbacks, list):
@@ -383,7 +383,7 @@ def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
 
 
 def _failed(response: Response, error: str) -> Response:
-    """Give a response with its error, which stands where people look for it, behind the status."""
+    """Return a response with its error, which stands where people look for it, behind the status."""
     failed: dict[str, Any] = {}
     for key, value in response.items():
         if key not in ("status", "error"):
@@ -394,7 +394,7 @@ def _failed(response: Response, error: str) -> Response:
 
 
 def _timed(response: Response, times: _Times) -> Response:
-    """Give a response with the times of its attempt."""
+    """Return a response with the times of its attempt."""
     timed: dict[str, Any] = {}
     own = {"started_at": utc_timestamp(times.started_at), ELAPSED_SEC: times.elapsed_sec}
     for key, value in {**response, **own}.items():
@@ -407,5 +407,5 @@ def _timed(response: Response, times: _Times) -> Response:
 
 
 def _did_nothing(attempt: Attempt) -> bool:
-    """Tell whether an agent neither took a step nor asked a model."""
+    """Return whether an agent neither took a step nor asked a model."""
     return not attempt.response.get("actual_steps") and not attempt.response.get("llm_calls")

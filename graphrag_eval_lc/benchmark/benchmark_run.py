@@ -105,7 +105,7 @@ class BenchmarkRun:
         return [cast("Response", known[key]) for key in keys if key in known]
 
     def iter_results(self) -> Iterator[Result]:
-        """Give the results one at a time.
+        """Yield the results one at a time.
 
         Raises:
             RunFolderError: The file of results cannot be read.
@@ -116,7 +116,7 @@ class BenchmarkRun:
             yield from cast("Iterator[Result]", iter_results(self.output_dir / RESULTS_FILE))
 
     def result(self, question_id: str, repeat: int = 1) -> Result:
-        """Give the result of one question.
+        """Return the result of one question.
 
         Raises:
             RunFolderError: The run has none.
@@ -125,7 +125,7 @@ class BenchmarkRun:
         return found or self._missing("result", question_id, repeat)
 
     def response(self, question_id: str, repeat: int = 1) -> Response:
-        """Give the response to one question.
+        """Return the response to one question.
 
         Raises:
             RunFolderError: The run has none.
@@ -134,7 +134,7 @@ class BenchmarkRun:
         return found or self._missing("response", question_id, repeat)
 
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
-        """Give a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
+        """Return a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
 
         See ``frames.questions_table``, ``frames.steps_table`` and ``frames.aggregates_table`` for the columns. The
         results are read one at a time.
@@ -230,7 +230,7 @@ class BenchmarkRun:
         return "failed questions count as 0" if errors == "include" else "means over the answered questions"
 
     def _errors(self) -> str | None:
-        """Give ``aggregates.errors`` of the config in the run's folder; None where that does not tell it."""
+        """Return ``aggregates.errors`` of the config in the run's folder; None where that does not tell it."""
         try:
             record = read_run(self.output_dir) if self.output_dir else None
         except RunFolderError:

@@ -84,7 +84,7 @@ class DeployedAgent:
 
 
 def is_address(spec: str) -> bool:
-    """Tell whether the spec of an agent is an address.
+    """Return whether the spec of an agent is an address.
 
     Example:
         >>> is_address("http://127.0.0.1:2024/agent"), is_address("agent.py:make")
@@ -211,7 +211,7 @@ class _Server:
     key: ApiKey
 
     async def assistant(self) -> Mapping[str, Any]:
-        """Give the assistant that the address names, by its id, its graph or its name."""
+        """Return the assistant that the address names, by its id, its graph or its name."""
         wanted = self.address.assistant
         if _is_uuid(wanted):
             response = await self._ask("GET", f"assistants/{wanted}")
@@ -243,7 +243,7 @@ class _Server:
         return [each for each in found if isinstance(each, Mapping) and "assistant_id" in each]
 
     async def input_schema(self, identifier: str) -> Mapping[str, Any]:
-        """Give the JSON Schema of the assistant's input; empty where the server does not tell."""
+        """Return the JSON Schema of the assistant's input; empty where the server does not tell."""
         try:
             response = await self._ask("GET", f"assistants/{identifier}/schemas")
         except AgentError:
@@ -310,7 +310,7 @@ class _Server:
 
 
 def _is_open(server: str) -> bool:
-    """Tell whether others can read what goes to a server: it is not encrypted, and leaves this machine."""
+    """Return whether others can read what goes to a server: it is not encrypted, and leaves this machine."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     try:

@@ -21,7 +21,7 @@ _MOST_ARGUMENTS = 2
 
 
 def takes_server_arguments(function: Callable[..., Any]) -> bool:
-    """Tell whether a function is annotated as a graph factory: with ``RunnableConfig``, ``ServerRuntime`` or both.
+    """Return whether a function is annotated as a graph factory: with ``RunnableConfig``, ``ServerRuntime`` or both.
 
     Example:
         >>> def make_graph(config: "RunnableConfig"): ...
@@ -36,7 +36,7 @@ def takes_server_arguments(function: Callable[..., Any]) -> bool:
 def server_arguments(
     function: Callable[..., Any], name: str, config: Mapping[str, Any], store: object = None
 ) -> dict[str, Any]:
-    """Give the arguments with which LangGraph's server calls a graph factory.
+    """Return the arguments with which LangGraph's server calls a graph factory.
 
     Args:
         function: The factory. It takes nothing, the config, a ``ServerRuntime``, or the last two. One argument is the
@@ -62,7 +62,7 @@ def server_arguments(
 
 
 async def opened(made: Any, stack: AsyncExitStack) -> Any:
-    """Give what a factory made: awaited where it can be, and entered where it is a context manager.
+    """Return what a factory made: awaited where it can be, and entered where it is a context manager.
 
     Args:
         made: What the factory gave.
@@ -76,7 +76,7 @@ async def opened(made: Any, stack: AsyncExitStack) -> Any:
 
 
 def is_context_manager(made: Any) -> bool:
-    """Tell whether something is to be entered, sync or async; what can be asked itself is not, nor is a class."""
+    """Return whether something is to be entered, sync or async; what can be asked itself is not, nor is a class."""
     is_decorator = isinstance(made, ContextDecorator | AsyncContextDecorator)  # callable, as contextlib's are
     if isinstance(made, Runnable) or (callable(made) and not is_decorator):
         return False
@@ -87,7 +87,7 @@ _ENTERED = (("__aenter__", "__aexit__"), ("__enter__", "__exit__"))
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Give the annotations of a function's arguments by name, as types where their names are known."""
+    """Return the annotations of a function's arguments by name, as types where their names are known."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have none
@@ -101,7 +101,7 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _names(annotation: Any, names: frozenset[str]) -> bool:
-    """Tell whether an annotation is one of these types, maybe with parameters, optional or still a text."""
+    """Return whether an annotation is one of these types, maybe with parameters, optional or still a text."""
     if isinstance(annotation, ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):

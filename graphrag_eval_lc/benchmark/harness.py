@@ -25,12 +25,12 @@ _KEPT = (
 
 
 def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what is kept of a failed attempt."""
+    """Return what is kept of a failed attempt."""
     return {key: response[key] for key in _KEPT if key in response}
 
 
 def superseded(key: Key) -> dict[str, Any]:
-    """Give the record that takes the place of a response to another text of its question, which is asked again."""
+    """Return the record that takes the place of a response to another text of its question, which is asked again."""
     question_id, repeat = key
     record = {"question_id": question_id} | ({"repeat": repeat} if repeat > 1 else {})
     error = "answered with another text of the question"
@@ -38,14 +38,14 @@ def superseded(key: Key) -> dict[str, Any]:
 
 
 def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give the attempts that an earlier response stands for, itself the last, to be kept on the one that follows."""
+    """Return the attempts that an earlier response stands for, itself the last, to be kept on the one that follows."""
     if response.get("superseded"):
         return []
     return [*response.get("failed_attempts", ()), failed_attempt(response)]
 
 
 def tokens_spent(response: Mapping[str, Any]) -> int | None:
-    """Give the tokens of a response with all its attempts; None where some are not known.
+    """Return the tokens of a response with all its attempts; None where some are not known.
 
     An attempt that made no model call spent none, and a call that failed without a figure is not counted.
 
@@ -64,7 +64,7 @@ def tokens_spent(response: Mapping[str, Any]) -> int | None:
 
 
 def cost_spent(response: Mapping[str, Any]) -> float | None:
-    """Give the USD that a response cost the agent with all its attempts; None where some are not known.
+    """Return the USD that a response cost the agent with all its attempts; None where some are not known.
 
     An attempt that spent no tokens cost nothing.
 
@@ -85,13 +85,13 @@ def cost_spent(response: Mapping[str, Any]) -> float | None:
 
 
 def seconds_spent(response: Mapping[str, Any]) -> float:
-    """Give the seconds that a response took with all its attempts, without the waits between them."""
+    """Return the seconds that a response took with all its attempts, without the waits between them."""
     attempts = [response, *response.get("failed_attempts", ())]
     return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in attempts)
 
 
 def seconds_stalled(response: Mapping[str, Any]) -> float:
-    """Give those of the spent seconds for which the event loop stood still by the fault of others."""
+    """Return those of the spent seconds for which the event loop stood still by the fault of others."""
     attempts = [response, *response.get("failed_attempts", ())]
     return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in attempts)
 
@@ -150,7 +150,7 @@ class ConcurrencyLimit:
         return self.epoch
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Return a place back."""
         self.in_flight -= 1
         self._wake()
 
@@ -300,7 +300,7 @@ class Harness:
             await self._ended(sample, response, len(earlier))
 
     async def _may_start(self) -> bool:
-        """Tell whether there is another sample to ask, after a wait for those in flight where the budget wants it."""
+        """Return whether there is another sample to ask, after a wait for those in flight where the budget wants it."""
         while self._waiting and self._stop.reason is None:
             verdict = self._budget.verdict(self._asking)
             if verdict is Verdict.GO:
@@ -361,7 +361,7 @@ class Harness:
     def _complete(
         self, sample: Sample, response: Response, earlier: list[dict[str, Any]], *, is_interrupted: bool = False
     ) -> Response:
-        """Give the response as it is kept: with its repeat, the attempts before it, and whether it was cut off."""
+        """Return the response as it is kept: with its repeat, the attempts before it, and whether it was cut off."""
         complete: dict[str, Any] = {"question_id": sample.key[0]}
         if self._options.repeats > 1:
             complete["repeat"] = sample.repeat

@@ -103,12 +103,12 @@ class GraphSpec:
         return f"{self.file}:{self.name}"
 
     def error(self, what: str, hint: str) -> AgentError:
-        """Give an error of this graph's entry in the file."""
+        """Return an error of this graph's entry in the file."""
         return AgentError(what, path=self.file, key=f"graphs.{self.name}", hint=hint)
 
 
 def is_graph_spec(spec: str) -> bool:
-    """Tell whether a spec names a graph of a ``langgraph.json``; a bare name does where there is one to look into."""
+    """Return whether a spec names a graph of a ``langgraph.json``; a bare name does where there is one to look into."""
     file, _, _ = spec.rpartition(":")
     if spec.lower().endswith(".json") or file.lower().endswith(".json"):
         return True
@@ -222,7 +222,7 @@ def _source_of(entry: Any, file: Path, name: str) -> str:
 
 
 def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> Iterable[Path]:
-    """Give the dependencies that are folders; the others are packages, which whoever runs it has installed."""
+    """Return the dependencies that are folders; the others are packages, which whoever runs it has installed."""
     dependencies = config.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(each, str) for each in dependencies):
         hint = 'Write a list of folders and packages, such as ["."].'
@@ -231,7 +231,7 @@ def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> 
 
 
 def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[Variables, tuple[str, ...]]:
-    """Give the variables of ``env``, and what is to be known of them. They go before those of the process."""
+    """Return the variables of ``env``, and what is to be known of them. They go before those of the process."""
     env = config.get("env") or {}
     if isinstance(env, str):
         return _variables_in(folder / env, env, file)

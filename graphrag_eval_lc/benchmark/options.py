@@ -106,7 +106,7 @@ class BenchmarkOptions:
     on_event: Observer | None = None
 
     def selection_in(self, earlier: Mapping[str, Any] | None) -> Selection:
-        """Give the selection; where no seed was given, with that of an earlier session of the run, its run.json."""
+        """Return the selection; where no seed was given, with that of an earlier session of the run, its run.json."""
         drawn = (earlier or {}).get("selection") or {}
         if self.is_seed_drawn and drawn.get("sample") == self.selection.sample and "seed" in drawn:
             return replace(self.selection, seed=drawn["seed"])
@@ -114,7 +114,7 @@ class BenchmarkOptions:
 
 
 def checked_options(given: BenchmarkKeywords) -> BenchmarkOptions:
-    """Give the options of a run.
+    """Return the options of a run.
 
     Raises:
         OptionError: An option does not exist, or has a value that it cannot have.
@@ -236,7 +236,7 @@ def _progress(value: Any) -> ProgressMode:
 
 
 def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> CaptureKeywords:
-    """Give the options of the handler: those given in Python, each of which goes before that of the config."""
+    """Return the options of the handler: those given in Python, each of which goes before that of the config."""
     given: CaptureKeywords = {} if value is None else value
     known = list(CaptureKeywords.__annotations__)
     if not isinstance(given, Mapping):
@@ -260,7 +260,7 @@ def _capture(value: Any, section: CaptureConfig, source: ConfigSource) -> Captur
 
 
 def _redact(spec: str, source: ConfigSource) -> Callable[[Any], Any]:
-    """Give the function that the config of the caller names."""
+    """Return the function that the config of the caller names."""
     path = source if isinstance(source, str | PathLike) else None
     try:
         function = named_by(spec, "a function")

@@ -45,23 +45,23 @@ class UnfailingStream:
         return len(text)
 
     def flush(self) -> None:
-        """Give what was written to the system."""
+        """Return what was written to the system."""
         with contextlib.suppress(OSError, ValueError):
             self._stream.flush()
 
     def isatty(self) -> bool:
-        """Give whether a person may be reading."""
+        """Return whether a person may be reading."""
         with contextlib.suppress(OSError, ValueError):
             return self._stream.isatty()
         return False
 
     def fileno(self) -> int:
-        """Give the stream's number, which rich asks for on Windows."""
+        """Return the stream's number, which rich asks for on Windows."""
         return self._stream.fileno()
 
 
 def line_pauses() -> Iterator[float]:
-    """Give the seconds between lines: the first soon, then half a minute, and the rarer the longer the run takes.
+    """Return the seconds between lines: the first soon, then half a minute, and the rarer the longer the run takes.
 
     Example:
         >>> from itertools import islice
@@ -302,7 +302,7 @@ ProgressMode = Literal["auto", "bar", "lines", "off"]
 
 
 def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:
-    """Give a display of a run's progress, as a context manager with an observer to tell the events.
+    """Return a display of a run's progress, as a context manager with an observer to tell the events.
 
     Events only change figures in memory; a timer repaints them. When the context ends, the bar is gone and nothing
     more is printed. A terminal that is lost meanwhile does not disturb the run.
@@ -334,5 +334,5 @@ def _ignored(event: RunEvent) -> None:
 
 
 def _repaints(stream: UnfailingStream) -> bool:
-    """Give whether a stream is a terminal that can move its cursor."""
+    """Return whether a stream is a terminal that can move its cursor."""
     return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")

@@ -106,7 +106,7 @@ class RunState:
                 take(event.fields)
 
     def snapshot(self) -> RunSnapshot:
-        """Give how the run stands now."""
+        """Return how the run stands now."""
         with self._lock:
             now = self._clock() if self._ended_at is None else self._ended_at
             elapsed = None if self._started_at is None else now - self._started_at
@@ -187,7 +187,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def progress_line(run: RunSnapshot) -> str:
-    """Give how a run stands as one line.
+    """Return how a run stands as one line.
 
     Example:
         >>> progress_line(RunSnapshot(2000, 120, 3, 5, 8, 8, 8, 1_234_567, 0, 0.7123, 212, 34.0, 3300, None, False))
@@ -197,7 +197,7 @@ def progress_line(run: RunSnapshot) -> str:
 
 
 def progress_figures(run: RunSnapshot) -> dict[str, str]:
-    """Give what is known of a run beside how many questions are done, by the name of the figure, in reading order."""
+    """Return what is known of a run beside how many questions are done, by the name of the figure, in reading order."""
     left = run.seconds_left
     figures = {
         "errors": counted(run.errors, "error"),
@@ -214,14 +214,14 @@ def progress_figures(run: RunSnapshot) -> dict[str, str]:
 
 
 def message_of(event: RunEvent) -> str | None:
-    """Give what an event tells people at once; None for those that only change the figures."""
+    """Return what an event tells people at once; None for those that only change the figures."""
     if event.kind == "warning":
         return f"Warning: {event.fields['message']}"
     return str(event.fields["message"]) if event.kind == "run_stopping" else None
 
 
 def amount_text(number: int) -> str:
-    """Give a large number in short.
+    """Return a large number in short.
 
     Example:
         >>> amount_text(950), amount_text(12_345), amount_text(1_234_567), amount_text(2_000_000_000)
@@ -238,7 +238,7 @@ def amount_text(number: int) -> str:
 
 
 def rate_text(per_minute: float) -> str:
-    """Give a rate with as many digits as it is worth.
+    """Return a rate with as many digits as it is worth.
 
     Example:
         >>> rate_text(0.25), rate_text(3.14), rate_text(1234.5)
@@ -248,7 +248,7 @@ def rate_text(per_minute: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Give a time span in the units that people would say.
+    """Return a time span in the units that people would say.
 
     Example:
         >>> duration_text(7.2), duration_text(3300), duration_text(7800), duration_text(200_000)

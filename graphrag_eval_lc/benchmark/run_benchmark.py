@@ -177,7 +177,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
 
 
 def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: contextlib.AsyncExitStack) -> Any:
-    """Give where the judges' answers are kept; None where nothing is judged, or not kept."""
+    """Return where the judges' answers are kept; None where nothing is judged, or not kept."""
     is_judged = options.config.llm is not None or options.llm is not None
     if folder is None or not is_judged or not options.judge_cache:
         return None
@@ -185,7 +185,7 @@ def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: con
 
 
 def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> RunPlan:
-    """Give what ``run_benchmark`` would ask with the same arguments; the agent is loaded and asked nothing.
+    """Return what ``run_benchmark`` would ask with the same arguments; the agent is loaded and asked nothing.
 
     A folder that does not exist is not made.
 

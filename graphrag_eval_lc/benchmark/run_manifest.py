@@ -54,7 +54,7 @@ class Session:
         return 0.0 if self.finished_at is None else round((self.finished_at - self.started_at).total_seconds(), 3)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the session as it stands in run.json."""
+        """Return the session as it stands in run.json."""
         record: dict[str, Any] = {"started": _time_text(self.started_at)}
         if self.finished_at is not None:
             record |= {"finished": _time_text(self.finished_at), ELAPSED_SEC: self.elapsed_sec}
@@ -96,7 +96,7 @@ class RunManifest:
         scorers: Mapping[str, Any] | None = None,
         **described: Any,
     ) -> "RunManifest":
-        """Give the record of a run that begins now.
+        """Return the record of a run that begins now.
 
         Args:
             source: The dataset's path, or the dataset itself.
@@ -124,7 +124,7 @@ class RunManifest:
         )
 
     def resuming(self, earlier: Mapping[str, Any]) -> "RunManifest":
-        """Give the record of the same run as ``earlier``, a run.json, which goes on with this session."""
+        """Return the record of the same run as ``earlier``, a run.json, which goes on with this session."""
         described = ("label", "href", "tags")
         kept: dict[str, Any] = {key: earlier[key] for key in described if key in earlier and key not in self.described}
         return replace(
@@ -141,7 +141,7 @@ class RunManifest:
         )
 
     def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """Give the earlier sessions, with the options of their capture where those of this one are others."""
+        """Return the earlier sessions, with the options of their capture where those of this one are others."""
         sessions = (earlier.get("times") or {}).get("sessions") or ()
         if "capture" not in earlier or earlier["capture"] == self.described.get("capture"):
             return tuple(sessions)
@@ -153,12 +153,12 @@ class RunManifest:
         stopped: Mapping[str, Any] | None = None,
         scorers: Mapping[str, Any] | None = None,
     ) -> "RunManifest":
-        """Give the record of the same run, whose session ends now; what is known of its scorers by now is taken."""
+        """Return the record of the same run, whose session ends now; what is known of its scorers by now is taken."""
         session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
         return replace(self, session=session, totals=totals, described={**self.described, **(scorers or {})})
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the record as it stands in run.json; what is not known is absent."""
+        """Return the record as it stands in run.json; what is not known is absent."""
         record: dict[str, Any] = {"run_id": self.run_id, **self.described, "times": self._times()}
         if self.session.stopped is not None:
             record["stopped"] = dict(self.session.stopped)
@@ -189,7 +189,7 @@ def begun_record(
     *,
     agent_source: str | None = None,
 ) -> RunManifest:
-    """Give the record of a run of an agent that begins now.
+    """Return the record of a run of an agent that begins now.
 
     Args:
         agent: The agent as the caller gave it, or its full spec.
@@ -231,13 +231,13 @@ def begun_record(
 
 
 def config_record(config: EvaluationConfig) -> dict[str, Any]:
-    """Give a configuration as run.json has it: complete, with the secrets of its models masked."""
+    """Return a configuration as run.json has it: complete, with the secrets of its models masked."""
     record = config.model_dump()
     return {**record, "llm": masked_values(record["llm"])}
 
 
 def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
-    """Give the options of the handler as run.json has them: all of them, a function by its spec.
+    """Return the options of the handler as run.json has them: all of them, a function by its spec.
 
     Example:
         >>> capture_record({"retrieval_documents": {"b", "a"}})["retrieval_documents"]
@@ -255,12 +255,12 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
 
 
 def _plain(config: Mapping[str, Any]) -> Any:
-    """Give an agent's config as JSON has it, the same in each process, without callbacks."""
+    """Return an agent's config as JSON has it, the same in each process, without callbacks."""
     return parse_json(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
 
 
 def agent_name(agent: object) -> str:
-    """Give the spec of an agent, or what can be said of one that was made in Python, the same in each process."""
+    """Return the spec of an agent, or what can be said of one that was made in Python, the same in each process."""
     if isinstance(agent, str):
         return agent
     if isinstance(agent, partial):
@@ -314,7 +314,7 @@ def _versions() -> dict[str, str]:
 
 
 def changed_questions(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> frozenset[str]:
-    """Give the ids of the questions whose text is another one now.
+    """Return the ids of the questions whose text is another one now.
 
     Args:
         earlier: The run.json of the run.
@@ -348,7 +348,7 @@ def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: P
 
 
 def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "BenchmarkOptions") -> list[Missing]:
-    """Give what scored the run in earlier sessions and would not score it in this one, which scores all anew.
+    """Return what scored the run in earlier sessions and would not score it in this one, which scores all anew.
 
     Args:
         earlier: The run.json of the run.
@@ -380,7 +380,7 @@ def _agent_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterab
 
 
 def _capture_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
-    """Give what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
     defaults = CaptureConfig().model_dump()
     before, after = ({**defaults, **_part(run, "capture")} for run in (earlier, now))
     for key in defaults:

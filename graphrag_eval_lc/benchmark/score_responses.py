@@ -240,7 +240,7 @@ def score_run(
 
 
 def _answered(journal: Journal) -> Iterator[Key]:
-    """Give the keys of a journal without those whose response gave way to another text of the question."""
+    """Yield the keys of a journal without those whose response gave way to another text of the question."""
     known = journal.keys()
     for key in known:
         summary = journal.summary(key)
@@ -250,7 +250,7 @@ def _answered(journal: Journal) -> Iterator[Key]:
 
 
 def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the config of a run.json without its plugins, as a folder is no reason to import what it names.
+    """Return the config of a run.json without its plugins, as a folder is no reason to import what it names.
 
     A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself; with any other endpoint it stays
     masked, and whoever asks a model is told to give the config.
@@ -296,7 +296,7 @@ def _warnings(changed: Iterable[str], missing: Sequence[str]) -> Iterable[str]:
 def _samples(
     questions: Sequence[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
 ) -> list[Sample]:
-    """Give the samples that there are responses to; a question without any is a sample too, unless it is left out."""
+    """Return the samples that there are responses to; a question without any is a sample too, unless it is left out."""
     asked = repeats_of(questions, keys, only_answered=only_answered)
     return [Sample(position, *each) for position, each in enumerate(asked)]
 
@@ -406,7 +406,7 @@ def _scored(
 
 
 def _told(run: BenchmarkRun) -> dict[str, Any]:
-    """Give what run.json says of the judges."""
+    """Return what run.json says of the judges."""
     return {} if run.judges is None else {"judges": dict(run.judges)}
 
 

@@ -53,7 +53,7 @@ def load_matchers(modules: Iterable[str]) -> None:
 
 
 def evaluators_of(given: Any) -> tuple[Evaluator, ...]:
-    """Give evaluators, of which some may be named by their specs.
+    """Return evaluators, of which some may be named by their specs.
 
     Raises:
         OptionError: It is no list of functions and specs.
@@ -74,7 +74,7 @@ def scored_with(
     evaluators: Iterable[Evaluator | CustomFunction],
     judges: "Judges | None" = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Give what run.json says of the matchers, evaluators and plugins of a run.
+    """Return what run.json says of the matchers, evaluators and plugins of a run.
 
     Args:
         questions: Those that are scored.
@@ -121,7 +121,7 @@ _DIGITS = 12  # of a digest, as people see it
 
 
 def giver_of(run: Mapping[str, Any], thing: str) -> Mapping[str, Any] | None:
-    """Give what a run.json says of the plugin that gave something, such as ``metric saved_sec``.
+    """Return what a run.json says of the plugin that gave something, such as ``metric saved_sec``.
 
     Example:
         >>> run = {"plugins": [{"name": "my_package.metrics", "gives": ["metric saved_sec"]}]}
@@ -132,7 +132,7 @@ def giver_of(run: Mapping[str, Any], thing: str) -> Mapping[str, Any] | None:
 
 
 def option_of(plugin: Mapping[str, Any]) -> str | None:
-    """Give the option that loads a plugin again; None for what was registered by the program itself.
+    """Return the option that loads a plugin again; None for what was registered by the program itself.
 
     Example:
         >>> option_of({"name": "my plugin.py", "via": "--plugin"})
@@ -143,7 +143,7 @@ def option_of(plugin: Mapping[str, Any]) -> str | None:
 
 
 def otherwise_of(plugin: Mapping[str, Any]) -> str:
-    """Give how a plugin is had again without the option."""
+    """Return how a plugin is had again without the option."""
     if plugin.get("via") == "entry point" and plugin.get("distribution"):
         version = f"=={plugin['version']}" if plugin.get("version") else ""
         package = shlex.quote(str(plugin["distribution"]) + version)
@@ -168,7 +168,7 @@ def plugin_warnings(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 
 
 def plugins_text(run: Mapping[str, Any]) -> str:
-    """Give the plugins of a run with their versions, for people.
+    """Return the plugins of a run with their versions, for people.
 
     Example:
         >>> plugins_text({"plugins": [{"name": "my_package.metrics", "distribution": "my-package", "version": "1.2"}]})
@@ -227,7 +227,7 @@ def missing_scorers(
     llm: Any = None,
     embeddings: Any = None,
 ) -> list[Missing]:
-    """Give what scored a run and is not there now, so that scores would change or go without a word.
+    """Return what scored a run and is not there now, so that scores would change or go without a word.
 
     What another configuration leaves out is no part of it: ``judging_warnings`` tells that.
 
@@ -247,7 +247,7 @@ def missing_scorers(
 
 
 def missing_functions(earlier: Mapping[str, Any], folder: Path, evaluators: Iterable[Evaluator] = ()) -> list[Missing]:
-    """Give the matchers, metrics and evaluators that scored a run and are not there now; see ``missing_scorers``."""
+    """Return the matchers, metrics and evaluators that scored a run and are not there now; see ``missing_scorers``."""
     given = {evaluator.name for evaluator in all_functions(evaluators)}
     seen = _Seen.in_results(folder, earlier)
     return [*_missing_matchers(earlier, seen), *_missing_evaluators(earlier, given, seen)]
@@ -341,7 +341,7 @@ class _Seen:
 
 
 def _own_matchers(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give the names of the reference steps that somebody's own matcher compared, each with that matcher's name."""
+    """Yield the names of the reference steps that somebody's own matcher compared, each with that matcher's name."""
     groups = zip(_list(result.get("reference_steps")), _list(result.get("steps_diagnosis")), strict=False)
     for steps, diagnoses in groups:
         for step, diagnosis in zip(_list(steps), _list(diagnoses), strict=False):
@@ -370,7 +370,7 @@ def _missing_matchers(earlier: Mapping[str, Any], seen: _Seen) -> Iterator[Missi
 def _of_plugin(
     earlier: Mapping[str, Any], thing: str, what: str, ways: Collection[str] | None = None
 ) -> Missing | None:
-    """Give something as missing that a plugin gave, loaded in one of some ways; None where that is not told."""
+    """Return something as missing that a plugin gave, loaded in one of some ways; None where that is not told."""
     plugin = giver_of(earlier, thing)
     option = None if plugin is None else option_of(plugin)
     if plugin is None or option is None or (ways is not None and plugin.get("via") not in ways):
@@ -414,7 +414,7 @@ def _missing_evaluators(earlier: Mapping[str, Any], given: set[str], seen: _Seen
 def _missing_models(
     earlier: Mapping[str, Any], config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool
 ) -> Iterator[Missing]:
-    """Give the models that were passed in Python, of which run.json has no more than their names."""
+    """Yield the models that were passed in Python, of which run.json has no more than their names."""
     judges, llm = _mapping(earlier.get("judges")), _mapping(_mapping(earlier.get("config")).get("llm"))
     metrics = _names(judges.get("metrics"))
     if "generation" in judges and not llm and not has_llm and config.llm is None:

@@ -26,7 +26,7 @@ _THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "re
 def answer_problems(
     result: LLMResult, reason: str | None, options: CaptureOptions, warnings: list[str]
 ) -> tuple[str, ...]:
-    """Give what is wrong with the answer of a model call, each as the end of a sentence about the call.
+    """Return what is wrong with the answer of a model call, each as the end of a sentence about the call.
 
     Args:
         result: What the model gave.
@@ -78,7 +78,7 @@ def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
 
 
 def _refusal(message: AIMessage) -> str | None:
-    """Give the words with which a model refused, as OpenAI has them beside the content or as a block of it."""
+    """Return the words with which a model refused, as OpenAI has them beside the content or as a block of it."""
     refusal = message.additional_kwargs.get("refusal")
     if isinstance(refusal, str) and refusal:
         return refusal
@@ -100,7 +100,7 @@ def _is_empty(message: AIMessage) -> bool:
 
 
 def _is_content(block: Any) -> bool:
-    """Tell whether a block is something else than text or thoughts, such as an image or a provider's own tool."""
+    """Return whether a block is something else than text or thoughts, such as an image or a provider's own tool."""
     return isinstance(block, Mapping) and block.get("type") not in _THOUGHTS
 
 
@@ -118,5 +118,5 @@ def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: li
 
 
 def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
-    """Give a text as it is kept, on one line and no longer than a warning should be."""
+    """Return a text as it is kept, on one line and no longer than a warning should be."""
     return shortened(kept_text(text, options, what, warnings), _MOST_SHOWN)

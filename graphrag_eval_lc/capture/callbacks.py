@@ -88,7 +88,7 @@ class RunCallbacks(BaseCallbackHandler):
                 record.warn(*warnings)
 
     def _kept_error(self, error: object, run_id: object) -> str:
-        """Give an exception's text as it is kept. Called without the lock: ``redact`` is not ours."""
+        """Return an exception's text as it is kept. Called without the lock: ``redact`` is not ours."""
         warnings: list[str] = []
         text = kept_text(error_text(error), self._options, "error", warnings)
         if warnings:
@@ -106,7 +106,7 @@ class RunCallbacks(BaseCallbackHandler):
         return block_id
 
     def _parent_inside_block(self) -> UUID | None:
-        """Give what the handler of an enclosing block is to take for the parent of a run that has none."""
+        """Return what the handler of an enclosing block is to take for the parent of a run that has none."""
         caller_id = calling_run_id()
         with self._lock:
             return self._runs.block_id if self._runs.get(caller_id) is None else caller_id

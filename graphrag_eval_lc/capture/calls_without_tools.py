@@ -18,12 +18,12 @@ _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
 def is_model_node(metadata: Mapping[str, Any] | None) -> bool:
-    """Tell whether a run is a node of the name that ``create_agent`` gives to the one that asks its model."""
+    """Return whether a run is a node of the name that ``create_agent`` gives to the one that asks its model."""
     return metadata is not None and metadata.get("langgraph_node") == "model"
 
 
 def is_from_agent(output: Any) -> bool:
-    """Tell whether a node of that name gave its output as ``create_agent`` does: no tool ever runs in that node.
+    """Return whether a node of that name gave its output as ``create_agent`` does: no tool ever runs in that node.
 
     It gives a list of Commands, which hardly anybody writes. The agent's own metadata do not say so with every
     version of langgraph.
@@ -32,7 +32,7 @@ def is_from_agent(output: Any) -> bool:
 
 
 def is_class_name(name: str) -> bool:
-    """Tell whether a tool is named as a class is, which a model was given for its fields.
+    """Return whether a tool is named as a class is, which a model was given for its fields.
 
     Example:
         >>> is_class_name("GradeDocuments"), is_class_name("search_docs")
@@ -42,7 +42,7 @@ def is_class_name(name: str) -> bool:
 
 
 def structured_response(output: Any) -> Any:
-    """Give what a node's output, or an update in it, sets as ``structured_response``; None where there is none."""
+    """Return what a node's output, or an update in it, sets as ``structured_response``; None where there is none."""
     if isinstance(output, (list, tuple)):
         found = (structured_response(item) for item in output[:_MAX_BREADTH])
         return next((response for response in found if response is not None), None)
@@ -52,7 +52,7 @@ def structured_response(output: Any) -> Any:
 
 
 def says_unparsed(message: ToolMessage) -> bool:
-    """Tell whether LangChain's own text in a tool message says that structured output did not parse."""
+    """Return whether LangChain's own text in a tool message says that structured output did not parse."""
     text = message_text(message)
     return _UNPARSED.match(text) is not None or _SEVERAL.match(text) is not None
 
@@ -60,7 +60,7 @@ def says_unparsed(message: ToolMessage) -> bool:
 def schema_names(
     messages: Sequence[AIMessage | ToolMessage], response: Any = None, *, is_of_model_node: bool = False
 ) -> Iterator[str]:
-    """Give the names of the schemas whose calls a list of new messages answers.
+    """Yield the names of the schemas whose calls a list of new messages answers.
 
     LangChain answers such a call with a tool message, as if a tool had run: to close it, or to have it made again.
 
@@ -88,7 +88,7 @@ def schema_names(
 
 
 def _last_answered(messages: Sequence[AIMessage | ToolMessage]) -> ToolCall | None:
-    """Give the call of the last model's message that is answered first: that of a schema is, before tools run."""
+    """Return the call of the last model's message that is answered first: that of a schema is, before tools run."""
     answer: ToolMessage | None = None
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -126,7 +126,7 @@ class ProviderCall:
 
 
 def provider_calls(message: AIMessage) -> list[ProviderCall]:
-    """Give the calls of provider-side tools in a message that have a result in it."""
+    """Return the calls of provider-side tools in a message that have a result in it."""
     content = message.content
     if isinstance(content, str) or all(_is_ordinary(block) for block in content):
         return []

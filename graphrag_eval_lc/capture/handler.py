@@ -58,7 +58,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Give a handler that also hears langgraph's interrupt events."""
+        """Return a handler that also hears langgraph's interrupt events."""
         return cast("Self", _new_handler(cls))
 
     def __init__(
@@ -92,7 +92,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         self.__dict__.update(state, _lock=threading.RLock())
 
     def responses(self) -> list[Response]:
-        """Give a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
+        """Return a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
 
         A run that was paused (interrupted) and those that resumed it are one response.
 
@@ -103,7 +103,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.records)]
 
     def response(self, question_id: str | None = None) -> Response:
-        """Give the last response of one question: asked again, it has a new one, and ``responses()`` has them all.
+        """Return the last response of one question: asked again, it has a new one, and ``responses()`` has them all.
 
         Args:
             question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out where the
@@ -170,7 +170,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 
 
 def _new_handler(handler_class: type) -> Any:
-    """Give the handler that a copy's state is put into."""
+    """Return the handler that a copy's state is put into."""
     return object.__new__(with_graph_events(handler_class))
 
 
@@ -251,7 +251,7 @@ def checked_options(
     keep_artifacts: bool,
     keep_messages: bool = False,
 ) -> CaptureOptions:
-    """Give the options, which later changes of the values passed in leave as they are.
+    """Return the options, which later changes of the values passed in leave as they are.
 
     Raises:
         CaptureError: An option has a value that it cannot have.
@@ -267,7 +267,7 @@ def checked_options(
 
 
 def checked_question_id(value: object) -> str:
-    """Give the id of a question as a text.
+    """Return the id of a question as a text.
 
     Raises:
         CaptureError: It is none.

@@ -53,7 +53,7 @@ class KeptTable:
         self._by_object: dict[int, tuple[Any, int, Any, Any, Any]] = {}
 
     def find(self, item: Any) -> int | None:
-        """Give the place of an object that was met before; None where somebody has changed it meanwhile."""
+        """Return the place of an object that was met before; None where somebody has changed it meanwhile."""
         met = self._by_object.get(id(item))
         if met is None:
             return None
@@ -62,11 +62,11 @@ class KeptTable:
         return place if known is item and is_same and getattr(item, "name", None) is name else None
 
     def place_of(self, digest: bytes) -> int | None:
-        """Give the place of what has this digest."""
+        """Return the place of what has this digest."""
         return self._by_digest.get(digest)
 
     def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None) -> int:
-        """Give the place of an item, which gets one where it has none."""
+        """Return the place of an item, which gets one where it has none."""
         place = self._by_digest.get(digest)
         if place is None:
             place = self._by_digest[digest] = len(self.entries)
@@ -125,7 +125,7 @@ class KeptMessages:
         return Noted(message, digest, entry if name is None else {**entry, "name": name})
 
     def _may_be_named(self, digest: bytes, name: str) -> bool:
-        """Tell whether a message is not that of another agent; the name gets into it after the model's call.
+        """Return whether a message is not that of another agent; the name gets into it after the model's call.
 
         What has no name yet gets that of the first who asks for it.
         """
@@ -154,11 +154,11 @@ class KeptMessages:
         return Noted(tool, digest, _as_dict(redacted(definition, self._options, "definition of a tool", warnings)))
 
     def place(self, message: BaseMessage, warnings: list[str]) -> int:
-        """Give the place of a message, with the handler's lock."""
+        """Return the place of a message, with the handler's lock."""
         return places(self.messages, self.noted([message], warnings))[0]
 
     def snapshot(self) -> "KeptMessages":
-        """Give a copy for a copy of the handler, to which nothing is added."""
+        """Return a copy for a copy of the handler, to which nothing is added."""
         copied = KeptMessages(self._options)
         for kept, own in ((copied.messages, self.messages), (copied.tools, self.tools)):
             kept.entries, kept.digests = list(own.entries), list(own.digests)
@@ -172,12 +172,12 @@ class KeptMessages:
 
 
 def places(table: KeptTable, noted: Iterable[int | Noted]) -> list[int]:
-    """Give the places of items in a table, new ones at its end."""
+    """Return the places of items in a table, new ones at its end."""
     return [each if isinstance(each, int) else table.add(*each) for each in noted]
 
 
 def ranges(of: Iterable[int]) -> Ranges:
-    """Give places as ranges, each from its first place to the one behind its last.
+    """Return places as ranges, each from its first place to the one behind its last.
 
     Example:
         >>> ranges([0, 1, 2, 5, 4])
@@ -213,15 +213,15 @@ class JoinedTable:
         return place
 
     def entries(self) -> list[dict[str, Any]]:
-        """Give copies of all entries."""
+        """Return copies of all entries."""
         return [to_plain(entry) for entry in self._joined.entries]
 
     def place(self, table: int, place: int) -> int:
-        """Give where an entry of a table stands now."""
+        """Return where an entry of a table stands now."""
         return self._moved[table][place]
 
     def ranges(self, table: int, of: Ranges) -> Ranges:
-        """Give where ranges of a table stand now."""
+        """Return where ranges of a table stand now."""
         moved = self._moved[table]
         if table == 0:  # which are where they were
             return [list(each) for each in of]
@@ -232,7 +232,7 @@ class JoinedTable:
 
 
 def _plain_message(message: BaseMessage | str) -> dict[str, Any]:
-    """Give a message as a dict that ``convert_to_messages`` reads, as plain JSON but for large binary contents."""
+    """Return a message as a dict that ``convert_to_messages`` reads, as plain JSON but for large binary contents."""
     if isinstance(message, str):
         return {"role": "user", "content": message}
     role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
@@ -259,7 +259,7 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
-    """Give a plain JSON value in which images and other binary contents give way to how long they are.
+    """Return a plain JSON value in which images and other binary contents give way to how long they are.
 
     Args:
         value: A message's content, a block of it, or what stands in it.
@@ -298,12 +298,12 @@ def _digest(plain: Any) -> bytes:
 
 
 def _digest_of_other(digest: bytes, name: str) -> bytes:
-    """Give the digest of a message that another agent wrote word for word, too."""
+    """Return the digest of a message that another agent wrote word for word, too."""
     return _digest([digest.hex(), name])
 
 
 def _kept_message(plain: dict[str, Any], options: CaptureOptions, warnings: list[str]) -> dict[str, Any]:
-    """Give a message as it is kept: its texts and arguments redacted, its content no longer than allowed."""
+    """Return a message as it is kept: its texts and arguments redacted, its content no longer than allowed."""
     what = f"content of a message ({plain['role']})"
     full = _full_length(plain["content"])
     entry = {**plain, "content": _kept_content(plain["content"], options, what, warnings)}

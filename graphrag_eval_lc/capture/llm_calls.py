@@ -94,7 +94,7 @@ _REASONING_KEYS = ("reasoning", "reasoning_tokens", "priority_reasoning", "flex_
 
 
 def first_generation(result: LLMResult) -> Generation | None:
-    """Give the first generation of a result, or None where there is none."""
+    """Return the first generation of a result, or None where there is none."""
     for generations in result.generations:
         for generation in generations:
             if isinstance(generation, Generation):
@@ -103,26 +103,26 @@ def first_generation(result: LLMResult) -> Generation | None:
 
 
 def generated_message(result: LLMResult) -> AIMessage | None:
-    """Give the message that a chat model answered with; None for plain language models."""
+    """Return the message that a chat model answered with; None for plain language models."""
     generation = first_generation(result)
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
 
 
 def has_content(chunk: object) -> bool:
-    """Tell whether a chunk of a stream holds anything of the answer: text, reasoning or a part of a tool call."""
+    """Return whether a chunk of a stream holds anything of the answer: text, reasoning or a part of a tool call."""
     message = getattr(chunk, "message", None)
     calls = getattr(message, "tool_call_chunks", None)
     return bool(message is not None and (message.content or calls or message.additional_kwargs))
 
 
 def message_result(message: AIMessage) -> LLMResult:
-    """Give the result of the model call that a message alone tells of."""
+    """Return the result of the model call that a message alone tells of."""
     return LLMResult(generations=[[ChatGeneration(message=message)]])
 
 
 def is_generated(message: AIMessage) -> bool:
-    """Tell whether a model wrote a message, and not a node's own code: it says what it cost, or how it was made.
+    """Return whether a model wrote a message, and not a node's own code: it says what it cost, or how it was made.
 
     A node's own code gives messages ids and metadata too, such as langgraph-supervisor's on the way back.
     """
@@ -131,14 +131,14 @@ def is_generated(message: AIMessage) -> bool:
 
 
 def is_cache_hit(message: AIMessage | None) -> bool:
-    """Tell whether LangChain's cache of model calls answered; core marks such messages with a cost of 0."""
+    """Return whether LangChain's cache of model calls answered; core marks such messages with a cost of 0."""
     usage: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
     cost = usage.get("total_cost")
     return cost is not None and cost == 0
 
 
 def model_usage(result: LLMResult) -> ModelCall:
-    """Give the tokens of one model call; what the provider did not report is absent.
+    """Return the tokens of one model call; what the provider did not report is absent.
 
     Looks at the message's ``usage_metadata``, the result's ``llm_output``, the message's ``response_metadata`` and
     the ``generation_info``, and takes the first that has a count.
@@ -187,7 +187,7 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
 
 
 def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
-    """Give the tokens of the prompt that were read from the provider's cache, and those that were written to it.
+    """Return the tokens of the prompt that were read from the provider's cache, and those that were written to it.
 
     LangChain's ``cache_creation`` is 0 where the tokens are told by how long they stay: for five minutes or an hour.
     """
@@ -231,7 +231,7 @@ def _details(usage: Mapping[str, Any], places: tuple[str, ...]) -> Mapping[str, 
 
 
 def model_name(*places: Any) -> str | None:
-    """Give the first model name in mappings such as response metadata and invocation parameters."""
+    """Return the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
         if place and isinstance(place, Mapping):
             for key in _MODEL_KEYS:
@@ -242,13 +242,13 @@ def model_name(*places: Any) -> str | None:
 
 
 def result_model_name(result: LLMResult) -> str | None:
-    """Give the model's name as the provider's answer states it."""
+    """Return the model's name as the provider's answer states it."""
     message = generated_message(result)
     return model_name(message.response_metadata if message is not None else None, result.llm_output)
 
 
 def finish_reason(result: LLMResult) -> str | None:
-    """Give why a model's answer ended, in the provider's own word; None where it does not say.
+    """Return why a model's answer ended, in the provider's own word; None where it does not say.
 
     OpenAI's Responses API says why an answer is incomplete, and else its status.
 
@@ -281,7 +281,7 @@ _ANY_TOOL = ("any", "required")
 
 
 def unanswered_tool(params: Any, options: Any) -> str | None:
-    """Give the tool that a model is made to call for its arguments, as a schema of the answer, so that nobody runs it.
+    """Return the tool that a model is made to call for its arguments, as a schema of the answer, so that nobody runs it.
 
     Args:
         params: The invocation parameters of a model call.

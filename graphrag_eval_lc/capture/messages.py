@@ -40,12 +40,12 @@ def _is_message(value: object) -> bool:
 
 
 def _is_pair(value: object) -> bool:
-    """Tell whether an item of a list is a message as ``("user", "Hello")``."""
+    """Return whether an item of a list is a message as ``("user", "Hello")``."""
     return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
 
 
 def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]]:
-    """Give each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
+    """Yield each list of messages in a node's input or output: a state, a Command, a message, or lists of these."""
     if _is_message(value):
         yield (value,)
     elif depth == 0:
@@ -59,12 +59,12 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]
 
 
 def _is_item(value: object) -> bool:
-    """Tell whether a value in a list shows that it is one of messages."""
+    """Return whether a value in a list shows that it is one of messages."""
     return _is_message(value) or _is_pair(value)
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Give what messages are looked for in, one level down."""
+    """Return what messages are looked for in, one level down."""
     if type(value) in _SCALARS:
         return ()
     if isinstance(value, (list, tuple)):
@@ -83,7 +83,7 @@ def _field_names(value: Any) -> Iterator[str]:
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Give a message that may be a dict, as in the state of a remote graph, or a pair; None for anything else."""
+    """Return a message that may be a dict, as in the state of a remote graph, or a pair; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
     if not _is_message(value) and not _is_pair(value):
@@ -105,7 +105,7 @@ def as_message(value: Any) -> BaseMessage | None:
 
 
 def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
-    """Give the last model's message of a list, with those of its calls that nobody answered.
+    """Return the last model's message of a list, with those of its calls that nobody answered.
 
     Tool messages may follow it: some of its calls were answered before the run was paused.
     """
@@ -120,7 +120,7 @@ def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]
 
 
 def tool_calls_in(value: Any) -> list[ToolCall]:
-    """Give the tool calls that a node gets as its input without the message around them."""
+    """Return the tool calls that a node gets as its input without the message around them."""
     if isinstance(value, Mapping):
         value = [value.get("tool_call")]
     if not isinstance(value, (list, tuple)):
@@ -133,12 +133,12 @@ def tool_calls_in(value: Any) -> list[ToolCall]:
 
 
 def is_interrupted(output: Any) -> bool:
-    """Tell whether a graph's output says that it waits for somebody."""
+    """Return whether a graph's output says that it waits for somebody."""
     return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
 
 
 def question_in(inputs: Any) -> str | None:
-    """Give what a root run is asked: its input where that is a text, else the last message of the user.
+    """Return what a root run is asked: its input where that is a text, else the last message of the user.
 
     Without messages it is what stands under ``question``, ``input`` or ``query``. Of content blocks the texts count.
 
@@ -169,7 +169,7 @@ def _last_question(messages: Sequence[Any]) -> str | None:
 
 
 def _content_text(content: Any) -> str | None:
-    """Give a message's content where it is a text, or the texts among its blocks, a line each."""
+    """Return a message's content where it is a text, or the texts among its blocks, a line each."""
     if isinstance(content, str):
         return content
     if not isinstance(content, (list, tuple)):
@@ -178,7 +178,7 @@ def _content_text(content: Any) -> str | None:
 
 
 def role_and_content(item: Any) -> tuple[Any, Any]:
-    """Give role and content of a message in any of the forms that LangChain takes: object, dict, pair, bare text."""
+    """Return role and content of a message in any of the forms that LangChain takes: object, dict, pair, bare text."""
     if isinstance(item, BaseMessage):
         return item.type, item.content
     if isinstance(item, Mapping):
@@ -194,7 +194,7 @@ def answer_in(
     *,
     is_given: Callable[[str], bool] = lambda field: True,
 ) -> str | None:
-    """Give the answer in a root run's output: the last model message of this run that asks for no tool.
+    """Return the answer in a root run's output: the last model message of this run that asks for no tool.
 
     A plain string is the answer itself, and so is a number or a truth value. Where the messages end with what tools
     gave, as after a tool with ``return_direct``, that is the answer, but for their errors; several are joined by line
@@ -228,14 +228,14 @@ def answer_in(
 
 
 def _value_text(value: Any, is_old: Callable[[Any], bool]) -> str | None:
-    """Give what stands under a key for the answer as a text: JSON where it is neither a text nor a message."""
+    """Return what stands under a key for the answer as a text: JSON where it is neither a text nor a message."""
     if isinstance(value, BaseMessage):
         return _last_text(value, is_old, has_tools=True)
     return None if value is None else value_text(value)
 
 
 def value_text(value: Any) -> str:
-    """Give a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON.
+    """Return a value as the text of an answer: texts, numbers and dates as they are, anything else as JSON.
 
     Example:
         >>> value_text(True), value_text(b"yes"), value_text(["a", 1])
@@ -248,7 +248,7 @@ def value_text(value: Any) -> str:
 
 
 def whole_answer(output: Any) -> str | None:
-    """Give a value that is an answer as a whole, such as a parser's; None for messages, documents and unknown objects.
+    """Return a value that is an answer as a whole, such as a parser's; None for messages, documents and unknown objects.
 
     Example:
         >>> whole_answer({"total": 3}), whole_answer({"messages": []})
@@ -264,7 +264,7 @@ def whole_answer(output: Any) -> str | None:
 
 
 def answer_fields(output: Any) -> Iterator[str]:
-    """Give the names of the fields for answers that a node sets."""
+    """Yield the names of the fields for answers that a node sets."""
     if isinstance(output, (list, tuple)):
         for item in output[:_MAX_BREADTH]:
             yield from answer_fields(item)
@@ -275,7 +275,7 @@ def answer_fields(output: Any) -> Iterator[str]:
 
 
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
-    """Tell whether langgraph-supervisor wrote a message about who goes on: no model and no tool did."""
+    """Return whether langgraph-supervisor wrote a message about who goes on: no model and no tool did."""
     return any(key in message.response_metadata for key in _HANDOFF_KEYS)
 
 
@@ -294,7 +294,7 @@ def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -
 
 
 def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> str | None:
-    """Give what tools gave where messages end with what a model asked them for."""
+    """Return what tools gave where messages end with what a model asked them for."""
     texts: list[str] = []
     for item in reversed(messages):
         message = as_message(item)
@@ -309,7 +309,7 @@ def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> s
 
 
 def answer_text(message: AIMessage) -> str:
-    """Give the text of a model's message, without reasoning and other blocks."""
+    """Return the text of a model's message, without reasoning and other blocks."""
     if isinstance(message.content, str):
         return message.content
     return "".join(_text_in(block) for block in message.content)
@@ -323,14 +323,14 @@ def _text_in(block: Any) -> str:
 
 
 def field_of(value: Any, key: str) -> Any:
-    """Give what a mapping or an object with fields has under a key; None where it has none."""
+    """Return what a mapping or an object with fields has under a key; None where it has none."""
     if isinstance(value, Mapping):
         return value.get(key)
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
 
 
 def plain_answer(output: Any) -> str | None:
-    """Give bytes, a number or a truth value as the text of an answer; None for anything else.
+    """Return bytes, a number or a truth value as the text of an answer; None for anything else.
 
     Example:
         >>> plain_answer(42), plain_answer(b"yes"), plain_answer({"a": 1})
@@ -341,7 +341,7 @@ def plain_answer(output: Any) -> str | None:
 
 
 def answer_of(output: Any) -> str | None:
-    """Give the answer in any output: a text, a state, a scalar; else the whole as JSON, and None for None.
+    """Return the answer in any output: a text, a state, a scalar; else the whole as JSON, and None for None.
 
     Example:
         >>> answer_of({"answer": "yes"}), answer_of(["a", 1])

@@ -19,7 +19,7 @@ _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
 
 def to_plain(value: Any) -> Any:
-    """Give a deep copy of any value that holds nothing but what JSON has.
+    """Return a deep copy of any value that holds nothing but what JSON has.
 
     Floats that JSON does not have become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text or else base64, sets
     lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text. Never raises.
@@ -65,7 +65,7 @@ def _json_key(key: Any) -> str:
 
 
 def _plain_parts(value: Any) -> Any:
-    """Give one level of what an object is made of: a dict, a list, or its text."""
+    """Return one level of what an object is made of: a dict, a list, or its text."""
     if isinstance(value, Document):
         return document_value(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -94,14 +94,14 @@ def _bytes_text(value: bytes) -> str:
 
 
 def document_value(document: Document) -> dict[str, Any]:
-    """Give a retrieved document as ``{"id", "text"}``; the id is absent where the document has none."""
+    """Return a retrieved document as ``{"id", "text"}``; the id is absent where the document has none."""
     identifier = document.id if document.id is not None else document.metadata.get("id")
     text = {"text": document.page_content}
     return text if identifier is None else {"id": to_plain(identifier), **text}
 
 
 def text_of(value: Any) -> str:
-    """Give ``str(value)``, or the name of its type in angle brackets where that raises."""
+    """Return ``str(value)``, or the name of its type in angle brackets where that raises."""
     try:
         return str.__str__(str(value))
     except Exception:
@@ -109,7 +109,7 @@ def text_of(value: Any) -> str:
 
 
 def error_text(error: object) -> str:
-    """Give ``ExceptionType: message``; only the type where there is no message, so it is never empty.
+    """Return ``ExceptionType: message``; only the type where there is no message, so it is never empty.
 
     Example:
         >>> error_text(KeyError("x")), error_text(TimeoutError())
@@ -122,7 +122,7 @@ def error_text(error: object) -> str:
 
 
 def _remote_error(error: BaseException) -> str | None:
-    """Give what a LangGraph server told of an error there, which it does as a dict."""
+    """Return what a LangGraph server told of an error there, which it does as a dict."""
     told = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
     if not isinstance(told, Mapping) or not told.get("error"):
         return None
@@ -130,7 +130,7 @@ def _remote_error(error: BaseException) -> str | None:
 
 
 def message_text(message: BaseMessage) -> str:
-    """Give a message's content as one string: text blocks joined, and JSON where other blocks are among them."""
+    """Return a message's content as one string: text blocks joined, and JSON where other blocks are among them."""
     content: Any = message.content
     if isinstance(content, str):
         return content
@@ -147,7 +147,7 @@ def _block_text(block: Any) -> str | None:
 
 
 def output_text(value: Any) -> str:
-    """Give what a tool returned as the string that a step's ``output`` holds.
+    """Return what a tool returned as the string that a step's ``output`` holds.
 
     A string stays as it is, a message gives its content, everything else is written as JSON (None as ``null``): of a
     Command its update, or the name of the agent to which it hands over.
@@ -162,7 +162,7 @@ def output_text(value: Any) -> str:
 
 
 def _command_value(command: Any) -> Any:
-    """Give what a Command tells: its update, or where it hands over to; then its update is the state as a whole."""
+    """Return what a Command tells: its update, or where it hands over to; then its update is the state as a whole."""
     names = [getattr(target, "node", target) for target in _targets(command)]
     hands_over = command.graph is not None and names != ["__end__"]
     if names and (hands_over or command.update is None):
@@ -171,17 +171,17 @@ def _command_value(command: Any) -> Any:
 
 
 def _targets(command: Any) -> Sequence[Any]:
-    """Give the nodes to which a Command goes, by name or with what it sends them."""
+    """Return the nodes to which a Command goes, by name or with what it sends them."""
     return command.goto if isinstance(command.goto, (list, tuple)) else (command.goto,)
 
 
 def is_command(value: object) -> bool:
-    """Tell whether a value is a langgraph ``Command``, without importing langgraph."""
+    """Return whether a value is a langgraph ``Command``, without importing langgraph."""
     return any(base.__name__ == "Command" and base.__module__.startswith("langgraph") for base in type(value).__mro__)
 
 
 def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
-    """Give the tool messages that a tool returned, the last one first.
+    """Yield the tool messages that a tool returned, the last one first.
 
     They are the value itself, in the updates of its Commands, in what these send to nodes, or in a list of these.
     """
@@ -202,7 +202,7 @@ def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
 
 
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
-    """Give the tool message that answers a call, or None where a tool returned something else.
+    """Return the tool message that answers a call, or None where a tool returned something else.
 
     Args:
         output: What ``on_tool_end`` hands over: a message, a Command, a list of these, or a raw value.
@@ -218,7 +218,7 @@ def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
 
 
 def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
-    """Give a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
+    """Return a deep copy of a tool's arguments; a tool that was called with a bare string has it as ``input``."""
     if not isinstance(inputs, Mapping):
         return {"input": input_text}
     return {_json_key(key): to_plain(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
@@ -229,7 +229,7 @@ _WRAPPED = "result"  # FastMCP gives values that are no objects as {"result": va
 
 
 def mcp_text(content: Any, artifact: Any = None) -> str | None:
-    """Give the text of what ``langchain-mcp-adapters`` makes of a tool's result; None where it is to be read as ever.
+    """Return the text of what ``langchain-mcp-adapters`` makes of a tool's result; None where it is to be read as ever.
 
     The blocks of a list, one for each element, are the JSON of the list: from the structured content beside them, and
     without it where each of them is JSON. A single block stays as it is, unless it stands for a list of one. Images
@@ -258,7 +258,7 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
 
 
 def _texts(content: Any) -> list[str] | None:
-    """Give the texts of blocks that are nothing else; None for other content."""
+    """Return the texts of blocks that are nothing else; None for other content."""
     if not isinstance(content, list):
         return None
     texts = [block.get("text") if _is_text_block(block) else None for block in content]
@@ -270,7 +270,7 @@ def _is_text_block(block: Any) -> bool:
 
 
 def _is_made_by_langchain(block: Mapping[str, Any]) -> bool:
-    """Tell whether a block has an id of LangChain's own making, as the adapters' have, and no tool's own."""
+    """Return whether a block has an id of LangChain's own making, as the adapters' have, and no tool's own."""
     return str(block.get("id")).startswith("lc_")
 
 
@@ -282,7 +282,7 @@ def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
 
 
 def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
-    """Give the value in ``{"result": value}`` where the server put it there, which shows in the blocks beside it.
+    """Return the value in ``{"result": value}`` where the server put it there, which shows in the blocks beside it.
 
     They are those of the value, and not the one of the whole object.
     """
@@ -300,7 +300,7 @@ def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """Give the values for which FastMCP makes a block each: lists are flattened, and None has no block."""
+    """Return the values for which FastMCP makes a block each: lists are flattened, and None has no block."""
     if isinstance(value, list):
         return [leaf for item in value for leaf in _leaves(item)]
     return [] if value is None else [value]
@@ -336,7 +336,7 @@ class Outcome(NamedTuple):
 
 
 def message_outcome(message: ToolMessage) -> Outcome:
-    """Give how a tool message says that its call ended."""
+    """Return how a tool message says that its call ended."""
     artifact = NO_ARTIFACT if message.artifact is None else message.artifact
     if message.status == "error":
         return Outcome("error", message_text(message).strip() or "error without a message", artifact)
@@ -345,7 +345,7 @@ def message_outcome(message: ToolMessage) -> Outcome:
 
 
 def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:
-    """Give how a tool's own end says that its call ended.
+    """Return how a tool's own end says that its call ended.
 
     Args:
         output: What the tool returned.

@@ -27,7 +27,7 @@ class CaptureOptions:
     keep_messages: bool = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CaptureOptions":
-        """Give the options themselves: they never change."""
+        """Return the options themselves: they never change."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -44,11 +44,11 @@ class CaptureOptions:
         return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
 
     def step_name(self, tool_name: str) -> str:
-        """Give the name that the steps of a tool have."""
+        """Return the name that the steps of a tool have."""
         return self.step_names.get(tool_name, tool_name)
 
     def wants_documents(self, tool_name: str) -> bool:
-        """Tell whether the output of a tool gives way to the documents that it retrieved."""
+        """Return whether the output of a tool gives way to the documents that it retrieved."""
         if isinstance(self.retrieval_documents, bool):
             return self.retrieval_documents
         return tool_name in self.retrieval_documents
@@ -90,7 +90,7 @@ class Retrieval:
 
 
 def redacted(value: Any, options: CaptureOptions, what: str, warnings: list[str]) -> Any:
-    """Give what the option ``redact`` makes of a plain JSON value, as one; a fixed text where it raises.
+    """Return what the option ``redact`` makes of a plain JSON value, as one; a fixed text where it raises.
 
     The warning names the type of the exception only: its message may hold what was to be redacted.
     """
@@ -104,12 +104,12 @@ def redacted(value: Any, options: CaptureOptions, what: str, warnings: list[str]
 
 
 def kept_text(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
-    """Give an error or another text as it is kept."""
+    """Return an error or another text as it is kept."""
     return text if options.redact is None else output_text(redacted(text, options, what, warnings))
 
 
 def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, warnings: list[str]) -> dict[str, Any]:
-    """Give the arguments as they are kept.
+    """Return the arguments as they are kept.
 
     Args:
         args: A plain JSON dict; it is not changed.
@@ -126,7 +126,7 @@ def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, war
 def kept_outcome(
     outcome: Outcome, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
 ) -> KeptOutcome:
-    """Give what is kept of an outcome.
+    """Return what is kept of an outcome.
 
     Args:
         outcome: How the call ended.
@@ -158,7 +158,7 @@ def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: 
 
 
 def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:
-    """Give the documents that a tool retrieved and the number asked for; several retrievers have no common one.
+    """Return the documents that a tool retrieved and the number asked for; several retrievers have no common one.
 
     A tool that asks a vector store itself has no retriever, but often its documents as the artifact.
     """
@@ -172,7 +172,7 @@ def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dic
 
 
 def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
-    """Give the number of documents asked for, as a retriever's metadata has it under ``k``; else None."""
+    """Return the number of documents asked for, as a retriever's metadata has it under ``k``; else None."""
     k = (metadata or {}).get("k")
     return k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
 
@@ -189,7 +189,7 @@ _SCALARS = frozenset({str, int, bool, type(None)})
 
 
 def kept_tags(tags: list[str] | None) -> list[str]:
-    """Give the tags of a root run that a person gave it."""
+    """Return the tags of a root run that a person gave it."""
     if not tags:
         return []
     own = [text_of(tag) for tag in tags[:_MOST_TAGS]]
@@ -197,7 +197,7 @@ def kept_tags(tags: list[str] | None) -> list[str]:
 
 
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Give the metadata of a root run, without the question's id and what LangChain and langgraph put there.
+    """Return the metadata of a root run, without the question's id and what LangChain and langgraph put there.
 
     It is a copy of plain JSON values, which later changes leave as it is. Of long texts the beginning is kept, and
     values that would make it longer than 10,000 characters are left out, which ``…`` says.
@@ -243,7 +243,7 @@ def _without_long_texts(value: Any) -> Any:
 
 
 def shown_config(tags: list[str], metadata: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Give copies of tags and metadata in which secrets are masked.
+    """Return copies of tags and metadata in which secrets are masked.
 
     Example:
         >>> shown_config(["nightly"], {"api_key": "abc"})

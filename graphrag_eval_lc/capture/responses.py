@@ -26,7 +26,7 @@ _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
 def runs_of_responses(records: Iterable[Trace]) -> list[list[Trace]]:
-    """Give the records by response, in start order: a run that was paused stands with those that resumed it."""
+    """Return the records by response, in start order: a run that was paused stands with those that resumed it."""
     responses: list[list[Trace]] = []
     paused: dict[Trace, list[Trace]] = {}
     for record in records:
@@ -41,12 +41,12 @@ def runs_of_responses(records: Iterable[Trace]) -> list[list[Trace]]:
 
 
 def question_id_of(runs: Sequence[Trace]) -> str | None:
-    """Give the question id of a response's runs."""
+    """Return the question id of a response's runs."""
     return next((record.question_id for record in runs if record.question_id is not None), None)
 
 
 def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequence[Trace]:
-    """Give the runs of one question's last response among all that a handler has.
+    """Return the runs of one question's last response among all that a handler has.
 
     Raises:
         CaptureError: There is no such response, or no telling which one is meant.
@@ -78,7 +78,7 @@ def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequen
 
 
 def response_from(records: Sequence[Trace], options: CaptureOptions) -> Response:
-    """Give one response.
+    """Return one response.
 
     Args:
         records: Its runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
@@ -122,7 +122,7 @@ def response_from(records: Sequence[Trace], options: CaptureOptions) -> Response
 
 
 def _answer(records: Sequence[Trace]) -> str | None:
-    """Give the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
+    """Return the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
     last = records[-1]
     if last.is_paused:
         return None
@@ -185,7 +185,7 @@ def _model_calls(records: Iterable[Trace]) -> list[ModelCall]:
 
 
 def _counted_calls(record: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
-    """Give the model calls of a run that count, each with what is known of it."""
+    """Return the model calls of a run that count, each with what is known of it."""
     return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
 
 
@@ -271,7 +271,7 @@ def _add_tokens(response: Response, records: Sequence[Trace]) -> Iterable[str]:
 
 
 def steps_of(records: Sequence[Trace]) -> list[Step]:
-    """Give the steps of all records in order; a step that a resumed run took again stands once, as it ended last."""
+    """Return the steps of all records in order; a step that a resumed run took again stands once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
     for record in records:
@@ -303,7 +303,7 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
 
 
 def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
-    """Give the step of the paused run that carried out the same call of the same message.
+    """Return the step of the paused run that carried out the same call of the same message.
 
     Where no message tells, agents beside or inside each other may have used the same id: it is a call of the same tool
     inside the same step, of several the one with the same arguments.
@@ -322,14 +322,14 @@ def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | N
 
 
 def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
-    """Tell whether two steps ran inside the same one, before and after the pause."""
+    """Return whether two steps ran inside the same one, before and after the pause."""
     if other.parent is None or other.parent.call is None:  # which has no other
         return step.parent is None or step.parent.call is None
     return successors.get(other.parent) is step.parent
 
 
 def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, Step | None]) -> int:
-    """Give the place behind the last step inside ``parent``."""
+    """Return the place behind the last step inside ``parent``."""
     place = merged.index(parent) + 1
     while place < len(merged):
         outer = merged[place].parent
@@ -342,7 +342,7 @@ def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, 
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
-    """Give a step as the response holds it.
+    """Return a step as the response holds it.
 
     Args:
         step: A step that is not pending.
@@ -373,12 +373,12 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
 
 
 def utc_timestamp(seconds: float) -> str:
-    """Give seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
+    """Return seconds since 1970 in ISO 8601, as ``2026-01-31T12:00:00.000000Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Give steps in the order in which the models asked for them, each followed by the steps inside it."""
+    """Return steps in the order in which the models asked for them, each followed by the steps inside it."""
     children: dict[Step | None, list[Step]] = {}
     for step in steps:
         children.setdefault(step.parent, []).append(step)

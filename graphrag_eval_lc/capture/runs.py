@@ -143,7 +143,7 @@ class Runs:
         *,
         root_tags: list[str] | None = None,
     ) -> Run | None:
-        """Give the run that starts, or None where it was told of before (the handler is registered twice).
+        """Return the run that starts, or None where it was told of before (the handler is registered twice).
 
         ``tags`` are those of a chain, which say whether it is a node; those of others matter for roots only.
         """
@@ -178,7 +178,7 @@ class Runs:
         return run
 
     def _parent(self, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> tuple[UUID | None, Run | None]:
-        """Give the parent of a run that starts.
+        """Return the parent of a run that starts.
 
         A run without a known parent belongs to the one that calls it, as LangChain's context tells: a handler that is
         passed once more inside of a tool has no parent, nor have the models of ``with_fallbacks``. Unless it names
@@ -203,7 +203,7 @@ class Runs:
         return Run(record, run_id, run_id, None, is_root=True)
 
     def _top(self, run_id: UUID, block: Run, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
-        """Give a run that a block calls directly."""
+        """Return a run that a block calls directly."""
         record = block.record
         if not record.has_begun:
             record.has_begun = True
@@ -287,7 +287,7 @@ class Runs:
             self._forget_pause(paused)
 
     def _paused_run_of(self, record: Trace, *, by_question: bool) -> Trace | None:
-        """Give the paused run that another one resumes: on its thread, else perhaps the last one of its question."""
+        """Return the paused run that another one resumes: on its thread, else perhaps the last one of its question."""
         for thread_id in record.thread_ids:
             paused = self._paused.get(thread_id)
             if paused is not None and paused.is_resumed_by(record):
@@ -314,18 +314,18 @@ class Runs:
             self._paused_without_thread.append(record)
 
     def get(self, run_id: UUID | None) -> Run | None:
-        """Give a run that is under way, or a root that has ended."""
+        """Return a run that is under way, or a root that has ended."""
         return None if run_id is None else self._runs.get(run_id)
 
     def graph_name(self, run: Run) -> str | None:
-        """Give the name of the nested graph in which a run is, where a person named it; it is often an agent's."""
+        """Return the name of the nested graph in which a run is, where a person named it; it is often an agent's."""
         if run.scope == run.record.root_id:
             return None
         graph = self._runs.get(run.scope)
         return None if graph is None or graph.name == _UNNAMED_GRAPH else graph.name
 
     def ended(self, run_id: UUID) -> Run | None:
-        """Give the run that ends, once. Ended roots stay known, so that what comes late is no root of its own."""
+        """Return the run that ends, once. Ended roots stay known, so that what comes late is no root of its own."""
         run = self._runs.get(run_id)
         if run is None:
             return None
@@ -335,7 +335,7 @@ class Runs:
         return None if run.is_root and run.record.has_ended else run
 
     def snapshot(self) -> "Runs":
-        """Give a copy for a copy of the handler; runs that are under way stand in it as they are now."""
+        """Return a copy for a copy of the handler; runs that are under way stand in it as they are now."""
         copied = Runs(self._options)
         copied._told_ids.update(self._told_ids)
         copied._ends.update(self._ends)
@@ -369,14 +369,14 @@ def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
 
 
 def calling_run_id() -> UUID | None:
-    """Give the id of the run whose code is being carried out, as LangChain's context tells."""
+    """Return the id of the run whose code is being carried out, as LangChain's context tells."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
 
 
 @cache
 def with_graph_events(handler_class: type) -> type:
-    """Give a subclass that langgraph sends ``on_interrupt`` to, or the class itself where langgraph has no such.
+    """Return a subclass that langgraph sends ``on_interrupt`` to, or the class itself where langgraph has no such.
 
     Only subclasses of langgraph's ``GraphCallbackHandler`` get these events, and they are the only sign of a static
     ``interrupt_before``. Its import takes a third of a second, so it waits for the first handler.
@@ -397,7 +397,7 @@ def with_graph_events(handler_class: type) -> type:
 
 @lru_cache(maxsize=1024)
 def task_order(path: object) -> str:
-    """Give langgraph's path of a task as a text by which the parallel tasks of a step stand as in the state.
+    """Return langgraph's path of a task as a text by which the parallel tasks of a step stand as in the state.
 
     Example:
         >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
@@ -409,12 +409,12 @@ def task_order(path: object) -> str:
 
 
 def is_interrupt(error: object) -> bool:
-    """Tell whether an exception pauses the run until somebody resumes it."""
+    """Return whether an exception pauses the run until somebody resumes it."""
     return _is_langgraph_error(error, "GraphInterrupt")
 
 
 def is_handoff(error: object) -> bool:
-    """Tell whether an exception hands over to another agent of the parent graph."""
+    """Return whether an exception hands over to another agent of the parent graph."""
     return _is_langgraph_error(error, "ParentCommand")
 
 

@@ -157,12 +157,12 @@ class SeenMessages:
                 self.add_old(prompt[: len(prompt) - roles[::-1].index("human")])
 
     def is_old(self, item: Any) -> bool:
-        """Tell whether a message stood before the run."""
+        """Return whether a message stood before the run."""
         met = self._find(item)
         return self._is_among_old(item) if met is None else met is _Met.OLD
 
     def read(self, value: Any, *, unknown: Literal["new", "old", "elsewhere"] = "new") -> list[Reading]:
-        """Give what is new in a node's input or output, and note it.
+        """Return what is new in a node's input or output, and note it.
 
         Args:
             value: The input or output.
@@ -206,7 +206,7 @@ class SeenMessages:
         return Reading(new, before, removed, messages if first and first == len(unread) else ())
 
     def _unread(self, messages: Sequence[Any]) -> tuple[list[Any], list[bool], BaseMessage | None]:
-        """Give the end of a list that was not read yet, which of it callbacks told of, and the known message before it.
+        """Return the end of a list that was not read yet, which of it callbacks told of, and the known message before it.
 
         Known tool messages are passed over: those of parallel nodes come in one by one.
         """
@@ -262,7 +262,7 @@ class SeenMessages:
         return id(item) in self._old_keys or _id_of(item) in self._old_keys
 
     def _count_old(self, unread: Sequence[Any]) -> int:
-        """Give how many messages at the beginning of a list of unknown ones are older than the run.
+        """Return how many messages at the beginning of a list of unknown ones are older than the run.
 
         They are the same objects, or else they end with copies: of all that the run was given, or of its last question.
         Where there is no such, they end where an earlier run ended, and with the message that holds the question. Only
@@ -286,12 +286,12 @@ class SeenMessages:
         return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
-        """Give the place behind the last message with which an earlier run ended; 0 where there is none."""
+        """Return the place behind the last message with which an earlier run ended; 0 where there is none."""
         return next((end for end in range(len(messages), 0, -1) if _id_of(messages[end - 1]) in self._ends), 0)
 
     @staticmethod
     def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
-        """Give the place behind the last message that is what the run was asked."""
+        """Return the place behind the last message that is what the run was asked."""
         return next((end for end in range(len(messages), 0, -1) if is_asked(messages[end - 1])), None)
 
     def _is_question(self, item: Any) -> bool:
@@ -299,7 +299,7 @@ class SeenMessages:
         return role in _USER_ROLES and bool(content) and content == self._question
 
     def _holds_question(self, item: Any) -> bool:
-        """Tell whether a message of the user is what the run was given, or has its question in it."""
+        """Return whether a message of the user is what the run was given, or has its question in it."""
         role, content = role_and_content(item)
         if role not in _USER_ROLES:
             return False
@@ -311,7 +311,7 @@ class SeenMessages:
 
 
 def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Give the place behind the last copies of lists that were given, or else of the user's last message in them."""
+    """Return the place behind the last copies of lists that were given, or else of the user's last message in them."""
     for old in given:
         for end in range(len(messages), len(old) - 1, -1):
             if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
@@ -324,7 +324,7 @@ def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int
 
 
 def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int:
-    """Give how many messages at the end of a list are copies of what was given."""
+    """Return how many messages at the end of a list are copies of what was given."""
     lengths = (sum(1 for _ in takewhile(bool, map(_is_copy, reversed(old), reversed(messages)))) for old in given)
     return max(lengths, default=0)
 
@@ -358,7 +358,7 @@ _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
 
 def has_run_id(message: AIMessage) -> bool:
-    """Tell whether a message has an id that only what a model wrote has."""
+    """Return whether a message has an id that only what a model wrote has."""
     return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
@@ -398,7 +398,7 @@ class CountedMessages:
             self._by_tokens.setdefault(_tokens(message), []).append(counted)
 
     def has(self, message: AIMessage, node_id: UUID) -> bool:
-        """Tell whether the call that a message tells of is counted already."""
+        """Return whether the call that a message tells of is counted already."""
         return any(_is_form_of(message, counted, node_id) for counted in self._alike(message))
 
     def _alike(self, message: AIMessage) -> Iterable[_Counted]:
@@ -417,7 +417,7 @@ def _tokens(message: AIMessage) -> Any:
 
 
 def _is_form_of(message: AIMessage, counted: _Counted, node_id: UUID) -> bool:
-    """Tell whether a message is another form of one that was counted."""
+    """Return whether a message is another form of one that was counted."""
     other, other_id, other_node_id, is_told = counted
     if message is other or (message.id is not None and message.id == other_id):
         return True
@@ -437,6 +437,6 @@ def _is_form_of(message: AIMessage, counted: _Counted, node_id: UUID) -> bool:
 
 
 def _answer_id(message: AIMessage) -> Any:
-    """Give the provider's id of the answer, where the message keeps it."""
+    """Return the provider's id of the answer, where the message keeps it."""
     metadata: Mapping[str, Any] = message.response_metadata
     return metadata.get("id") or None

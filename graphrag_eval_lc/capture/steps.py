@@ -49,7 +49,7 @@ class AskedCall:
     is_settled: bool = False
 
     def is_like(self, call: ToolCall) -> bool:
-        """Tell whether a call has the same id, name and arguments."""
+        """Return whether a call has the same id, name and arguments."""
         return self.call_id == call["id"] and self.name == call["name"] and self.args == call["args"]
 
 
@@ -142,11 +142,11 @@ class AskedCalls:
         return AskedCalls, ()
 
     def next_rank(self) -> int:
-        """Give the next number in the order of the run."""
+        """Return the next number in the order of the run."""
         return next(self._ranks)
 
     def next_order(self, place: int = 0) -> Order:
-        """Give the next place in the order of the run, inside the present branch."""
+        """Return the next place in the order of the run, inside the present branch."""
         return (*self.branch, next(self._ranks), place)
 
     def clear(self) -> None:
@@ -165,11 +165,11 @@ class AskedCalls:
         self._waiting.pop(call, None)
 
     def is_known(self, call_id: str | None, scope: UUID, parent: Step | None) -> bool:
-        """Tell whether a call of this id was asked for that may run here: in this graph run, inside this step."""
+        """Return whether a call of this id was asked for that may run here: in this graph run, inside this step."""
         return bool(self._here(call_id, scope, parent))
 
     def _here(self, call_id: str | None, scope: UUID, parent: Step | None) -> list[AskedCall]:
-        """Give the calls of an id that may run here.
+        """Return the calls of an id that may run here.
 
         In a run that is resumed, no message may tell which call of that id is meant: it is none that a tool beside or
         around this one was given.
@@ -239,7 +239,7 @@ class AskedCalls:
         return {**copied, **self.ask(message.id, unheard, scope, parent, is_expected=True)} if unheard else copied
 
     def _copied(self, call: ToolCall, *, is_made: bool) -> AskedCall | None:
-        """Give the earliest call of a callback that was not met in a list.
+        """Return the earliest call of a callback that was not met in a list.
 
         Where all were met, and code wrote the message, it is the last that was carried out: a handover carries copies.
         """
@@ -256,7 +256,7 @@ class AskedCalls:
         return carried_out[-1] if carried_out else None
 
     def meet(self, message: AIMessage) -> CallsOfMessage:
-        """Give the calls of a known message, and settle those that the agent has taken out of it."""
+        """Return the calls of a known message, and settle those that the agent has taken out of it."""
         calls: CallsOfMessage = {}
         for call in message.tool_calls:
             for asked in self._by_id.get(call["id"], ()):
@@ -275,7 +275,7 @@ class AskedCalls:
     # --- calls are carried out, or answered ---
 
     def call_to_run(self, call_id: str, args: Any, scope: UUID, parent: Step | None) -> AskedCall | None:
-        """Give the call that a starting tool carries out; where all of that id are taken, the newest (a retry).
+        """Return the call that a starting tool carries out; where all of that id are taken, the newest (a retry).
 
         Of several that wait, the one with the same arguments is taken, and else the newest.
         """
@@ -285,7 +285,7 @@ class AskedCalls:
         return next(reversed(same_args or waiting or asked), None)
 
     def call_like(self, name: str, args: Any, scope: UUID) -> AskedCall | None:
-        """Give the first waiting call with this name and these arguments, for tools that run without a call id.
+        """Return the first waiting call with this name and these arguments, for tools that run without a call id.
 
         Where all are taken, it is the newest whose step failed: the tool is tried again.
         """
@@ -300,11 +300,11 @@ class AskedCalls:
         return next(iter(waiting or failed[-1:]), None)
 
     def call_answered(self, call_id: str, scope: UUID) -> AskedCall | None:
-        """Give the call that a tool message answers which stands alone: the newest of its id."""
+        """Return the call that a tool message answers which stands alone: the newest of its id."""
         return next(reversed(self._in_scope(self._by_id.get(call_id, []), scope)), None)
 
     def answers_in(self, prompt: Sequence[BaseMessage]) -> list[tuple[AskedCall, ToolMessage]]:
-        """Give the tool messages in a model's prompt that answer waiting calls, in order.
+        """Return the tool messages in a model's prompt that answer waiting calls, in order.
 
         A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
         prompt is read from its end, and no further than to a message whose calls are all settled.

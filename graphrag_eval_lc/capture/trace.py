@@ -168,11 +168,11 @@ class Trace:
         self._calls.branch = branch
 
     def next_rank(self) -> int:
-        """Give the next number in the order of the run."""
+        """Return the next number in the order of the run."""
         return self._calls.next_rank()
 
     def snapshot(self) -> "Trace":
-        """Give a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
+        """Return a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
         copied = copy(self)
         copied._elapsed_sec = self.elapsed_sec
         copied._calls, copied._seen, copied._counted = AskedCalls(), SeenMessages(), CountedMessages()
@@ -191,7 +191,7 @@ class Trace:
         return copied
 
     def is_resumed_by(self, other: "Trace") -> bool:
-        """Tell whether another run, which resumes one, can be meant for this one: by its threads and question."""
+        """Return whether another run, which resumes one, can be meant for this one: by its threads and question."""
         if self.question_id is not None and other.question_id not in (None, self.question_id):
             return False
         if self.thread_ids and other.thread_ids:
@@ -217,7 +217,7 @@ class Trace:
         scope: UUID,
         parent: Step | None,
     ) -> Step:
-        """Give the step of a tool that starts: a new one, or that of an earlier attempt.
+        """Return the step of a tool that starts: a new one, or that of an earlier attempt.
 
         Args:
             run_id: The run of the tool.
@@ -242,7 +242,7 @@ class Trace:
         return self._new_step(Step(name, kept, run_id, parent, self._calls.next_order(), call_id=call_id), call)
 
     def retriever_started(self, run_id: UUID, name: str, args: dict[str, Any], parent: Step | None) -> Step:
-        """Give the step of a retriever that runs outside of tools."""
+        """Return the step of a retriever that runs outside of tools."""
         return self._new_step(Step(name, args, run_id, parent, self._calls.next_order()), None)
 
     def _new_step(self, step: Step, call: AskedCall | None) -> Step:
@@ -295,7 +295,7 @@ class Trace:
         *,
         unanswered_tool: str | None = None,
     ) -> OpenModelCall:
-        """Give the record of a model call that starts, and read its prompt for what answers earlier calls.
+        """Return the record of a model call that starts, and read its prompt for what answers earlier calls.
 
         A loop that people write themselves calls plain functions, and may show their results to nobody but the model.
         What stands before the user's last message in the first prompt is older than the run.
@@ -331,7 +331,7 @@ class Trace:
                     each.is_expected = call.unanswered_tool not in ("", each.name)
 
     def _is_passed_on(self, call: OpenModelCall, message: AIMessage) -> bool:
-        """Tell whether a model hands on what another one answered that it called, such as a router of models."""
+        """Return whether a model hands on what another one answered that it called, such as a router of models."""
         return not call.is_cache_hit and any(
             other.message_id == message.id and other.started is not None and other.started >= (call.started or 0)
             for other in self.model_calls
@@ -522,7 +522,7 @@ class Trace:
             self._new_step(step, call)
 
     def _step_without_call(self, message: ToolMessage, text_hash: int, parent: Step | None) -> Step | None:
-        """Give the step of a tool that a node ran by hand with other arguments than the model asked for."""
+        """Return the step of a tool that a node ran by hand with other arguments than the model asked for."""
         for step in reversed(self.steps):
             is_loose = step.call is None and step.call_id is None and step.status != "open"
             if is_loose and step.parent is parent and step.text_hash == text_hash and message.name in (None, step.name):
@@ -615,7 +615,7 @@ class Trace:
             self.kept.close()
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
-        """Give name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
+        """Return name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
         ran = {step.name for step in self.steps}
         loose = Counter(step.name for step in self.steps if step.call is None)
         unanswered: list[tuple[str, str | None]] = []
@@ -628,7 +628,7 @@ class Trace:
 
     @staticmethod
     def _is_read_by_its_node(call: AskedCall) -> bool:
-        """Tell whether the code that asked the model took the arguments for its own use, as those of a schema.
+        """Return whether the code that asked the model took the arguments for its own use, as those of a schema.
 
         It is named as a class is, and no other model and no state was shown it.
         """
@@ -636,5 +636,5 @@ class Trace:
 
 
 def unfinished_text(error: str | None) -> str:
-    """Give the error of what had not ended when its run did."""
+    """Return the error of what had not ended when its run did."""
     return error or "Unfinished: the run ended before this call did"

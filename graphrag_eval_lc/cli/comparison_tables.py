@@ -98,7 +98,7 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
 
 
 def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
-    """Give the headings of the columns of numbers."""
+    """Return the headings of the columns of numbers."""
     if not is_wide:
         return "A", letter, f"{letter} − A", "95 % interval", "p", "W/T/L"
     return "n", "A", letter, f"{letter} − A", "95 % interval", "p", "p (Holm)", "d_z", "Won/tied/lost"

@@ -188,7 +188,7 @@ def load_named_plugins(names: Iterable[str] | None) -> None:
 
 
 def measure_names(given: Iterable[str] | None) -> list[str] | None:
-    """Give the names of ``--measures``, each of which may be several with commas between; None where it is not given.
+    """Return the names of ``--measures``, each of which may be several with commas between; None where it is not given.
 
     Raises:
         OptionError: It is given and names nothing.
@@ -206,5 +206,5 @@ def measure_names(given: Iterable[str] | None) -> list[str] | None:
 
 
 def comma_separated(given: Iterable[str]) -> list[str]:
-    """Give the values of an option that may be repeated, each of which may be several with commas between."""
+    """Return the values of an option that may be repeated, each of which may be several with commas between."""
     return [value.strip() for values in given for value in values.split(",") if value.strip()]

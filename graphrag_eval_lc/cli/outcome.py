@@ -35,7 +35,7 @@ _NO_GATES: Mapping[str, float] = {}
 
 
 def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
-    """Give the config of a command with the measures of its ``--measures``; None leaves those of the config.
+    """Return the config of a command with the measures of its ``--measures``; None leaves those of the config.
 
     Raises:
         ConfigError: The config cannot be used, or there is no such measure.
@@ -44,7 +44,7 @@ def measuring_config(config: Path | None, measures: Sequence[str] | None) -> Con
 
 
 def required_means(texts: Sequence[str], config: Path | None) -> dict[str, float]:
-    """Give what ``--fail-under`` requires by metric; plugins that the config names tell which way is better.
+    """Return what ``--fail-under`` requires by metric; plugins that the config names tell which way is better.
 
     Raises:
         ConfigError: The config cannot be used.
@@ -178,7 +178,7 @@ def show_plan(plan: RunPlan) -> None:
 
 
 def _command() -> str:
-    """Give the command that goes on with this run: the same, but not with what would make it begin anew."""
+    """Return the command that goes on with this run: the same, but not with what would make it begin anew."""
     if sys.argv[1:2] == ["demo"]:
         return "graphrag-eval-lc demo (which begins anew)"
     return shlex.join(["graphrag-eval-lc", *(each for each in sys.argv[1:] if each != "--overwrite")])

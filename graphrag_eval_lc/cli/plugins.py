@@ -57,7 +57,7 @@ def plugins(
 
 
 def _tables(givers: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
-    """Give the title, the columns and the rows of each table, those of plugins first.
+    """Yield the title, the columns and the rows of each table, those of plugins first.
 
     Args:
         givers: The names of plugins by what they registered.
@@ -103,7 +103,7 @@ def _metric_row(spec: "MetricSpec", plugin: str) -> tuple[str, ...]:
 
 
 def _served(key: "MatcherKey") -> str:
-    """Give the reference steps that a kind serves, in words."""
+    """Return the reference steps that a kind serves, in words."""
     name, media_type = key
     return " with ".join(part for part in (name or ("any" if media_type is None else None), media_type) if part)
 

@@ -308,7 +308,7 @@ def run(
 def _capture(
     retrieval_documents: list[str] | None, max_output_chars: int | None, no_artifacts: bool, keep_messages: bool
 ) -> dict[str, Any]:
-    """Give the handler's options that are given here; for all others the config's section counts."""
+    """Return the handler's options that are given here; for all others the config's section counts."""
     options: dict[str, Any] = {}
     if retrieval_documents is not None:
         tools = comma_separated(retrieval_documents)

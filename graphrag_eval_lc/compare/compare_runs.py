@@ -132,7 +132,7 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
 
 
 def _main_metric(pairings: Sequence[Pairing], wanted: Sequence[str] | None) -> str | None:
-    """Give the metric that was chosen beforehand, which some of the pairs may lack."""
+    """Return the metric that was chosen beforehand, which some of the pairs may lack."""
     if wanted is not None:
         return next((metric for metric in wanted if not metric_spec(metric).is_spent), wanted[0])
     if MAIN_METRIC in pairings[0].a.numbers.measured():

@@ -119,7 +119,7 @@ class Seen:
 
 
 def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Direction:
-    """Tell which way a question flipped.
+    """Return which way a question flipped.
 
     Example:
         >>> f1 = MetricSpec(key="answer_f1")
@@ -137,7 +137,7 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
 def seen_questions(
     results: Iterable[Mapping[str, Any]], wanted: Mapping[str, bool], metric: MetricSpec
 ) -> dict[str, Seen]:
-    """Give what is shown of questions: of each the sample with the worst score, the first of those.
+    """Return what is shown of questions: of each the sample with the worst score, the first of those.
 
     Args:
         results: The results of a run.
@@ -156,7 +156,7 @@ def seen_questions(
 
 
 def side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
-    """Give the steps of two runs beside each other: the same calls on one line, and between them the others in order.
+    """Return the steps of two runs beside each other: the same calls on one line, and between them the others in order.
 
     Example:
         >>> def step(args):
@@ -181,7 +181,7 @@ def _call(step: ShownStep) -> tuple[str, str]:
 
 
 def _score(result: Mapping[str, Any], metric: str) -> float | None:
-    """Give the score of a sample; that of a retrieval step is the mean over the steps that have it."""
+    """Return the score of a sample; that of a retrieval step is the mean over the steps that have it."""
     if is_error(result):
         return None
     own = number(result.get(metric))
@@ -193,14 +193,14 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
 
 
 def _rank(score: float | None, metric: MetricSpec) -> float:
-    """Give what is the higher the better a sample is; one that failed is below all others."""
+    """Return what is the higher the better a sample is; one that failed is below all others."""
     if score is None:
         return -inf
     return -score if metric.lower_is_better else score
 
 
 def _is_right(score: float, metric: MetricSpec) -> bool:
-    """Tell whether a score is as good as it can be; of a number that nobody declared 1 is, as of all scores."""
+    """Return whether a score is as good as it can be; of a number that nobody declared 1 is, as of all scores."""
     least, greatest = metric.range
     if metric.lower_is_better:
         return least is not None and score <= least + _ROUNDING

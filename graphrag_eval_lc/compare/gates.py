@@ -132,7 +132,7 @@ class RegressionGate:
         return f"{self.max_drop:g}" if self.metric.is_proportion else f"{100 * self.max_drop:g} % of A's mean"
 
     def _drop_text(self) -> str:
-        """Give the drop where the difference does not say it, or looks as if it were on the other side of the limit."""
+        """Return the drop where the difference does not say it, or looks as if it were on the other side of the limit."""
         if not 0 < self.drop < math.inf:
             return ""
         scale, unit = (1, "") if self.metric.is_proportion else (100, " %")
@@ -144,7 +144,7 @@ class RegressionGate:
 
 
 def allowed_drop(text: str) -> float:
-    """Give how much worse a run may be, from a text such as ``0.05``.
+    """Return how much worse a run may be, from a text such as ``0.05``.
 
     Raises:
         OptionError: The text is no number from 0 to 1.
@@ -163,7 +163,7 @@ def allowed_drop(text: str) -> float:
 
 
 def regression_gate(letter: str, metric: MetricComparison, max_drop: float) -> RegressionGate:
-    """Give whether a run is worse than the baseline in a metric.
+    """Return whether a run is worse than the baseline in a metric.
 
     Args:
         letter: What the run is called in the comparison.
@@ -186,7 +186,7 @@ def _no_drop(value: object) -> OptionError:
 
 
 def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
-    """Give what is required by metric, from texts such as ``steps_score=0.9``.
+    """Return what is required by metric, from texts such as ``steps_score=0.9``.
 
     Raises:
         OptionError: A text has another form, or names a metric twice or one of which less is better.
@@ -239,7 +239,7 @@ def _less_is_better(metric: str) -> OptionError:
 
 @recorded_only_here()
 def gate_results(run: RunSource, requirements: Mapping[str, float], config: ConfigSource = None) -> list[GateResult]:
-    """Give for each requirement whether a run meets it.
+    """Return for each requirement whether a run meets it.
 
     The mean is over the questions, each of which counts once, with the mean of its repeats; failed samples count
     as 0. A score that no question has is not reached.
@@ -289,6 +289,6 @@ def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResul
 
 
 def _mean_text(mean: float, required: float) -> str:
-    """Give a mean as text, with more digits where it would else look as if it reached what it does not."""
+    """Return a mean as text, with more digits where it would else look as if it reached what it does not."""
     text = format(mean, ".3f")
     return format(mean, ".9f") if mean < required <= float(text) else text

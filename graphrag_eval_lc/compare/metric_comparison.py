@@ -28,7 +28,7 @@ _DIGITS, _MOST_DECIMALS = 3, 6
 
 
 def value_text(value: float, unit: Unit) -> str:
-    """Give a mean as text; a unit of a user's own stands behind the number.
+    """Return a mean as text; a unit of a user's own stands behind the number.
 
     Example:
         >>> value_text(0.71254, "score"), value_text(5297.4, "tokens"), value_text(0.0036, "usd")
@@ -46,7 +46,7 @@ def value_text(value: float, unit: Unit) -> str:
 
 
 def change_text(value: float, unit: Unit) -> str:
-    """Give a difference as text, with its sign.
+    """Return a difference as text, with its sign.
 
     Example:
         >>> change_text(0.0204, "score"), change_text(-120.0, "tokens"), change_text(0.0, "seconds")
@@ -57,7 +57,7 @@ def change_text(value: float, unit: Unit) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Give a p-value as text.
+    """Return a p-value as text.
 
     Example:
         >>> p_text(0.0123), p_text(0.00001), p_text(1.0)
@@ -167,13 +167,13 @@ class MetricComparison:
 
 
 def difference_of(pair: Pair) -> float:
-    """Give B − A, without what is only rounding."""
+    """Return B − A, without what is only rounding."""
     a, b = pair
     return 0.0 if isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) else b - a
 
 
 def better_or_worse(metric: MetricComparison) -> Literal["better", "worse"]:
-    """Give the way that the difference goes, be it chance or not."""
+    """Return the way that the difference goes, be it chance or not."""
     return "better" if (metric.difference < 0) is metric.lower_is_better else "worse"
 
 
@@ -193,7 +193,7 @@ def failures_text(metrics: Iterable[MetricComparison]) -> str:
 
 
 def interval_text(metric: MetricComparison) -> str:
-    """Give the interval of the difference as text; a dash where there is none."""
+    """Return the interval of the difference as text; a dash where there is none."""
     if metric.interval is None:
         return "–"
     return f"{change_text(metric.interval.low, metric.unit)} to {change_text(metric.interval.high, metric.unit)}"
@@ -210,7 +210,7 @@ def p_values_note(main: str | None) -> str:
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
-    """Give the verdict in words.
+    """Return the verdict in words.
 
     Args:
         metric: The metric.
@@ -226,7 +226,7 @@ def verdict_text(metric: MetricComparison, letter: str) -> str:
 
 
 def sentence_text(metric: MetricComparison, letter: str) -> str:
-    """Give figures and verdict as a sentence.
+    """Return figures and verdict as a sentence.
 
     Args:
         metric: The metric.
@@ -338,7 +338,7 @@ def compared_metrics(
 
 
 def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> MetricComparison:
-    """Give figures and p-value of a metric, for itself and not judged yet."""
+    """Return figures and p-value of a metric, for itself and not judged yet."""
     spec, groups = values.spec, values.pairs_by_template
     pairs = [pair for group in groups.values() for pair in group]
     by_template = _differences(values)
@@ -379,7 +379,7 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
 
 
 def _are_proportions(spec: MetricSpec, pairs: Sequence[Pair]) -> bool:
-    """Tell whether values are shares of 1, of which a difference in points says how large it is.
+    """Return whether values are shares of 1, of which a difference in points says how large it is.
 
     Where the range does not tell, as of a number that nobody declared, the values do.
     """

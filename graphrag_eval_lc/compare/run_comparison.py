@@ -112,7 +112,7 @@ class PairComparison:
         return tuple(flip for flip in self.flips if flip.direction == "now wrong")
 
     def metric(self, name: str) -> MetricComparison | None:
-        """Give the comparison in one metric; None where it was not compared."""
+        """Return the comparison in one metric; None where it was not compared."""
         return next((metric for metric in self.metrics if metric.metric == name), None)
 
 
@@ -139,7 +139,7 @@ class RunComparison:
         return (self.baseline, *(pair.run for pair in self.pairs))
 
     def regression_gates(self, max_drop: float = DEFAULT_MAX_DROP) -> list[RegressionGate]:
-        """Give for each run whether it is worse than the baseline in ``metric``, and what decided that.
+        """Return for each run whether it is worse than the baseline in ``metric``, and what decided that.
 
         Where the test can tell a difference, its p-value decides as in the verdict. Where it cannot, as fewer than 6
         templates differ, the effect decides.
@@ -166,7 +166,7 @@ class RunComparison:
         return [regression_gate(pair.run.letter, self._main_of(pair), max_drop) for pair in self.pairs]
 
     def regressions(self, max_drop: float = DEFAULT_MAX_DROP) -> list[MetricComparison]:
-        """Give the comparisons in ``metric`` in which a run is worse than the baseline.
+        """Return the comparisons in ``metric`` in which a run is worse than the baseline.
 
         Args:
             max_drop: As for ``regression_gates``, which says too what decided.
@@ -178,7 +178,7 @@ class RunComparison:
         return [gate.metric for gate in self.regression_gates(max_drop) if not gate.has_passed]
 
     def rows(self, kind: Kind = "metrics") -> list[dict[str, Any]]:
-        """Give the comparison as rows.
+        """Return the comparison as rows.
 
         Args:
             kind: ``metrics``: one for each run and metric. ``questions``: one for each run, question and metric.
@@ -191,11 +191,11 @@ class RunComparison:
         return list(self._question_rows() if kind == "questions" else self._metric_rows())
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the comparison as plain dicts, lists and values, as JSON has them."""
+        """Return the comparison as plain dicts, lists and values, as JSON has them."""
         return asdict(self)
 
     def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
-        """Give the rows as a tidy frame.
+        """Return the rows as a tidy frame.
 
         Args:
             kind: As for ``rows``.
@@ -259,7 +259,7 @@ class RunComparison:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Give a small table, as a notebook shows it."""
+        """Return a small table, as a notebook shows it."""
         parts = [
             "<p>",
             "<br>".join(escape(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),

@@ -29,7 +29,7 @@ class HasResults(Protocol):
     """A run that gives its results one at a time, such as a BenchmarkRun."""
 
     def iter_results(self) -> Iterator[Any]:
-        """Give the results, each time from the first."""
+        """Return the results, each time from the first."""
 
 
 RunSource = str | PathLike[str] | HasResults | Iterable[Mapping[str, Any]]
@@ -49,7 +49,7 @@ class RunResults:
     _read: Callable[[], Iterable[Mapping[str, Any]]] = field(repr=False)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """Give the results.
+        """Yield the results.
 
         Raises:
             ComparisonError: One of them is no result of a question.
@@ -73,14 +73,14 @@ class RunResults:
         )
 
     def declarations(self) -> dict[str, Mapping[str, Any]]:
-        """Give what run.json tells of the metrics that plugins gave, by their keys."""
+        """Return what run.json tells of the metrics that plugins gave, by their keys."""
         evaluators = self.record.get("evaluators")
         records = [each for each in evaluators if isinstance(each, Mapping)] if isinstance(evaluators, list) else []
         told = ((each.get("name"), each.get("declares")) for each in records)
         return {key: each for key, each in told if isinstance(key, str) and isinstance(each, Mapping)}
 
     def config(self) -> EvaluationConfig:
-        """Give the configuration of the run, as far as it says what the numbers of its results are.
+        """Return the configuration of the run, as far as it says what the numbers of its results are.
 
         Raises:
             ConfigError: That in run.json cannot be read.
@@ -92,7 +92,7 @@ class RunResults:
         )
 
     def numbers(self, metrics: Iterable[str] = ()) -> RunNumbers:
-        """Give the numbers of the run's questions.
+        """Return the numbers of the run's questions.
 
         Args:
             metrics: More metrics than the configuration tells: keys of the results.
@@ -104,7 +104,7 @@ class RunResults:
 
 
 def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
-    """Give the results of a run.
+    """Return the results of a run.
 
     What run.json tells of the metrics of plugins counts from then on in the ``recorded_only_here`` around it, so that
     they are compared and shown right where the plugin is not there.
@@ -141,7 +141,7 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
 
 
 def _record_of(config: ConfigSource) -> dict[str, Any]:
-    """Give what run.json would say of a configuration, as far as it is of use here."""
+    """Return what run.json would say of a configuration, as far as it is of use here."""
     if config is None:
         return {}
     known = load_config(config, has_llm=True, has_embeddings=True)
@@ -175,7 +175,7 @@ def _record_in(folder: Path) -> Mapping[str, Any]:
 
 
 def _is_nested(value: object, depth: int) -> bool:
-    """Tell whether a value is a list of objects, or of such lists."""
+    """Return whether a value is a list of objects, or of such lists."""
     if depth == 0:
         return isinstance(value, Mapping)
     return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1) for each in value)
@@ -217,43 +217,43 @@ class Pairing:
 
     @classmethod
     def of(cls, a: NamedRun, b: NamedRun) -> "Pairing":
-        """Give the common questions of two runs."""
+        """Return the common questions of two runs."""
         return cls(a, b, [identifier for identifier in a.numbers.questions if identifier in b.numbers.questions])
 
     def questions(self) -> Iterable[tuple[QuestionNumbers, QuestionNumbers]]:
-        """Give the numbers of each common question in both runs."""
+        """Return the numbers of each common question in both runs."""
         return ((self.a.numbers.questions[each], self.b.numbers.questions[each]) for each in self.common)
 
     def template_ids(self) -> set[str]:
-        """Give the templates of the common questions, as A has them."""
+        """Return the templates of the common questions, as A has them."""
         return {self.a.numbers.questions[identifier].template_id for identifier in self.common}
 
     def metrics(self) -> list[str]:
-        """Give the metrics that are compared where none are named: scores, the main one first, then what was spent."""
+        """Return the metrics that are compared where none are named: scores, the main one first, then what was spent."""
         known = self._in_both()
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
         spent = [metric for metric in _spent_by_agents(known) if metric in known]
         return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
 
     def can_compare(self, metric: str) -> bool:
-        """Tell whether both runs have a metric; one in which all questions failed would have had it."""
+        """Return whether both runs have a metric; one in which all questions failed would have had it."""
         return metric in self._in_both()
 
     def values(self, metric: str) -> Mapping[str, Pair]:
-        """Give a metric's values in A and in the other run by the ids of the questions that have it in both."""
+        """Return a metric's values in A and in the other run by the ids of the questions that have it in both."""
         return {identifier: (a, b) for identifier, a, b in self._sides(metric) if a is not None and b is not None}
 
     def left_out(self, metric: str) -> int:
-        """Give how many common questions have a metric in exactly one of the runs."""
+        """Return how many common questions have a metric in exactly one of the runs."""
         return sum((a is None) is not (b is None) for _, a, b in self._sides(metric))
 
     def texts_that_differ(self) -> int:
-        """Give how many common questions have another text in one run than in the other, as far as it is known."""
+        """Return how many common questions have another text in one run than in the other, as far as it is known."""
         texts = ((a.text_digest, b.text_digest) for a, b in self.questions())
         return sum(None not in each and each[0] != each[1] for each in texts)
 
     def by_template(self, pairs: Mapping[str, Pair]) -> dict[str, list[Pair]]:
-        """Give values by the questions' templates, as A has them."""
+        """Return values by the questions' templates, as A has them."""
         groups: dict[str, list[Pair]] = {}
         for identifier, pair in pairs.items():
             groups.setdefault(self.a.numbers.questions[identifier].template_id, []).append(pair)
@@ -359,7 +359,7 @@ def _dataset_digest(run: NamedRun) -> object:
 
 
 def _matchers(record: Mapping[str, Any]) -> set[str] | None:
-    """Give the names and media types that users registered matchers for; None where run.json does not tell."""
+    """Return the names and media types that users registered matchers for; None where run.json does not tell."""
     matchers = record.get("matchers")
     if not isinstance(matchers, list):
         return None
@@ -372,7 +372,7 @@ def _all_failed(numbers: RunNumbers) -> bool:
 
 
 def _spent_by_agents(known: Iterable[str]) -> list[str]:
-    """Give what agents spend, by metrics of this package, then by users' own among those that are known.
+    """Return what agents spend, by metrics of this package, then by users' own among those that are known.
 
     What judges spend is not of the agent's doing, and is compared where it is asked for.
     """

@@ -36,7 +36,7 @@ class Section(BaseModel):
 
 
 def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
-    """Give the error for values that pydantic's own rules allow.
+    """Return the error for values that pydantic's own rules allow.
 
     Args:
         what: What is wrong.
@@ -47,7 +47,7 @@ def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
 
 
 def named(known: Sequence[str], name: str, near: str | None = None) -> str:
-    """Give the sentences that tell which names there are, and first the nearest to one that is not among them.
+    """Return the sentences that tell which names there are, and first the nearest to one that is not among them.
 
     Args:
         known: The names.
@@ -70,7 +70,7 @@ _VARIABLE = re.compile(r"\$(?P<escape>\$?)\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def is_reference(text: str) -> bool:
-    """Tell whether a text is nothing but a reference, so that it shows no secret.
+    """Return whether a text is nothing but a reference, so that it shows no secret.
 
     Example:
         >>> is_reference("${OPENAI_API_KEY}"), is_reference("sk-${SUFFIX}")
@@ -80,7 +80,7 @@ def is_reference(text: str) -> bool:
 
 
 def expanded(value: Value, key: str) -> Value:
-    """Give a value with the environment's variables in all its strings.
+    """Return a value with the environment's variables in all its strings.
 
     Args:
         value: A section, or strings in dicts and lists; it is not changed. ``$${NAME}`` stands for the text

@@ -156,7 +156,7 @@ def _needing_embeddings(config: EvaluationConfig) -> list[str]:
 
 
 def is_enabled(config: EvaluationConfig, judge: JudgeSpec) -> bool | None:
-    """Tell whether a judge is on by a section of its own; None where it has none."""
+    """Return whether a judge is on by a section of its own; None where it has none."""
     section = getattr(config, judge.key, None)
     return None if section is None else bool(section.enabled)
 
@@ -189,7 +189,7 @@ def check_repeats(config: EvaluationConfig) -> None:
 
 
 def _scores(config: EvaluationConfig) -> list[str]:
-    """Give the scores that samples can have."""
+    """Return the scores that samples can have."""
     outputs = [key for evaluation in config.custom_evaluations or () for key in evaluation.outputs]
     keys = [
         *(spec.key for spec in BUILT_IN if not spec.is_family),
@@ -207,7 +207,7 @@ _Location = Sequence[str | int]
 def load_config(
     source: ConfigSource = None, *, has_llm: bool = False, has_embeddings: bool = False
 ) -> EvaluationConfig:
-    """Give the configuration from a YAML or JSON file, a dict, an EvaluationConfig, or the defaults for None.
+    """Return the configuration from a YAML or JSON file, a dict, an EvaluationConfig, or the defaults for None.
 
     The plugins of installed packages are loaded first, then those that it names, as it may name their metrics.
 
@@ -240,7 +240,7 @@ def load_config(
 
 
 def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:
-    """Give a configuration with other measures of retrieval, all else as it is.
+    """Return a configuration with other measures of retrieval, all else as it is.
 
     Args:
         config: The configuration.
@@ -337,14 +337,14 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
 
 
 def _shown(value: Any, location: _Location) -> str:
-    """Give a value as it may be told; what stands under a secret's key may not."""
+    """Return a value as it may be told; what stands under a secret's key may not."""
     masked = masked_values({str(location[-1]) if location else "": value}).popitem()[1]
     is_hidden = masked == MASK or any(masked_values({str(part): "-"})[str(part)] == MASK for part in location)
     return "the value" if is_hidden else f"{masked!r:.200}"
 
 
 def _known_keys(location: _Location) -> list[str]:
-    """Give the keys of the section at ``location``; none where that is no section."""
+    """Return the keys of the section at ``location``; none where that is no section."""
     section: type[BaseModel] | None = EvaluationConfig
     for part in location:
         if section is None:
@@ -357,7 +357,7 @@ def _known_keys(location: _Location) -> list[str]:
 
 
 def _section_in(annotation: Any) -> type[BaseModel] | None:
-    """Give the section that a type is or holds: ``LLMConfig | None``, ``list[CustomEvaluationConfig] | None``."""
+    """Return the section that a type is or holds: ``LLMConfig | None``, ``list[CustomEvaluationConfig] | None``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((section for part in get_args(annotation) if (section := _section_in(part))), None)

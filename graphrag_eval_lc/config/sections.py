@@ -59,7 +59,7 @@ class SparqlConfig(Section):
     tolerance: ToleranceConfig = Field(default_factory=ToleranceConfig)
 
     def step_defaults(self) -> dict[str, Any]:
-        """Give what counts for the keys that a reference step lacks."""
+        """Return what counts for the keys that a reference step lacks."""
         return self.model_dump()
 
 
@@ -171,11 +171,11 @@ class RetrievalConfig(Section):
         return self
 
     def parsed_measures(self) -> Sequence[Measure]:
-        """Give the measures."""
+        """Return the measures."""
         return DEFAULT_MEASURES if self.measures is None else _parsed_measures(tuple(self.measures))
 
     def metric_keys(self) -> dict[str, tuple[str, ...]]:
-        """Give the metrics that are measured, by the family to which they belong.
+        """Return the metrics that are measured, by the family to which they belong.
 
         Example:
             >>> RetrievalConfig(measures=["P@5"], text=TextSimilarityConfig(enabled=False)).metric_keys()
@@ -188,7 +188,7 @@ class RetrievalConfig(Section):
         }
 
     def document_step_names(self, names: Mapping[str, str] | None = None) -> frozenset[str]:
-        """Give the names of the steps that give documents.
+        """Return the names of the steps that give documents.
 
         Args:
             names: ``steps.names``: the names of the tools' steps count too.
@@ -198,7 +198,7 @@ class RetrievalConfig(Section):
         )
 
     def columns(self, names: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Give the columns that hold the ids, by the name of the steps that give SPARQL results.
+        """Return the columns that hold the ids, by the name of the steps that give SPARQL results.
 
         Args:
             names: ``steps.names``: the names of the tools' steps count too.

@@ -62,7 +62,7 @@ def draft_source(
 
 
 def has_failed(response: Mapping[str, Any]) -> bool:
-    """Tell whether the agent failed to answer."""
+    """Return whether the agent failed to answer."""
     return response.get("error") is not None or response.get("status") == "error"
 
 
@@ -91,7 +91,7 @@ def _config(config: ConfigSource) -> EvaluationConfig:
 
 
 def _one_for_each(records: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Give for each question the first repeat that did not fail, else its last; the last record of a key counts."""
+    """Return for each question the first repeat that did not fail, else its last; the last record of a key counts."""
     by_key = {(str(record["question_id"]), repeat_of(record)): record for record in records}
     chosen: dict[str, Mapping[str, Any]] = {}
     for (identifier, _), record in sorted(by_key.items(), key=lambda each: each[0][1]):
@@ -130,7 +130,7 @@ def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]] | None, list[str]]:
-    """Give the dataset of a run: its file, else the templates and the order of its results."""
+    """Return the dataset of a run: its file, else the templates and the order of its results."""
     path = (run.get("dataset") or {}).get("path")
     if path is not None and Path(path).exists():
         return templates_of(path), []
@@ -155,7 +155,7 @@ def _templates_in(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _references_in(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the references of a result, without what the scoring wrote into them."""
+    """Return the references of a result, without what the scoring wrote into them."""
     references = {key: result[key] for key in ("reference_answer", "reference_steps") if result.get(key) is not None}
     if "reference_steps" in references:
         references["reference_steps"] = [

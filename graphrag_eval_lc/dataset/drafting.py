@@ -136,7 +136,7 @@ class _Drafting:
         self._unknown: list[str] = []
 
     def template(self, template: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Give a template with its drafted questions; None where there is none."""
+        """Return a template with its drafted questions; None where there is none."""
         questions = [
             drafted
             for question in template.get("questions") or ()
@@ -148,7 +148,7 @@ class _Drafting:
         return {**{key: value for key, value in template.items() if key != "questions"}, **mark, "questions": questions}
 
     def rest(self) -> list[dict[str, Any]]:
-        """Give the questions that no template has."""
+        """Return the questions that no template has."""
         left, self._left = self._left, {}
         if self._source.templates is not None:
             self._unknown = list(left)
@@ -202,7 +202,7 @@ def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:
 
 
 def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
-    """Give the reference answer and the groups of reference steps for which a response may stand.
+    """Return the reference answer and the groups of reference steps for which a response may stand.
 
     Args:
         response: A response that did not fail.
@@ -243,7 +243,7 @@ def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list
 
 
 def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKind | None:
-    """Give the kind of which an actual step is, by its name or by the form of its output; None for none."""
+    """Return the kind of which an actual step is, by its name or by the form of its output; None for none."""
     name = step["name"]
     kinds = [step_kind_for(RETRIEVAL, None)] if name in document_names else drafting_kinds(name)
     if not kinds:
@@ -266,7 +266,7 @@ def _is_readable(step: Mapping[str, Any], kind: StepKind) -> bool:
 
 
 def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Give the reference step that a kind makes of an actual one; None where its output says nothing."""
+    """Return the reference step that a kind makes of an actual one; None where its output says nothing."""
     step = {**step, "args": step.get("args") or {}}
     if kind.draft is None:
         keys = ("name", "args") if kind.reads == "args" else ("name", "args", "output")

@@ -85,14 +85,14 @@ def read_response_records(source: Source) -> RecordFile:
 
 
 def _listed(by_id: dict[Any, Any]) -> list[Any]:
-    """Give the responses of a mapping, each with the question id that is its key."""
+    """Return the responses of a mapping, each with the question id that is its key."""
     if "question_id" in by_id:
         return [by_id]
     return [{"question_id": str(key), **value} if isinstance(value, dict) else value for key, value in by_id.items()]
 
 
 def response_records(responses: Responses) -> list[Response]:
-    """Give responses as a list, each with its question id.
+    """Return responses as a list, each with its question id.
 
     Raises:
         ResponsesError: They are neither a mapping nor a list of responses with question ids.
@@ -118,7 +118,7 @@ def response_records(responses: Responses) -> list[Response]:
 
 
 def checked_dataset(values: Any) -> list[Template]:
-    """Give templates that were made in Python as a list, once they are known to have graphrag-eval's format.
+    """Return templates that were made in Python as a list, once they are known to have graphrag-eval's format.
 
     Raises:
         DatasetError: With the first thing that is wrong, and how many more there are.
@@ -129,7 +129,7 @@ def checked_dataset(values: Any) -> list[Template]:
 
 
 def templates_of(dataset: DatasetSource) -> list[Template]:
-    """Give the templates of a dataset, read from its path or checked as they are.
+    """Return the templates of a dataset, read from its path or checked as they are.
 
     Raises:
         DatasetError: The dataset cannot be read or breaks the format.
@@ -138,14 +138,14 @@ def templates_of(dataset: DatasetSource) -> list[Template]:
 
 
 def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Question]]:
-    """Give each question of a dataset with its template, in the dataset's order."""
+    """Yield each question of a dataset with its template, in the dataset's order."""
     for template in dataset:
         for question in template.get("questions") or ():
             yield template, question
 
 
 def response_key(response: Mapping[str, Any]) -> Key:
-    """Give what a response is known by; one that does not say which repeat it is, is the first.
+    """Return what a response is known by; one that does not say which repeat it is, is the first.
 
     Example:
         >>> response_key({"question_id": "q1", "repeat": 2}), response_key({"question_id": "q1"})
@@ -158,7 +158,7 @@ def response_key(response: Mapping[str, Any]) -> Key:
 def repeats_of(
     questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
 ) -> Iterator[tuple[Template, Question, int]]:
-    """Give what is to be scored: each question with each of its repeats, in the order of the questions.
+    """Yield what is to be scored: each question with each of its repeats, in the order of the questions.
 
     Args:
         questions: The questions with their templates.
@@ -196,7 +196,7 @@ _SCHEMA_SOURCES: dict[str, tuple[TypeAdapter[Any], str]] = {
 
 
 def format_schema(name: str) -> dict[str, Any]:
-    """Give the JSON Schema (draft 2020-12) of a format.
+    """Return the JSON Schema (draft 2020-12) of a format.
 
     Args:
         name: ``dataset`` or ``responses``.
@@ -211,7 +211,7 @@ def format_schema(name: str) -> dict[str, Any]:
 
 
 def format_schema_text(name: str) -> str:
-    """Give the JSON Schema of a format as the text of its file."""
+    """Return the JSON Schema of a format as the text of its file."""
     return json.dumps(format_schema(name), indent=2, ensure_ascii=False) + "\n"
 
 

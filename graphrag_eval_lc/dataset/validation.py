@@ -99,7 +99,7 @@ def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
 
 
 def _run_folder_of(responses: Any) -> Path | None:
-    """Give the folder of the run that wrote the responses; None where they are others."""
+    """Return the folder of the run that wrote the responses; None where they are others."""
     if not isinstance(responses, str | PathLike):
         return None
     path = Path(responses)
@@ -138,7 +138,7 @@ def _response_records(responses: Source | Mapping[str, Response] | Sequence[Resp
 
 
 def _listed(records: Any) -> Any:
-    """Give any collection of records but a mapping as a list."""
+    """Return any collection of records but a mapping as a list."""
     return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
 
 
@@ -170,7 +170,7 @@ def _template_ids(values: Any) -> list[tuple[Location, str]]:
 
 
 def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
-    """Give each question that is one with its location; what is none is a finding of the format."""
+    """Yield each question that is one with its location; what is none is a finding of the format."""
     for index, template in enumerate(_list(values)):
         for place, question in enumerate(_list(template.get("questions")) if isinstance(template, Mapping) else ()):
             if isinstance(question, Mapping):
@@ -300,7 +300,7 @@ def _key_text(response: Mapping[str, Any]) -> str:
 
 
 def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]]]:
-    """Give each response that has a question id, with the place of that id."""
+    """Return each response that has a question id, with the place of that id."""
     return [
         ((index, "question_id"), response)
         for index, response in enumerate(_list(responses.values))

@@ -18,7 +18,7 @@ RECURSION_LIMIT = 30
 
 
 def create_demo_agent(model: str | BaseChatModel | None = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
-    """Give the agent as a compiled graph that takes and gives ``{"messages": […]}``.
+    """Return the agent as a compiled graph that takes and gives ``{"messages": […]}``.
 
     Args:
         model: A chat model, or its name as ``provider:name`` such as ``openai:gpt-4o-mini``. Without one a planner

@@ -29,7 +29,7 @@ class DocumentIndex:
         self._ranking = BM25(_tokens(document["text"]) for document in self._documents)
 
     def search(self, query: str, k: int) -> list[FoundDocument]:
-        """Give the ``k`` best documents, best first; fewer where fewer share a word with the query."""
+        """Return the ``k`` best documents, best first; fewer where fewer share a word with the query."""
         scores = self._ranking.scores(_tokens(query))
         ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
         return [self._documents[index] for index in ranked[:k] if scores[index] > 0]
@@ -65,7 +65,7 @@ class BM25:
         self._text_frequency = Counter(term for frequencies in self._frequencies for term in frequencies)
 
     def scores(self, query: Iterable[str]) -> list[float]:
-        """Give the score of each text, 0 or more, in the order of the texts; a repeated query term counts once."""
+        """Return the score of each text, 0 or more, in the order of the texts; a repeated query term counts once."""
         weights = {term: self._idf(term) for term in query if term in self._text_frequency}
         return [
             math.fsum(

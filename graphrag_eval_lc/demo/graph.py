@@ -56,7 +56,7 @@ class KnowledgeGraph:
         self._store.load(path=str(path), format=pyoxigraph.RdfFormat.TURTLE)
 
     def query(self, query: str) -> str:
-        """Give the result of a query.
+        """Return the result of a query.
 
         Returns:
             SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
@@ -68,7 +68,7 @@ class KnowledgeGraph:
         return _within(self._time_limit, lambda gave_up: self._run(query, gave_up))
 
     def named_things(self) -> list[NamedThing]:
-        """Give all things that have a name, sorted by name."""
+        """Return all things that have a name, sorted by name."""
         query = "SELECT ?iri ?name ?class { ?iri cim:IdentifiedObject.name ?name ; a ?class } ORDER BY ?name ?iri"
         rows = cast("pyoxigraph.QuerySolutions", self._store.query(query, prefixes=PREFIXES))
         return [NamedThing(row["iri"].value, row["name"].value, row["class"].value) for row in rows]
@@ -101,7 +101,7 @@ class KnowledgeGraph:
 
 
 def _within(seconds: float, work: Callable[[threading.Event], str]) -> str:
-    """Give what ``work`` gives, or raise QueryError after ``seconds``.
+    """Return what ``work`` gives, or raise QueryError after ``seconds``.
 
     pyoxigraph cannot be interrupted while it looks for the next row. The thread that is left behind is a daemon: it
     ends with its query or with the process, whichever comes first.
@@ -162,7 +162,7 @@ def _json_results(columns: list[str], rows: list[pyoxigraph.QuerySolution]) -> s
 
 
 def _json_term(term: Any) -> dict[str, str]:
-    """Give a term as SPARQL 1.1 Query Results JSON has it."""
+    """Return a term as SPARQL 1.1 Query Results JSON has it."""
     if isinstance(term, pyoxigraph.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, pyoxigraph.BlankNode):
@@ -196,7 +196,7 @@ class NameIndex:
         self._entries = [(thing, _tokens(thing.name)) for thing in things]
 
     def search(self, query: str, class_iri: str | None, limit: int) -> list[NameHit]:
-        """Give the ``limit`` best hits, best first.
+        """Return the ``limit`` best hits, best first.
 
         Each word of the query must equal, begin or nearly equal a word of the name. Names with further words
         rank lower.
@@ -211,7 +211,7 @@ class NameIndex:
 
 
 def full_iri(class_name: str) -> str:
-    """Give ``cim:Substation``, ``<https://…#Substation>`` or the bare IRI as the bare IRI."""
+    """Return ``cim:Substation``, ``<https://…#Substation>`` or the bare IRI as the bare IRI."""
     prefix, _, local = class_name.partition(":")
     return PREFIXES[prefix] + local if prefix in PREFIXES else class_name.strip("<>")
 

@@ -88,7 +88,7 @@ class RuleBasedPlannerChatModel(BaseChatModel):
 
 
 def _next_of_plan(messages: list[BaseMessage]) -> list[Call] | str:
-    """Give the tool calls that come next for the last question, or the answer."""
+    """Return the tool calls that come next for the last question, or the answer."""
     asked_at = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=None)
     if asked_at is None:
         return "Please ask a question."
@@ -171,7 +171,7 @@ INTENTS = [
 
 
 def plan_for(question: str) -> Plan:
-    """Give the plan for a question; one for none of the known kinds says which kinds there are."""
+    """Return the plan for a question; one for none of the known kinds says which kinds there are."""
     for intent in INTENTS:
         match = intent.wording.search(question)
         if match:

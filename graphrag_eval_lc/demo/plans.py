@@ -65,7 +65,7 @@ def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call]
 
 
 def search(name: str, class_name: str | None) -> Call:
-    """Give the call that searches a name, among the things of a class if one is given."""
+    """Return the call that searches a name, among the things of a class if one is given."""
     return Call("autocomplete_search", {"query": name} | ({"result_class": class_name} if class_name else {}))
 
 
@@ -257,7 +257,7 @@ def _granularity(question: re.Match[str]) -> str:
 def _data_points(
     iri: str, question: re.Match[str], start: str, end: str, granularity: str, *, gives_iri: bool = False
 ) -> Generator[list[Call], list[Observation], list[tuple[str, str]]]:
-    """Give times and values of the first time series of a thing; none where it has no series or no values."""
+    """Yield times and values of the first time series of a thing; none where it has no series or no values."""
     series = yield from _time_series(iri, gives_iri=gives_iri)
     if not series:
         return []

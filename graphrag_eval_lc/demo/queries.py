@@ -15,7 +15,7 @@ _AT_SUBSTATION = {
 
 
 def transformers(substation: str, rating: str = "ratedS") -> str:
-    """Give the transformers of a substation with a rating of their ends: ``ratedS`` or ``ratedU``."""
+    """Return the transformers of a substation with a rating of their ends: ``ratedS`` or ``ratedU``."""
     return f"""SELECT DISTINCT ?transformer ?name ?{rating} WHERE {{
   ?transformer a cim:PowerTransformer ;
     cim:Equipment.EquipmentContainer <{substation}> ;
@@ -26,7 +26,7 @@ def transformers(substation: str, rating: str = "ratedS") -> str:
 
 
 def substations(zone: str) -> str:
-    """Give the substations of a bidding zone."""
+    """Return the substations of a bidding zone."""
     return f"""SELECT ?substation ?name WHERE {{
   ?substation a cim:Substation ;
     cim:Substation.Region <{zone}> ;
@@ -35,7 +35,7 @@ def substations(zone: str) -> str:
 
 
 def neighbours(substation: str, current: str, *, without_itself: bool = True) -> str:
-    """Give the substations at the other ends of a substation's lines; ``current`` is ``AC`` or ``DC``."""
+    """Return the substations at the other ends of a substation's lines; ``current`` is ``AC`` or ``DC``."""
     equipment, path = _AT_SUBSTATION[current]
     ends = "\n".join(
         f"  ?{end} {equipment} ?line ;\n    {path} {target} ."
@@ -50,7 +50,7 @@ def neighbours(substation: str, current: str, *, without_itself: bool = True) ->
 
 
 def line_voltages(substation: str, *, distinct: bool = False) -> str:
-    """Give the base voltages of a substation's AC lines, a row for each line; only different ones if ``distinct``."""
+    """Return the base voltages of a substation's AC lines, a row for each line; only different ones if ``distinct``."""
     equipment, path = _AT_SUBSTATION["AC"]
     return f"""SELECT {"DISTINCT " if distinct else ""}?voltage WHERE {{
   ?line a cim:ACLineSegment ;
@@ -61,7 +61,7 @@ def line_voltages(substation: str, *, distinct: bool = False) -> str:
 
 
 def capacity(zone: str, kinds: list[str]) -> str:
-    """Give the sum of the operating limits of a zone's units; ``kinds`` are ``Hydro`` and ``Wind``."""
+    """Return the sum of the operating limits of a zone's units; ``kinds`` are ``Hydro`` and ``Wind``."""
     classes = " ".join(f"cim:{kind}GeneratingUnit" for kind in kinds)
     return f"""SELECT (SUM(?power) AS ?capacity) WHERE {{
   VALUES ?class {{ {classes} }}
@@ -72,7 +72,7 @@ def capacity(zone: str, kinds: list[str]) -> str:
 
 
 def machine_ratings(zone: str) -> str:
-    """Give the sum of the apparent power of a zone's machines, which is more than their capacity."""
+    """Return the sum of the apparent power of a zone's machines, which is more than their capacity."""
     return f"""SELECT (SUM(?rating) AS ?capacity) WHERE {{
   ?machine a cim:SynchronousMachine ;
     cim:RotatingMachine.ratedS ?rating ;
@@ -92,7 +92,7 @@ def dc_link(zone: str, other_zone: str) -> str:
 
 
 def longest_lines(count: int, condition: str = "", *, order: str = "DESC") -> str:
-    """Give the AC lines by length."""
+    """Return the AC lines by length."""
     return f"""SELECT DISTINCT ?line ?name ?length WHERE {{
   ?line a cim:ACLineSegment ;
     cim:Conductor.length ?length ;
@@ -101,19 +101,19 @@ def longest_lines(count: int, condition: str = "", *, order: str = "DESC") -> st
 
 
 def ends_in(zone: str) -> str:
-    """Give the condition that a line ends in a bidding zone."""
+    """Return the condition that a line ends in a bidding zone."""
     equipment, path = _AT_SUBSTATION["AC"]
     return f"\n  ?end {equipment} ?line ;\n    {path}/cim:Substation.Region <{zone}> ."
 
 
 def has_voltage(kilovolts: str) -> str:
-    """Give the condition that a line has a base voltage."""
+    """Return the condition that a line has a base voltage."""
     path = "cim:ConductingEquipment.BaseVoltage/cim:BaseVoltage.nominalVoltage"
     return f"\n  ?line {path} ?voltage .\n  FILTER(?voltage = {kilovolts})"
 
 
 def dc_lines_of_class(class_name: str, count: int) -> str:
-    """Give DC lines by a length that only AC lines have: it finds nothing."""
+    """Return DC lines by a length that only AC lines have: it finds nothing."""
     return f"""SELECT ?line ?length WHERE {{
   ?line a cim:{class_name} ;
     cim:Conductor.length ?length .

@@ -54,7 +54,7 @@ class TimeSeries:
     high: float
 
     def value_at(self, time: datetime) -> float:
-        """Give the value at a time, to one decimal: a daily wave, a weekly one and noise, the same on each machine.
+        """Return the value at a time, to one decimal: a daily wave, a weekly one and noise, the same on each machine.
 
         Example:
             >>> TimeSeries("a", "b", "flow", "MW", -100, 100).value_at(NOW)
@@ -82,11 +82,11 @@ class TimeSeriesIndex:
             self._by_mrid[series.mrid].append(series)
 
     def of_thing(self, mrid: str) -> list[TimeSeries]:
-        """Give the time series of a thing; none where the thing has none."""
+        """Return the time series of a thing; none where the thing has none."""
         return list(self._by_mrid.get(mrid, ()))
 
     def with_id(self, external_id: str) -> TimeSeries:
-        """Give the time series with an id.
+        """Return the time series with an id.
 
         Raises:
             TimeSeriesError: There is none.
@@ -99,7 +99,7 @@ class TimeSeriesIndex:
 
 
 def _wave(step: int, period: int) -> float:
-    """Give a wave of straight lines from 0 to 1 and back; sines would differ in their last digits between systems."""
+    """Return a wave of straight lines from 0 to 1 and back; sines would differ in their last digits between systems."""
     return 1 - abs(2 * (step % period) / period - 1)
 
 
@@ -118,7 +118,7 @@ _GRANULARITY = re.compile(r"([1-9]\d{0,3})(minute|hour|day|week)")
 def data_points(
     series: TimeSeries, start: str, end: str, aggregates: Sequence[Aggregate] = (), granularity: str | None = None
 ) -> list[dict[str, Any]]:
-    """Give the data points from ``start`` on and before ``end``.
+    """Return the data points from ``start`` on and before ``end``.
 
     Args:
         series: The time series.
@@ -151,7 +151,7 @@ def data_points(
 
 
 def moment(key: str, time: str) -> datetime:
-    """Give the time that a text means.
+    """Return the time that a text means.
 
     Raises:
         TimeSeriesError: It cannot be read; ``key`` is the argument's name for the message.
@@ -169,7 +169,7 @@ def moment(key: str, time: str) -> datetime:
 
 
 def time_text(time: datetime) -> str:
-    """Give a time in UTC as ISO 8601.
+    """Return a time in UTC as ISO 8601.
 
     Example:
         >>> time_text(NOW)
@@ -188,7 +188,7 @@ def _length(granularity: str) -> timedelta:
 
 
 def _times(first: datetime, last: datetime) -> Iterator[datetime]:
-    """Give the times of the values from ``first`` on and before ``last``."""
+    """Return the times of the values from ``first`` on and before ``last``."""
     begin, end = (-((FIRST - min(max(time, FIRST), NOW)) // STEP) for time in (first, last))
     return (FIRST + step * STEP for step in range(begin, end))
 

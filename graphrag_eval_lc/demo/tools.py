@@ -14,7 +14,7 @@ MAX_HITS = 50
 
 
 def create_tools(graph: KnowledgeGraph, documents: DocumentIndex, time_series: TimeSeriesIndex) -> list[BaseTool]:
-    """Give the agent's tools over one graph, one document index and the time series of things of the graph.
+    """Return the agent's tools over one graph, one document index and the time series of things of the graph.
 
     A tool that fails tells the model so in a message of status error, and the run goes on.
     """

@@ -38,7 +38,7 @@ class AnswerTable:
     lines: list[int]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Give the places of columns in a row.
+        """Return the places of columns in a row.
 
         Raises:
             ResponsesError: A column is missing, or there are two of its name.
@@ -104,7 +104,7 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
 
 
 def tsv_lines(rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
-    r"""Give rows as the lines of a file, which ``read_table`` reads to the letter.
+    r"""Yield rows as the lines of a file, which ``read_table`` reads to the letter.
 
     Example:
         >>> list(tsv_lines([["a", "b c"], ["d\te", ""]]))
@@ -161,7 +161,7 @@ Cells = Mapping[str, str]
 
 
 def cells_of(record: Mapping[str, Any]) -> Cells:
-    """Give the cells of answer correctness, by column.
+    """Return the cells of answer correctness, by column.
 
     Args:
         record: The keys of a result. What is absent is a blank cell; lists become JSON.
@@ -175,12 +175,12 @@ def cells_of(record: Mapping[str, Any]) -> Cells:
 
 
 def is_judged(cells: Cells) -> bool:
-    """Tell whether a row has its counts and no error."""
+    """Return whether a row has its counts and no error."""
     return not cells["Error"].strip() and all(cells[column].isdecimal() for column in _COUNTS)
 
 
 def score_in(cells: Cells, metric: str) -> float | None:
-    """Give the score of a judged row.
+    """Return the score of a judged row.
 
     Args:
         cells: Its cells; see ``is_judged``.

@@ -131,7 +131,7 @@ def _scored(
     llm: Any,
     embeddings: Any,
 ) -> "tuple[Judges | None, Sequence[_Asked], Results, list[UnknownTool]]":
-    """Give who judges, what was asked and answered, the results so far, and tools whose names no reference step has."""
+    """Return who judges, what was asked and answered, the results so far, and tools whose names no reference step has."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
     by_key = _responses_by_key(responses)
@@ -180,7 +180,7 @@ def _priced(response: Response | None, pricing: Pricing) -> Response | None:
 
 
 def _responses_by_key(responses: Responses) -> dict[Key, Response]:
-    """Give responses by question and repeat; of several to one the last wins. A mapping has one for each question."""
+    """Return responses by question and repeat; of several to one the last wins. A mapping has one for each question."""
     if isinstance(responses, Mapping):
         return {(str(identifier), 1): response for identifier, response in responses.items()}
     return {response_key(response): response for response in response_records(responses)}

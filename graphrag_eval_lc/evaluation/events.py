@@ -153,7 +153,7 @@ def _masked(key: str, value: Any) -> Any:
 
 
 def _is_torn(path: Path) -> bool:
-    """Give whether a file ends inside a line, as where a disk was full; the next line then begins a new one."""
+    """Return whether a file ends inside a line, as where a disk was full; the next line then begins a new one."""
     if not path.is_file():
         return False
     try:

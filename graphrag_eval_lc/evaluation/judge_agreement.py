@@ -13,7 +13,7 @@ _INCORRECT = frozenset({"0", "no", "false", "incorrect"})
 
 
 def labels_in(table: AnswerTable, column: str) -> list[bool | None]:
-    """Give the label of each row.
+    """Return the label of each row.
 
     Args:
         table: The table.
@@ -85,7 +85,7 @@ class JudgeAgreement:
     verdicts: Sequence[bool | None]
 
     def count(self, *, label: bool, verdict: bool) -> int:
-        """Give how many rows have such a label and verdict."""
+        """Return how many rows have such a label and verdict."""
         return sum(pair == (label, verdict) for pair in zip(self.labels, self.verdicts, strict=True))
 
     @property
@@ -137,7 +137,7 @@ class JudgeAgreement:
 
 
 def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
-    """Tell whether a judge calls an answer correct.
+    """Return whether a judge calls an answer correct.
 
     Args:
         cells: What it found.
@@ -156,7 +156,7 @@ def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
 
 
 def verdict_text(verdict: bool | None) -> str:
-    """Give a label or verdict in words; nothing where there is none.
+    """Return a label or verdict in words; nothing where there is none.
 
     Example:
         >>> verdict_text(True), verdict_text(False), verdict_text(None)

@@ -50,7 +50,7 @@ class AnswerJudge:
 
 
 def answer_judge(config: ConfigSource) -> AnswerJudge:
-    """Give the judge of a config.
+    """Return the judge of a config.
 
     Args:
         config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used. None stands for
@@ -97,7 +97,7 @@ class EarlierCells:
         self._journal = JudgeCache(self._partial)
 
     def get(self, answer: Answer) -> Cells | None:
-        """Give the cells of an answer; None where it is to be judged."""
+        """Return the cells of an answer; None where it is to be judged."""
         record = self._journal.get(_digest(answer))
         if record is not None and all(isinstance(record.get(column), str) for column in JUDGED_COLUMNS):
             return {column: record[column] for column in JUDGED_COLUMNS}
@@ -108,7 +108,7 @@ class EarlierCells:
         self._journal.put(_digest(answer), cells)
 
     def outdated(self, answers: Iterable[Answer]) -> int:
-        """Give how many judged answers of the output are none of ``answers``, and will be gone from it.
+        """Return how many judged answers of the output are none of ``answers``, and will be gone from it.
 
         Raises:
             RunFolderError: That would be all of them.
@@ -257,7 +257,7 @@ def judge_table(
 
 
 def answers_in(table: AnswerTable) -> list[Answer]:
-    """Give the three texts of each row.
+    """Return the three texts of each row.
 
     Raises:
         ResponsesError: The table lacks one of their columns.

@@ -53,7 +53,7 @@ class StopSignal:
             self._tell_soon()
 
     def abandon(self) -> None:
-        """Give up what is in flight."""
+        """Return up what is in flight."""
         self.is_abandoned = True
         self._tell_soon()
 
@@ -137,7 +137,7 @@ class FailureLimit:
 
     @classmethod
     def read(cls, value: object) -> "FailureLimit":
-        """Give the limit that a whole number such as ``20`` or a share such as ``5%`` means.
+        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` means.
 
         Raises:
             OptionError: It is neither.
@@ -157,7 +157,7 @@ class FailureLimit:
         return cls(number / 100 if is_share else number, is_share)
 
     def is_passed(self, *, errors: int, total: int) -> bool:
-        """Tell whether more questions failed than may fail."""
+        """Return whether more questions failed than may fail."""
         return errors > (self.value * total if self.is_share else self.value)
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ class Budget:
         self._cost.spend_more(cost)
 
     def verdict(self, in_flight: int) -> Verdict:
-        """Tell whether one more question fits; after END ``reason`` and ``message`` say which limit it is."""
+        """Return whether one more question fits; after END ``reason`` and ``message`` say which limit it is."""
         verdicts = [self._time_verdict(), self._token_verdict(in_flight), self._cost_verdict(in_flight)]
         return next((each for each in (Verdict.END, Verdict.WAIT) if each in verdicts), Verdict.GO)
 
@@ -325,7 +325,7 @@ class _Limit:
             self._most_more = max(amount, self._most_more or 0)
 
     def verdict(self, in_flight: int, unfinished: int = 0) -> Verdict:
-        """Tell whether one more question fits.
+        """Return whether one more question fits.
 
         Args:
             in_flight: The questions that are being asked.

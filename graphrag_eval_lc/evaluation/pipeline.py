@@ -59,7 +59,7 @@ class JudgeFailures:
             self._first = f"{result.get('question_id')}, {key}: {short}"
 
     def warning(self) -> str | None:
-        """Give the sentence; None where nothing failed."""
+        """Return the sentence; None where nothing failed."""
         if not self._number_of_failures:
             return None
         counted = f"{self._number_of_failures:,} of {self._number_of_results:,} results"
@@ -177,7 +177,7 @@ class Scores:
             self._on_judged(cost)
 
     def unjudged(self, sample: Sample, response: Response | None) -> Result:
-        """Give the result of a sample's response before anybody judges it."""
+        """Return the result of a sample's response before anybody judges it."""
         if isinstance(response, Mapping):
             response = cast("Response", priced_response(response, self._pricing))
         repeat = sample.repeat if self._repeats > 1 else None
@@ -212,7 +212,7 @@ class Scores:
         return self._aggregator.aggregates()
 
     def kept(self) -> list[Result]:
-        """Give the results in order, where there is no file for them."""
+        """Return the results in order, where there is no file for them."""
         return [result for _, result in sorted(self._kept.items())]
 
 
@@ -237,7 +237,7 @@ class Scoring(Protocol):
 
 
 def begun_scoring(scores: Scores, room: int) -> Scoring:
-    """Give scoring beside the running event loop.
+    """Return scoring beside the running event loop.
 
     Args:
         scores: Where the samples are scored.
@@ -410,7 +410,7 @@ def judges_of(
     cache: Any = None,
     pricing: Pricing | None = None,
 ) -> "Judges | None":
-    """Give the judges that a config, a caller and registered functions ask for; None where nothing is judged.
+    """Return the judges that a config, a caller and registered functions ask for; None where nothing is judged.
 
     Raises:
         ConfigError: Something needs a model that is not there.

@@ -110,7 +110,7 @@ def evaluate_question(
 
 
 def _usable(response: Response | None) -> tuple[Response, str | None]:
-    """Give a response that can be scored, and its error where it has one."""
+    """Return a response that can be scored, and its error where it has one."""
     if response is None:
         return {}, NO_RESPONSE
     try:
@@ -126,7 +126,7 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
 
 
 def _unmeasured(step: ActualStep) -> ActualStep:
-    """Give a copy of a step without what an earlier evaluation measured of its retrieval."""
+    """Return a copy of a step without what an earlier evaluation measured of its retrieval."""
     copied = {key: value for key, value in step.items() if not key.startswith((RETRIEVAL_IDS, RETRIEVAL_TEXT))}
     return cast("ActualStep", copied)
 

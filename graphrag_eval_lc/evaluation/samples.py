@@ -53,7 +53,7 @@ class Selection:
             object.__setattr__(self, "seed", random.SystemRandom().randrange(_MOST_SEEDS))
 
     def apply(self, templates: Iterable[Template]) -> list[tuple[Template, Question]]:
-        """Give the selected questions with their templates, in the dataset's order.
+        """Return the selected questions with their templates, in the dataset's order.
 
         Raises:
             DatasetError: A question id stands twice in the dataset, an id that was given does not exist in it, or no
@@ -75,7 +75,7 @@ class Selection:
         return selected[: self.limit]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give what was selected by as it stands in run.json: only what was given; ``{}`` for all questions."""
+        """Return what was selected by as it stands in run.json: only what was given; ``{}`` for all questions."""
         values: dict[str, Any] = {
             "limit": self.limit,
             "template_ids": list(self.template_ids) or None,
@@ -160,7 +160,7 @@ class RunPlan:
 
 
 def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> list[Sample]:
-    """Give the samples in the order in which they are asked: the first repeat of all questions, then the second."""
+    """Return the samples in the order in which they are asked: the first repeat of all questions, then the second."""
     return [
         Sample(index * repeats + repeat - 1, template, question, repeat)
         for repeat in range(1, repeats + 1)
@@ -171,7 +171,7 @@ def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> 
 def planned(
     samples: Sequence[Sample], journal: Journal | None, *, retry_errors: bool, changed: frozenset[str] = frozenset()
 ) -> RunPlan:
-    """Give what is to be asked.
+    """Return what is to be asked.
 
     Args:
         samples: All samples of the run.

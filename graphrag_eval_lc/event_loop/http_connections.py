@@ -87,7 +87,7 @@ def close_connections_of_resting_loops() -> None:
 
 
 def is_of_another_loop(error: BaseException) -> bool:
-    """Tell whether an exception says that something was used in another event loop than its own.
+    """Return whether an exception says that something was used in another event loop than its own.
 
     Example:
         >>> is_of_another_loop(RuntimeError("Event loop is closed"))
@@ -97,7 +97,7 @@ def is_of_another_loop(error: BaseException) -> bool:
 
 
 def is_before_sending(error: BaseException) -> bool:
-    """Tell whether such an exception came from closing other connections, before the request was given to any."""
+    """Return whether such an exception came from closing other connections, before the request was given to any."""
     frames = traceback.walk_tb(error.__traceback__)
     return error.__context__ is None and any(frame.f_code.co_name == "_close_connections" for frame, _ in frames)
 
@@ -112,7 +112,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 def _idle_connections(
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> Iterator[tuple[asyncio.AbstractEventLoop, _Connection]]:
-    """Give the idle connections whose loop is known, with their loops; those of one loop where it is named."""
+    """Yield the idle connections whose loop is known, with their loops; those of one loop where it is named."""
     for pool in _pools():
         for connection in cast("list[_Connection]", list(pool.connections)):
             owner = _loop_of(connection)
@@ -121,7 +121,7 @@ def _idle_connections(
 
 
 def _pools() -> list[Any]:
-    """Give all connection pools of the process. httpcore keeps no list of them, so they are watched for from here."""
+    """Return all connection pools of the process. httpcore keeps no list of them, so they are watched for from here."""
     for name in _POOL_PACKAGES:
         kind = getattr(sys.modules.get(name), "AsyncConnectionPool", None)
         if isinstance(kind, type) and kind not in _watched:

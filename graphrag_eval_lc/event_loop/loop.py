@@ -78,7 +78,7 @@ def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def has_stuck_tasks() -> bool:
-    """Tell whether a task refused to be cancelled, so that the process may not end by itself."""
+    """Return whether a task refused to be cancelled, so that the process may not end by itself."""
     return bool(_stuck)
 
 
@@ -173,7 +173,7 @@ class _Call(Generic[Outcome]):
             self._close()
 
     def raised(self, problem: BaseException) -> bool:
-        """Tell whether one of its tasks raised this out of the loop."""
+        """Return whether one of its tasks raised this out of the loop."""
         return any(task.done() and not task.cancelled() and task.exception() is problem for task in list(self._tasks))
 
     def _close(self) -> None:
@@ -297,7 +297,7 @@ def _lasting_loop(depth: int) -> _LastingLoop:
 
 
 def _depth() -> int:
-    """Give the loop for a call from here: not the one in whose thread this is, as it waits for this very call."""
+    """Return the loop for a call from here: not the one in whose thread this is, as it waits for this very call."""
     here = threading.current_thread()
     for lasting in _loops:
         if lasting.thread is here:

@@ -191,7 +191,7 @@ class Span:
         return max(0.0, total - self._began - own)
 
     def told(self) -> "Span":
-        """Give the outermost span of the same purpose, of which one stall is told."""
+        """Return the outermost span of the same purpose, of which one stall is told."""
         span = self
         while span.outer is not None and span.outer.subject is span.subject:
             span = span.outer
@@ -200,7 +200,7 @@ class Span:
 
 @contextlib.asynccontextmanager
 async def timeout_beside_stalls(seconds: float) -> AsyncGenerator[asyncio.Timeout, None]:
-    """Give ``asyncio.timeout(seconds)``, longer by the time for which others make the loop stand still.
+    """Return ``asyncio.timeout(seconds)``, longer by the time for which others make the loop stand still.
 
     The loop is watched by a ``StallWatch`` that is under way; where there is none, it is ``asyncio.timeout``.
     """
@@ -256,7 +256,7 @@ class _Code:
         self._frames = frames
 
     def place(self) -> tuple[str, bool]:
-        """Give where it is, and whether that is the user's own code."""
+        """Return where it is, and whether that is the user's own code."""
         own = next((frame for frame in self._frames if not _is_of_library(frame.f_code.co_filename)), None)
         frame = own or self._frames[0]
         function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
@@ -294,7 +294,7 @@ class _LoopMonitor:
         self._thread.join(_JOIN_SEC)
 
     def reading(self, span: Span) -> tuple[float, float]:
-        """Give the seconds for which the loop stood still so far, and those of them that a span brought about."""
+        """Return the seconds for which the loop stood still so far, and those of them that a span brought about."""
         with self._lock:
             stall = 0.0 if self._over.is_set() else self._stall()
             return self._counted + stall, span.own + sum(part for each, part in self._parts(stall) if each is span)
@@ -318,7 +318,7 @@ class _LoopMonitor:
             self._others_worked = _work_of_other_threads()
 
     def _stall(self) -> float:
-        """Give for how long the loop has stood still: what other threads took from its time is none."""
+        """Return for how long the loop has stood still: what other threads took from its time is none."""
         late = time.monotonic() - self._due
         if late < SHORTEST_STALL_SEC:
             return 0.0
@@ -390,7 +390,7 @@ class _LoopMonitor:
             watch.tell(Stall(span, seconds, where, is_own_code))
 
     def _code(self) -> _Code | None:
-        """Give what the loop's thread runs in the loop; None where it waits for something to do."""
+        """Return what the loop's thread runs in the loop; None where it waits for something to do."""
         task = _current_task(self.loop)
         frames: list[FrameType] = []
         handle: Handle | None = None
@@ -433,13 +433,13 @@ class _ThreadClock:
             gc.callbacks.remove(self._on_collection)
 
     def passed(self) -> float:
-        """Give the seconds since the last call."""
+        """Return the seconds since the last call."""
         now = self._now()
         passed, self._last = now - self._last, now
         return max(0.0, passed)
 
     def is_runnable(self) -> bool:
-        """Tell whether the thread is at work, or would be if it had a processor; False where that is not known."""
+        """Return whether the thread is at work, or would be if it had a processor; False where that is not known."""
         try:
             return self._status.read_bytes().rpartition(b")")[2].split()[:1] == [b"R"]
         except OSError:
@@ -467,7 +467,7 @@ class _ThreadClock:
 
 
 def _work_of_other_threads() -> float:
-    """Give the processor time of all threads but this one, in seconds."""
+    """Return the processor time of all threads but this one, in seconds."""
     return time.process_time() - time.thread_time()
 
 
@@ -483,7 +483,7 @@ def _is_of_library(path: str) -> bool:
 
 
 def _short(path: str) -> str:
-    """Give a path from the working directory on, or its name alone; nobody's home stands in a report."""
+    """Return a path from the working directory on, or its name alone; nobody's home stands in a report."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except (ValueError, OSError):

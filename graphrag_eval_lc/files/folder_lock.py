@@ -80,7 +80,7 @@ class FolderLock:
         self.release()
 
     def release(self) -> None:
-        """Give the lock up; a second time does nothing."""
+        """Return the lock up; a second time does nothing."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             _held.discard(self)
@@ -95,7 +95,7 @@ class FolderLock:
 
 
 def _holder(descriptor: int) -> str:
-    """Give who holds the lock, in brackets; nothing where that cannot be read."""
+    """Return who holds the lock, in brackets; nothing where that cannot be read."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
         holder = json.loads(os.read(descriptor, 1000))

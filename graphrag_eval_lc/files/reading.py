@@ -225,7 +225,7 @@ class LineIndex:
             self._root = None
 
     def line_of(self, location: Sequence[str | int]) -> int | None:
-        """Give the line of the value at ``location`` (keys and indices), or of its nearest parent."""
+        """Return the line of the value at ``location`` (keys and indices), or of its nearest parent."""
         node = self._root
         for part in location:
             child = _child(node, part)
@@ -235,7 +235,7 @@ class LineIndex:
         return node.start_mark.line + 1 if node is not None and node.start_mark else None
 
     def repeated_keys(self) -> Iterator[tuple[str, int]]:
-        """Give each key that stands twice in one mapping, with its second line; YAML keeps only the last value."""
+        """Yield each key that stands twice in one mapping, with its second line; YAML keeps only the last value."""
         nodes = [self._root] if self._root is not None else []
         seen_nodes: set[int] = set()
         while nodes:
@@ -309,7 +309,7 @@ def _has_deep_line(text: bytes) -> bool:
 
 
 def _bracket_depth(text: bytes) -> int:
-    """Give an upper bound of the depth by brackets alone, those inside of strings included.
+    """Return an upper bound of the depth by brackets alone, those inside of strings included.
 
     Innermost pairs are taken away level by level; brackets that find no partner may all be open at once.
     """

@@ -60,13 +60,13 @@ class RecordFile:
         return LineIndex(self.file) if self.file and self._lines is None else None
 
     def line_of(self, location: Location) -> int | None:
-        """Give the line on which the value at ``location`` stands, where there is a file."""
+        """Return the line on which the value at ``location`` stands, where there is a file."""
         if self._lines is not None and location and isinstance(location[0], int):
             return self._lines[location[0]]
         return self.line_index.line_of(location) if self.line_index else None
 
     def place_of(self, finding: Finding) -> dict[str, Any]:
-        """Give where a finding stands, as the arguments of an exception of this package."""
+        """Return where a finding stands, as the arguments of an exception of this package."""
         return {
             "path": self.file.path if self.file else None,
             "line": finding.line if finding.line is not None else self.line_of(finding.location),
@@ -85,7 +85,7 @@ class RecordFile:
         raise error(findings[0].what, hint=hint, **self.place_of(findings[0]))
 
     def _question_id_at(self, location: Location) -> str | None:
-        """Give the id of the question in which a location lies."""
+        """Return the id of the question in which a location lies."""
         found: str | None = None
         value = self.values
         for part in location:
@@ -120,7 +120,7 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
 
 
 def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]:
-    """Give everything that breaks the format, in the order of the records."""
+    """Yield everything that breaks the format, in the order of the records."""
     if not isinstance(values, list):
         yield from _findings_in(records, values, 0)
         return
@@ -129,7 +129,7 @@ def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]
 
 
 def _findings_in(records: TypeAdapter[Any], values: Any, first: int) -> Iterator[Finding]:
-    """Give what breaks the format in some records, of which the first has the index ``first``."""
+    """Yield what breaks the format in some records, of which the first has the index ``first``."""
     try:
         records.validate_python(values)
     except ValidationError as problem:

@@ -42,7 +42,7 @@ class AppendFile:
             raise cannot_write(path, problem) from problem
 
     def append(self, line: bytes) -> int:
-        """Give one line to the system.
+        """Return one line to the system.
 
         Returns:
             Where it begins in the file, in bytes.
@@ -88,7 +88,7 @@ class AppendFile:
         self._torn = False
 
     def _is_in_place(self) -> bool:
-        """Tell whether the file can still be found: some file systems count no links."""
+        """Return whether the file can still be found: some file systems count no links."""
         try:
             return os.path.samestat(os.fstat(self.descriptor), self._path.stat())
         except FileNotFoundError:
@@ -102,7 +102,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 def unfinished(target: Path) -> Path:
-    """Give the path beside ``target`` at which it is written before it takes its place."""
+    """Return the path beside ``target`` at which it is written before it takes its place."""
     return target.with_name(f"{target.name}.new")
 
 
@@ -225,7 +225,7 @@ class BackgroundSync:
 
 
 def json_line(value: Any) -> bytes:
-    """Give a record as one line of a JSON Lines file, in UTF-8 and with its newline."""
+    """Return a record as one line of a JSON Lines file, in UTF-8 and with its newline."""
     return json_text(value).encode("utf-8") + b"\n"
 
 

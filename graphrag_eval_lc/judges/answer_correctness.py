@@ -53,7 +53,7 @@ class AnswerCorrectness:
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, response: str) -> JudgeScore:
-        """Give the score.
+        """Return the score.
 
         Args:
             user_input: The question.
@@ -86,7 +86,7 @@ class AnswerCorrectness:
 
 
 def correctness_prompt(template: str) -> Prompt:
-    """Give the prompt of a user's own template for answer correctness.
+    """Return the prompt of a user's own template for answer correctness.
 
     Raises:
         ConfigError: It has another placeholder, lacks one of the two answers, or cannot be read.
@@ -101,7 +101,7 @@ def correctness_prompt(template: str) -> Prompt:
 
 
 def _score(claims: ClaimLists, cost: float | None) -> JudgeScore:
-    """Give the scores of sorted claims, F1 as ``2·TP / (2·TP + FP + FN)``, so that an answer without claims has one."""
+    """Return the scores of sorted claims, F1 as ``2·TP / (2·TP + FP + FN)``, so that an answer without claims has one."""
     supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
     f1 = _share(2 * supported, 2 * supported + wrong + missing)
     details = {

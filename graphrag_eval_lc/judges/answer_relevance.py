@@ -42,7 +42,7 @@ class AnswerRelevance:
         self._embeddings = given_embedding_model(embeddings)
 
     async def ascore(self, *, user_input: str, response: str) -> JudgeScore:
-        """Give the score.
+        """Return the score.
 
         Args:
             user_input: The question.
@@ -91,7 +91,7 @@ class AnswerRelevance:
 
 
 def _similarities(embedded: Embedded, count: int) -> list[float]:
-    """Give the similarity of the first vector to each of the others."""
+    """Return the similarity of the first vector to each of the others."""
     vectors = embedded.vectors
     if len(vectors) != count + 1:
         raise JudgeError(f"the embedding model gave {len(vectors)} vectors for {count + 1} texts")
@@ -101,7 +101,7 @@ def _similarities(embedded: Embedded, count: int) -> list[float]:
 
 
 def cosine_similarity(left: Sequence[float], right: Sequence[float]) -> float:
-    """Give the cosine of the angle between two vectors of the same length, from -1 to 1.
+    """Return the cosine of the angle between two vectors of the same length, from -1 to 1.
 
     Raises:
         JudgeError: A vector has the length 0, or a number in it is none or infinite.

@@ -93,7 +93,7 @@ class AskedModel:
         )
 
     def _digest(self, asked: Mapping[str, Any]) -> str:
-        """Give what a request is known by in the cache; nothing where there is none."""
+        """Return what a request is known by in the cache; nothing where there is none."""
         return request_digest(self.name, {**asked, "settings": self._settings}) if self._cache is not None else ""
 
     def _record(self, digest: str) -> Mapping[str, Any] | None:
@@ -111,7 +111,7 @@ class AskedModel:
             _log.warning("answers of %s are not kept from here on: %s", self.name, problem)
 
     async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Outcome]]) -> tuple[Outcome, bool]:
-        """Give what a request gives, and whether another one equal to it was in flight, which then paid for both.
+        """Return what a request gives, and whether another one equal to it was in flight, which then paid for both.
 
         Where there is no cache each is sent. The request is cancelled with the last that waits for it.
 
@@ -142,7 +142,7 @@ class AskedModel:
         return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
 
     def _known_cost(self, usages: Iterable[Usage], digest: str | None = None) -> float | None:
-        """Give what an answer once cost that is known from an earlier run; 0 from the second time of a digest on."""
+        """Return what an answer once cost that is known from an earlier run; 0 from the second time of a digest on."""
         if digest in self._counted:
             return 0.0
         if digest is not None:
@@ -152,7 +152,7 @@ class AskedModel:
         return cost
 
     async def _outcome(self, request: Awaitable[Outcome], paid: list[Usage]) -> Outcome:
-        """Give what is asked for, and any failure as the one error that has the cost."""
+        """Return what is asked for, and any failure as the one error that has the cost."""
         try:
             return await request
         except JudgeError as problem:
@@ -191,7 +191,7 @@ class ModelCalls:
         self._resumes_at = 0.0
 
     async def outcome_of(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Give what a request gives in the end.
+        """Return what a request gives in the end.
 
         Args:
             request: Sends it; called once for each attempt.
@@ -238,7 +238,7 @@ def _is_worth_a_retry(error: BaseException) -> bool:
 
 
 def usage_in(body: Mapping[str, Any]) -> Usage:
-    """Give the usage that the body of an answer of the OpenAI API reports.
+    """Return the usage that the body of an answer of the OpenAI API reports.
 
     Example:
         >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
@@ -249,7 +249,7 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
 
 
 def usage_of(message: AIMessage) -> Usage:
-    """Give the usage that a message of a LangChain chat model reports."""
+    """Return the usage that a message of a LangChain chat model reports."""
     return _usage(LLMResult(generations=[[ChatGeneration(message=message)]]))
 
 
@@ -266,7 +266,7 @@ def _usage(result: LLMResult) -> Usage:
 
 
 def usages_cost(usages: Iterable[Usage], pricing: Pricing | None, *, model: str, provider: str | None) -> float | None:
-    """Give the USD of requests; None where one of them cannot be priced.
+    """Return the USD of requests; None where one of them cannot be priced.
 
     Args:
         usages: What they reported.
@@ -317,11 +317,11 @@ class Addressed(Protocol):
 
 
 def given_base_url(settings: Addressed) -> str | None:
-    """Give the address that the config names: ``base_url``, else ``api_base``, as LiteLLM calls it."""
+    """Return the address that the config names: ``base_url``, else ``api_base``, as LiteLLM calls it."""
     return settings.base_url or (settings.model_extra or {}).get("api_base") or None
 
 
 def effective_base_url(settings: Addressed) -> str | None:
-    """Give the address that is asked; ``OPENAI_BASE_URL`` counts for OpenAI alone. None: OpenAI's own."""
+    """Return the address that is asked; ``OPENAI_BASE_URL`` counts for OpenAI alone. None: OpenAI's own."""
     of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
     return given_base_url(settings) or of_environment or None

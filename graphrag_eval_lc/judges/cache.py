@@ -44,7 +44,7 @@ class JudgeCache:
         self._read_earlier()
 
     def get(self, digest: str) -> dict[str, Any] | None:
-        """Give the record of a digest; None where there is none.
+        """Return the record of a digest; None where there is none.
 
         Raises:
             RunFolderError: The file cannot be read.
@@ -107,7 +107,7 @@ class JudgeCache:
 
 
 def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Give the digest and the record that a line holds; None where it holds none."""
+    """Return the digest and the record that a line holds; None where it holds none."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
 
 
 def request_digest(model: str, request: Mapping[str, Any]) -> str:
-    """Give the SHA-256 of a model's name and of all that determines its answer, as 64 hexadecimal digits.
+    """Return the SHA-256 of a model's name and of all that determines its answer, as 64 hexadecimal digits.
 
     Values that JSON does not have count by their text.
 
@@ -135,7 +135,7 @@ class AnswerCache(Protocol):
     """Where answers are kept from one run to the next."""
 
     def get(self, digest: str) -> Mapping[str, Any] | None:
-        """Give the record of a request; None where there is none."""
+        """Return the record of a request; None where there is none."""
 
     def put(self, digest: str, record: Mapping[str, Any]) -> None:
         """Keep the record of a request."""

@@ -30,7 +30,7 @@ class StructuredJudgeModel(AskedModel, ABC):
 
     @abstractmethod
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
-        """Give the texts of one request's answers, ``n`` or fewer, and add what it reported to ``paid``."""
+        """Return the texts of one request's answers, ``n`` or fewer, and add what it reported to ``paid``."""
 
     async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
         """Ask for ``n`` answers of the form ``schema``.
@@ -83,7 +83,7 @@ class StructuredJudgeModel(AskedModel, ABC):
         return [*texts, *(single[0] for single in singles)]
 
     async def _usable(self, messages: Messages, text: str, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
-        """Give an answer as text and value; it is asked again once where it breaks the form."""
+        """Return an answer as text and value; it is asked again once where it breaks the form."""
         try:
             return text, answer_in(text, form)
         except WrongFormError as problem:
@@ -97,7 +97,7 @@ class StructuredJudgeModel(AskedModel, ABC):
 
 
 async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
-    """Give all outcomes; where one fails the others come to their end nevertheless, since they are paid for."""
+    """Return all outcomes; where one fails the others come to their end nevertheless, since they are paid for."""
     outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
     good = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     for outcome in outcomes:
@@ -135,7 +135,7 @@ class EndpointAbilities:
     tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
-        """Give what is known after a request was refused; None where the error says nothing about it.
+        """Return what is known after a request was refused; None where the error says nothing about it.
 
         Args:
             error: The exception, with ``status_code`` and, where the endpoint names it, ``param``.
@@ -156,7 +156,7 @@ class EndpointAbilities:
 
 
 def refuses_part(error: BaseException) -> bool:
-    """Tell whether an endpoint may have refused a part of the request, which can then be left out.
+    """Return whether an endpoint may have refused a part of the request, which can then be left out.
 
     A text that is too long says nothing of what the endpoint takes, whatever else its message names.
     """
@@ -166,7 +166,7 @@ def refuses_part(error: BaseException) -> bool:
 
 
 def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Give the part of a chat request that tells the form of the answer."""
+    """Return the part of a chat request that tells the form of the answer."""
     if mode == "json_schema":
         form = {"name": name, "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
@@ -180,7 +180,7 @@ def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, 
 
 
 def form_in_words(schema: dict[str, Any]) -> str:
-    """Give the sentence that tells a model the form of its answer.
+    """Return the sentence that tells a model the form of its answer.
 
     Example:
         >>> form_in_words({"type": "object"})
@@ -190,7 +190,7 @@ def form_in_words(schema: dict[str, Any]) -> str:
 
 
 def messages_with_form(messages: list[dict[str, str]], schema: dict[str, Any]) -> list[dict[str, str]]:
-    """Give messages that tell the form in words, after the system's and after the user's.
+    """Return messages that tell the form in words, after the system's and after the user's.
 
     The user's may ask for another form, and what stands last weighs most.
 
@@ -208,7 +208,7 @@ _Schema = dict[str, Any]
 
 @lru_cache(maxsize=64)
 def closed_schema(form: type[BaseModel]) -> _Schema:
-    """Give the JSON schema of a form in which objects have all their keys and no others, and nothing is referred to.
+    """Return the JSON schema of a form in which objects have all their keys and no others, and nothing is referred to.
 
     Titles and defaults are left out, as they say nothing to a model that has to give all keys. The schema is kept for
     the next call: it must not be changed.
@@ -228,7 +228,7 @@ def closed_schema(form: type[BaseModel]) -> _Schema:
 
 
 def form_name(form: type[BaseModel]) -> str:
-    """Give a name that endpoints take: up to 64 letters, digits, underscores and hyphens."""
+    """Return a name that endpoints take: up to 64 letters, digits, underscores and hyphens."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
 
 
@@ -268,7 +268,7 @@ class WrongFormError(Exception):
 
 
 def answer_in(text: str, form: type[Answer]) -> Answer:
-    """Give the answer that a text holds as JSON, alone or in a Markdown fence.
+    """Return the answer that a text holds as JSON, alone or in a Markdown fence.
 
     Raises:
         WrongFormError: It is none.
@@ -302,7 +302,7 @@ _FILTER = frozenset({"content_filter", "content_filtered", "safety", "guardrail_
 
 
 def refused(name: str, text: str) -> JudgeError:
-    """Give the error for a model that refused to answer."""
+    """Return the error for a model that refused to answer."""
     return JudgeError(f"{name} refused to answer: {masked_text(text)[:_LONGEST_REFUSAL]}")
 
 

@@ -38,7 +38,7 @@ class ContextPrecision:
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Give the score.
+        """Return the score.
 
         Args:
             user_input: The question.
@@ -66,7 +66,7 @@ class ContextPrecision:
 async def contexts_score(
     llm: JudgeModel, question: str, answer: str, retrieved_contexts: Sequence[str | None]
 ) -> JudgeScore:
-    """Give the score of contexts by rank: whether those that are of use for an answer stand at the top.
+    """Return the score of contexts by rank: whether those that are of use for an answer stand at the top.
 
     Raises:
         JudgeError: The contexts are no list of texts, or the model gives no answer that can be used.
@@ -117,7 +117,7 @@ async def _all_asked(llm: JudgeModel, system: str, messages: Sequence[str]) -> l
 
 
 def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
-    """Give the texts of contexts, an empty one for those that have none or a blank one.
+    """Return the texts of contexts, an empty one for those that have none or a blank one.
 
     Raises:
         JudgeError: It is no list of texts.
@@ -131,7 +131,7 @@ def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
 
 
 def mean_precision(verdicts: Sequence[int]) -> float:
-    """Give the mean of precision@k over the ranks k whose verdict is 1; 0 where there is none.
+    """Return the mean of precision@k over the ranks k whose verdict is 1; 0 where there is none.
 
     Example:
         >>> mean_precision([1, 0]), mean_precision([0, 1])
@@ -157,7 +157,7 @@ class ContextUtilization:
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Give the score.
+        """Return the score.
 
         Args:
             user_input: The question.
@@ -220,7 +220,7 @@ class ContextRecall:
         self._llm = given_judge_model(llm)
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Give the score.
+        """Return the score.
 
         Args:
             user_input: The question.
@@ -265,7 +265,7 @@ class ContextRecall:
 def retrieval_steps(
     result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give the successful actual steps that retrieve, each with the id by which ``matches`` names it.
+    """Yield the successful actual steps that retrieve, each with the id by which ``matches`` names it.
 
     Args:
         result: A result.
@@ -279,7 +279,7 @@ def retrieval_steps(
 
 
 def context_texts(output: Any) -> list[str | None]:
-    """Give the texts of an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
+    """Return the texts of an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
 
     Raises:
         JudgeError: The output is no JSON array of objects.
@@ -297,7 +297,7 @@ def context_texts(output: Any) -> list[str | None]:
 
 
 def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str, str]:
-    """Give the texts of the reference contexts, one a line, by the id of the actual step that matched them.
+    """Return the texts of the reference contexts, one a line, by the id of the actual step that matched them.
 
     A reference step without texts (with ids only, or with an output of another form) is left out.
 

@@ -38,7 +38,7 @@ class CustomEvaluation:
 
     @property
     def keys(self) -> list[str]:
-        """Give all keys that it may write."""
+        """Return all keys that it may write."""
         return [*self._config.outputs, f"{self.name}_error", f"{self.name}_cost"]
 
     async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class CustomEvaluation:
         return outputs if asked.cost is None else {**outputs, f"{self.name}_cost": asked.cost}
 
     def _missing_input(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> str | None:
-        """Give graphrag-eval's sentence on the first input that there is not; None where all are there."""
+        """Return graphrag-eval's sentence on the first input that there is not; None where all are there."""
         for name in self._config.inputs:
             owner, record, key = _place_of(name, question, response)
             if record.get(key) is None:
@@ -106,7 +106,7 @@ class CustomEvaluation:
 def _place_of(
     name: CustomInput, question: Mapping[str, Any], response: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any], str]:
-    """Give where an input stands: the record's name for messages, the record and the key."""
+    """Return where an input stands: the record's name for messages, the record and the key."""
     if name.startswith("actual_"):
         return "Actual output", response, name
     return "Reference", question, "question_text" if name == "question" else name
@@ -117,7 +117,7 @@ def _field(index: int) -> str:
 
 
 def _properties(outputs: Mapping[str, str]) -> list[str]:
-    """Give the name of each output in the schema: its own where a schema takes it, else one by its place."""
+    """Return the name of each output in the schema: its own where a schema takes it, else one by its place."""
     names = []
     for index, key in enumerate(outputs):
         name = key if _PROPERTY.fullmatch(key) else f"output_{index + 1}"
@@ -137,7 +137,7 @@ def _schema(outputs: Mapping[str, str], properties: Iterable[str]) -> type[BaseM
 
 
 def _parsed(value: Any) -> Any:
-    """Give what a text says as JSON, and the text itself where it is none, as graphrag-eval does."""
+    """Return what a text says as JSON, and the text itself where it is none, as graphrag-eval does."""
     if not isinstance(value, str):
         return value
     try:

@@ -117,7 +117,7 @@ class CustomFunction:
 
 
 def custom_functions(functions: Iterable[Evaluator | CustomFunction]) -> list[CustomFunction]:
-    """Give functions as evaluators with a name of its own for each: a second ``f`` is ``f_2``.
+    """Return functions as evaluators with a name of its own for each: a second ``f`` is ``f_2``.
 
     Raises:
         OptionError: One of them cannot be an evaluator.
@@ -145,7 +145,7 @@ def _name_of(function: Evaluator) -> str:
 
 
 def _agentevals_parameters(function: Evaluator) -> tuple[str, ...]:
-    """Give those of agentevals' parameters that a function takes; none where it is called with positions."""
+    """Return those of agentevals' parameters that a function takes; none where it is called with positions."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -178,7 +178,7 @@ def _agentevals_arguments(question: Mapping[str, Any], response: Mapping[str, An
 
 
 def _messages(question: str, steps: Iterable[Mapping[str, Any]], answer: object) -> list[dict[str, Any]]:
-    """Give a conversation in OpenAI's format: the question, each step as a tool call with its output, the answer."""
+    """Return a conversation in OpenAI's format: the question, each step as a tool call with its output, the answer."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     for index, step in enumerate(steps):
         identifier = str(step.get("id", index))
@@ -201,7 +201,7 @@ def _is_feedback(given: Mapping[Any, Any]) -> bool:
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Give what a call returns or raises; a StopIteration could not be handed over from a thread otherwise."""
+    """Return what a call returns or raises; a StopIteration could not be handed over from a thread otherwise."""
     try:
         return call(), None
     except (Exception, SystemExit) as problem:
@@ -209,7 +209,7 @@ def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 
 def _plain(value: object) -> Any:
-    """Give numpy's numbers as Python's."""
+    """Return numpy's numbers as Python's."""
     item = getattr(value, "item", None)
     if callable(item):
         return item()
@@ -233,7 +233,7 @@ class MetricFunction(CustomFunction):
         self.registered_as = f"metric {self.name}"
 
     def _values_of(self, given: Any) -> dict[str, Any]:
-        """Give the number under the metric's key, and nothing for None."""
+        """Return the number under the metric's key, and nothing for None."""
         if given is None:
             return {}
         item = getattr(given, "item", None)  # numpy's numbers
@@ -250,7 +250,7 @@ class MetricFunction(CustomFunction):
 
 
 def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFunction]:
-    """Give all functions that evaluate each response, each with a name of its own.
+    """Return all functions that evaluate each response, each with a name of its own.
 
     Args:
         passed: Those that are passed beside the registered ones, which go before and keep their names; one that is
@@ -268,7 +268,7 @@ def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFu
 
 
 def has_registered_functions() -> bool:
-    """Tell whether there is a registered metric or evaluator."""
+    """Return whether there is a registered metric or evaluator."""
     return bool(registered_metrics() or registered_evaluators())
 
 

@@ -18,10 +18,10 @@ class CachedEmbeddingModel(AskedModel, ABC):
 
     @abstractmethod
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        """Give the vectors of one request, and add what it reported to ``paid``."""
+        """Return the vectors of one request, and add what it reported to ``paid``."""
 
     async def aembed(self, texts: Sequence[str]) -> Embedded:
-        """Give the vectors of texts in one request.
+        """Return the vectors of texts in one request.
 
         Raises:
             UnusableAnswerError: There are none that can be used; it has the cost.
@@ -75,7 +75,7 @@ _BYTES = {"f": 4, "d": 8}
 
 
 def unpacked(text: str, kind: str = "f") -> tuple[float, ...]:
-    """Give the numbers in base64 of little-endian floats; ``kind``: ``f`` for 32 bits, ``d`` for 64.
+    """Return the numbers in base64 of little-endian floats; ``kind``: ``f`` for 32 bits, ``d`` for 64.
 
     Raises:
         ValueError: It is none.
@@ -92,7 +92,7 @@ def unpacked(text: str, kind: str = "f") -> tuple[float, ...]:
 
 
 def packed(vector: Sequence[float]) -> tuple[str, str]:
-    """Give a vector as kind and base64: in 32 bits where these hold it exactly, else in 64.
+    """Return a vector as kind and base64: in 32 bits where these hold it exactly, else in 64.
 
     Example:
         >>> packed((0.5, 1.0))

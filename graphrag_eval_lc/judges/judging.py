@@ -50,7 +50,7 @@ class RunModels:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def names(self) -> dict[str, str]:
-        """Give the models' names by what they are for."""
+        """Return the models' names by what they are for."""
         models = {"generation": self.generation, "embedding": self.embedding}
         return {purpose: model.name for purpose, model in models.items() if model is not None}
 
@@ -64,7 +64,7 @@ def run_models(
     cache: Any = None,
     pricing: Any = None,
 ) -> RunModels:
-    """Give the models of a run.
+    """Return the models of a run.
 
     Args:
         config: The configuration.
@@ -127,16 +127,16 @@ class Scorers:
     own: tuple[Any, ...] = ()
 
     def of(self, judge: JudgeSpec) -> Any:
-        """Give the scorer of a judge; None where it is off."""
+        """Return the scorer of a judge; None where it is off."""
         return getattr(self, judge.key)
 
     def metrics(self) -> list[str]:
-        """Give the judges that are on."""
+        """Return the judges that are on."""
         return [judge.key for judge in JUDGES if self.of(judge) is not None]
 
 
 def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[JudgeSpec]:
-    """Give the judges that a config asks for, those left out for which there is no embedding model."""
+    """Return the judges that a config asks for, those left out for which there is no embedding model."""
     return [
         judge
         for judge in JUDGES
@@ -147,7 +147,7 @@ def wanted_judges(config: EvaluationConfig, *, has_embeddings: bool) -> list[Jud
 
 
 def scorers_of(config: EvaluationConfig, models: RunModels) -> Scorers:
-    """Give the scorers of the metrics that a config asks for.
+    """Return the scorers of the metrics that a config asks for.
 
     Raises:
         ConfigError: The prompt of answer correctness cannot be used, or ragas or its models cannot.
@@ -229,7 +229,7 @@ class Judges:
         cache: Any = None,
         pricing: Any = None,
     ) -> Self | None:
-        """Give the judges that a config asks for.
+        """Return the judges that a config asks for.
 
         Args:
             config: The configuration.
@@ -275,7 +275,7 @@ class Judges:
 
     @property
     def asks_models(self) -> bool:
-        """Tell whether models are asked, and not only functions called."""
+        """Return whether models are asked, and not only functions called."""
         return self._models.generation is not None
 
     async def ajudge(self, result: Record, question: Mapping[str, Any], response: Mapping[str, Any]) -> None:
@@ -324,7 +324,7 @@ class Judges:
                     await close()
 
     def describe(self) -> Record:
-        """Give what run.json tells: the models, the metrics, the evaluations, and the digests of the prompts."""
+        """Return what run.json tells: the models, the metrics, the evaluations, and the digests of the prompts."""
         described: Record = {}
         if self._models.generation is not None:
             described = {
@@ -340,7 +340,7 @@ class Judges:
         return described
 
     def metrics_of_functions(self) -> dict[str, list[str]]:
-        """Give the numbers and booleans that each function gave so far, by its name."""
+        """Return the numbers and booleans that each function gave so far, by its name."""
         return {name: list(metrics) for name, metrics in self._given.items()}
 
     def _forget(self, result: Record, steps: Sequence[Record]) -> None:
@@ -387,7 +387,7 @@ class Judges:
 
 
 async def _pair_record(prefix: str, pair: tuple[Any, Any], step: Record, question: Any, reference: str) -> Record:
-    """Give the keys of recall, precision and F1 of a step's contexts."""
+    """Return the keys of recall, precision and F1 of a step's contexts."""
     names = (f"{prefix}_recall", f"{prefix}_precision")
     records = await asyncio.gather(
         *(
@@ -405,7 +405,7 @@ async def _scored_contexts(scorer: Any, step: Record, **asked: Any) -> JudgeScor
 
 
 def _actual_answer(result: Record) -> str | None:
-    """Give the answer to judge; None where there is none or the question failed."""
+    """Return the answer to judge; None where there is none or the question failed."""
     if result.get("status") == "error" or result.get("error") is not None:
         return None
     return _text(result.get("actual_answer"))

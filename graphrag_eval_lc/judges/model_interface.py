@@ -97,7 +97,7 @@ class EmbeddingModel(Protocol):
     name: str
 
     async def aembed(self, texts: Sequence[str]) -> Embedded:
-        """Give the vectors of texts in one request.
+        """Return the vectors of texts in one request.
 
         Raises:
             JudgeError: There are none that can be used.
@@ -129,7 +129,7 @@ _FACTORIES = "graphrag_eval_lc.judges.models"
 
 
 def given_judge_model(llm: Any) -> JudgeModel:
-    """Give the chat model to ask: ``llm`` itself, or what ``as_judge_model`` makes of it."""
+    """Return the chat model to ask: ``llm`` itself, or what ``as_judge_model`` makes of it."""
     if hasattr(llm, "aask"):
         model: JudgeModel = llm
     else:
@@ -138,7 +138,7 @@ def given_judge_model(llm: Any) -> JudgeModel:
 
 
 def given_embedding_model(embeddings: Any) -> EmbeddingModel:
-    """Give the embedding model to ask: ``embeddings`` itself, or what ``as_embedding_model`` makes of it."""
+    """Return the embedding model to ask: ``embeddings`` itself, or what ``as_embedding_model`` makes of it."""
     if hasattr(embeddings, "aembed"):
         model: EmbeddingModel = embeddings
     else:

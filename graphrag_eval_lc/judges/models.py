@@ -45,7 +45,7 @@ _LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
 def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
-    """Give the chat model that judges.
+    """Return the chat model that judges.
 
     Args:
         llm: A JudgeModel, which is given back as it is; a chat model of LangChain; a name such as ``gpt-4o-mini`` or
@@ -75,7 +75,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
 
 
 def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> EmbeddingModel:
-    """Give the embedding model of judges.
+    """Return the embedding model of judges.
 
     Args:
         embeddings: An EmbeddingModel, which is given back as it is; LangChain's ``Embeddings``; a name such as
@@ -104,13 +104,13 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
 
 
 def named_settings(name: str) -> dict[str, str]:
-    """Give provider and model of a name such as ``openai:gpt-4o-mini``, as a section of the config has them."""
+    """Return provider and model of a name such as ``openai:gpt-4o-mini``, as a section of the config has them."""
     provider, sign, model = name.partition(":")
     return {"provider": provider, "model": model} if sign else {"model": name}
 
 
 def is_openai_compatible(settings: GenerationConfig | EmbeddingConfig) -> bool:
-    """Tell whether a model of the config is asked through openai's client."""
+    """Return whether a model of the config is asked through openai's client."""
     base_url = given_base_url(settings)
     if settings.provider == "openai" or base_url is None:
         return settings.provider == "openai"
@@ -142,7 +142,7 @@ def _langchain_function(module: str, name: str) -> Callable[..., Any]:
 def _langchain_model(
     settings: GenerationConfig | EmbeddingConfig, make: Callable[..., Any], **bounds: float | None
 ) -> Any:
-    """Give the model that LangChain makes of a section of the config."""
+    """Return the model that LangChain makes of a section of the config."""
     provider = _LANGCHAIN_PROVIDERS.get(settings.provider, settings.provider)
     name = f"{provider}:{settings.model}"
     key = settings.api_key.get_secret_value() if settings.api_key is not None else None

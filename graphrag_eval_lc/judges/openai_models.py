@@ -192,7 +192,7 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
 
 
 def _vectors_in(body: Mapping[str, Any]) -> Vectors:
-    """Give the vectors of a response in the order of their indices."""
+    """Return the vectors of a response in the order of their indices."""
     try:
         entries = sorted(enumerate(body["data"]), key=lambda entry: entry[1].get("index", entry[0]))
         return tuple(_vector(entry["embedding"]) for _, entry in entries)
@@ -205,7 +205,7 @@ def _vector(embedding: Any) -> tuple[float, ...]:
 
 
 def answer_texts(completion: Mapping[str, Any], name: str) -> list[str]:
-    """Give the texts of a completion's answers: what they say, or the arguments of the function they call.
+    """Return the texts of a completion's answers: what they say, or the arguments of the function they call.
 
     Args:
         completion: The body of the response.
@@ -265,7 +265,7 @@ class LoopBound(Generic[Thing]):
         self._thing: Thing | None = None
 
     async def get(self) -> Thing:
-        """Give the thing of the running loop."""
+        """Return the thing of the running loop."""
         loop = asyncio.get_running_loop()
         if self._thing is None or loop is not self._loop:
             self._life = self._living()
@@ -298,18 +298,18 @@ _SHOWN_CHARACTERS = 200
 
 
 def model_name_of(settings: ModelSettings) -> str:
-    """Give what a model is called in messages and in the cache, such as ``openai:gpt-4o-mini``."""
+    """Return what a model is called in messages and in the cache, such as ``openai:gpt-4o-mini``."""
     return f"{settings.provider}:{settings.model}"
 
 
 def secret_text(secret: Any) -> str | None:
-    """Give a secret as text, whether it is kept in pydantic's SecretStr or as it is."""
+    """Return a secret as text, whether it is kept in pydantic's SecretStr or as it is."""
     text: str | None = secret.get_secret_value() if hasattr(secret, "get_secret_value") else secret
     return text
 
 
 def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
-    """Give the client for a model's endpoint; retries and timeouts are not its business.
+    """Return the client for a model's endpoint; retries and timeouts are not its business.
 
     Args:
         settings: The model of the config.
@@ -362,7 +362,7 @@ async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settin
 
 
 def request_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Give what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
+    """Return what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
     extra = _extra(settings)
     own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
     return {
@@ -373,7 +373,7 @@ def request_settings(settings: ModelSettings) -> dict[str, Any]:
 
 
 def answer_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Give what determines a model's answers beside its name and what it is asked."""
+    """Return what determines a model's answers beside its name and what it is asked."""
     left_out = _ASKER_OPTIONS | _LITELLM_OPTIONS
     extra = {name: value for name, value in _extra(settings).items() if name not in left_out}
     return {**extra, "base_url": effective_base_url(settings)}

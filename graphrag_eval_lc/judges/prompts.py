@@ -30,7 +30,7 @@ class Prompt:
     user: str
 
     def message(self, **texts: str | Sequence[str]) -> str:
-        """Give the message with the texts in their places, each between fences of its own.
+        """Return the message with the texts in their places, each between fences of its own.
 
         Args:
             texts: The text of each placeholder, or several that are numbered: ``context_1``, ``context_2``.
@@ -53,7 +53,7 @@ def _numbered(name: str, text: str | Sequence[str]) -> dict[str, str]:
 def own_prompt(
     template: str, system: str, placeholders: Collection[str], *, needed: Collection[str], key: str
 ) -> Prompt:
-    """Give the prompt of a user's own template, checked.
+    """Return the prompt of a user's own template, checked.
 
     Args:
         template: The text, with placeholders in braces and literal braces doubled, as for ``str.format``.
@@ -83,7 +83,7 @@ def own_prompt(
 
 
 def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
-    """Give each literal text with the placeholder that follows it, as it stands between the braces."""
+    """Yield each literal text with the placeholder that follows it, as it stands between the braces."""
     for literal, name, form, conversion in Formatter().parse(template):
         whole = None if name is None else name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
         yield literal, whole
@@ -91,7 +91,7 @@ def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Give a prompt of this package.
+    """Return a prompt of this package.
 
     Args:
         name: The name of its file, without the ending.
@@ -105,12 +105,12 @@ def load_prompt(name: str) -> Prompt:
 
 
 def material_rule() -> str:
-    """Give what the system message of each judge ends with: that fenced text is material and never an instruction."""
+    """Return what the system message of each judge ends with: that fenced text is material and never an instruction."""
     return _prompt_text("material").strip()
 
 
 def digests() -> dict[str, str]:
-    """Give the SHA-256 of each prompt file in hex, by name, so that a run tells which prompts it was judged with.
+    """Return the SHA-256 of each prompt file in hex, by name, so that a run tells which prompts it was judged with.
 
     Example:
         >>> len(digests()["context_precision"])
@@ -130,7 +130,7 @@ def _prompt_text(name: str) -> str:
 
 
 def fenced(name: str, text: str) -> str:
-    """Give one text to judge between its fences, as ``fences`` does.
+    """Return one text to judge between its fences, as ``fences`` does.
 
     Args:
         name: What the text is, such as ``question``.
@@ -140,7 +140,7 @@ def fenced(name: str, text: str) -> str:
 
 
 def fences(texts: Mapping[str, str]) -> list[str]:
-    """Give the texts of one message, each between tags with a code that occurs in none of them.
+    """Return the texts of one message, each between tags with a code that occurs in none of them.
 
     The code is made from the text, so that the same text gives the same prompt, which a cache knows again.
 
@@ -162,7 +162,7 @@ def _tag(name: str, text: str, others: Collection[str]) -> str:
 
 
 def sendable_text(text: str) -> str:
-    r"""Give a text without the characters that endpoints refuse, each replaced by U+FFFD.
+    r"""Return a text without the characters that endpoints refuse, each replaced by U+FFFD.
 
     Example:
         >>> sendable_text("a\x00b\tc")
@@ -172,7 +172,7 @@ def sendable_text(text: str) -> str:
 
 
 def given_text(name: str, text: object) -> str:
-    """Give a text that a metric cannot do without.
+    """Return a text that a metric cannot do without.
 
     Raises:
         JudgeError: It is no text, or a blank one.

@@ -78,7 +78,7 @@ class RagasModel(AskedModel):
         self._made: tuple[AsyncOpenAI, Any] | None = None
 
     async def get(self) -> Any:
-        """Give ragas' object for the model, with a client of the running loop."""
+        """Return ragas' object for the model, with a client of the running loop."""
         client = await self._client.get()
         if self._made is None or self._made[0] is not client:
             self._made = client, self._make(client)
@@ -89,7 +89,7 @@ class RagasModel(AskedModel):
         await self._client.aclose()
 
     async def answer(self, path: str, body: Mapping[str, Any], form: Callable[[Any], Any], send: _Send) -> Any:
-        """Give the answer to a request, kept or new, and note in the account of the score what it cost.
+        """Return the answer to a request, kept or new, and note in the account of the score what it cost.
 
         Args:
             path: Such as ``/chat/completions``.
@@ -168,7 +168,7 @@ _ONCE_MORE = 1  # an answer that breaks the schema is asked again once
 
 
 def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> RagasModel:
-    """Give the chat model that ragas asks.
+    """Return the chat model that ragas asks.
 
     What the config does not set is as ragas has it, but for temperature and max_tokens, which are then not sent.
 
@@ -192,7 +192,7 @@ def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> Ragas
 
 
 def ragas_embedding_model(embedding: Any, **options: Unpack[AskingOptions]) -> RagasModel:
-    """Give the embedding model that ragas asks; otherwise as ``ragas_chat_model``."""
+    """Return the embedding model that ragas asks; otherwise as ``ragas_chat_model``."""
     kind = ragas_module("ragas.embeddings").OpenAIEmbeddings
     settings = _checked(embedding, EmbeddingConfig, "llm.embedding")
 
@@ -260,7 +260,7 @@ class ContextRecall(_RagasMetric):
     _name = "ContextRecall"
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Give the score; see ``judges.ContextRecall``."""
+        """Return the score; see ``judges.ContextRecall``."""
         return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
 
 
@@ -270,7 +270,7 @@ class ContextPrecision(_RagasMetric):
     _name = "ContextPrecision"
 
     async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Give the score; see ``judges.ContextPrecision``."""
+        """Return the score; see ``judges.ContextPrecision``."""
         return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
 
 
@@ -280,7 +280,7 @@ class ContextUtilization(_RagasMetric):
     _name = "ContextUtilization"
 
     async def ascore(self, *, user_input: str, response: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Give the score; see ``judges.ContextUtilization``."""
+        """Return the score; see ``judges.ContextUtilization``."""
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)
         return await self._contexts_score(retrieved_contexts, user_input=user_input, response=response)
@@ -292,7 +292,7 @@ class AnswerRelevance(_RagasMetric):
     _name = "AnswerRelevancy"
 
     async def ascore(self, *, user_input: str, response: str) -> JudgeScore:
-        """Give the score; see ``judges.AnswerRelevance``."""
+        """Return the score; see ``judges.AnswerRelevance``."""
         question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
             return JudgeScore(0.0, "The answer is blank.", 0.0)

@@ -11,7 +11,7 @@ ENGINE_KEY = "judges.engine"
 
 
 def ragas_module(name: str) -> ModuleType:
-    """Give a module of ragas, which sends no telemetry unless the environment says that it may.
+    """Return a module of ragas, which sends no telemetry unless the environment says that it may.
 
     Args:
         name: Such as ``ragas.llms``.

@@ -35,7 +35,7 @@ class JudgeScore:
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Give the sum of costs, None where one of them is not known.
+    """Return the sum of costs, None where one of them is not known.
 
     Example:
         >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
@@ -50,7 +50,7 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 
 def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
-    """Give an error with what the metric paid for in vain: what the error tells itself, and more costs.
+    """Return an error with what the metric paid for in vain: what the error tells itself, and more costs.
 
     Example:
         >>> paid_error(JudgeError("refused"), [0.5]).cost
@@ -61,12 +61,12 @@ def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnsw
 
 
 def cost_of(error: BaseException) -> float | None:
-    """Give what an error tells was paid for it; 0.0 where it tells nothing."""
+    """Return what an error tells was paid for it; 0.0 where it tells nothing."""
     return error.cost if isinstance(error, UnusableAnswerError) else 0.0
 
 
 async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
-    """Give the keys of answer correctness; what is not known is absent."""
+    """Return the keys of answer correctness; what is not known is absent."""
     try:
         score = await scoring
     except (Exception, SystemExit, CancelledError) as problem:
@@ -93,7 +93,7 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
 
 
 async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
-    """Give the keys of a metric that has one value; what is not known is absent."""
+    """Return the keys of a metric that has one value; what is not known is absent."""
     try:
         score = await scoring
     except (Exception, SystemExit, CancelledError) as problem:
@@ -103,7 +103,7 @@ async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str
 
 
 def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
-    """Give F1 of the recall and precision in a record, with the sum of their costs; what is not known is absent.
+    """Return F1 of the recall and precision in a record, with the sum of their costs; what is not known is absent.
 
     Example:
         >>> f1_record("p", {"p_recall": 1.0, "p_precision": 0.5, "p_recall_cost": 0.25, "p_precision_cost": 0.5})
@@ -118,7 +118,7 @@ def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
-    """Give the error of a metric without secrets, and what was paid for nothing where the error tells it.
+    """Return the error of a metric without secrets, and what was paid for nothing where the error tells it.
 
     Example:
         >>> error_record("m", ValueError("no claims"))
@@ -145,7 +145,7 @@ _known_costs: ContextVar[list[float] | None] = ContextVar("known_costs", default
 
 @contextmanager
 def noted_known_costs() -> Iterator[list[float]]:
-    """Give a list to which the USD of each such answer are added, in this task and in those that it starts.
+    """Return a list to which the USD of each such answer are added, in this task and in those that it starts.
 
     Example:
         >>> with noted_known_costs() as known:

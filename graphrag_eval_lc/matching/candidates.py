@@ -25,11 +25,11 @@ class RetrievalSteps:
         self._columns = config.columns(names)
 
     def reference_view(self, step: Mapping[str, Any], defaults: Mapping[str, Any]) -> StepView:
-        """Give a reference step as matchers read it."""
+        """Return a reference step as matchers read it."""
         return StepView(step, defaults, id_column=self._columns.get(str(step.get("name"))))
 
     def actual_view(self, step: Mapping[str, Any]) -> StepView:
-        """Give an actual step as matchers read it, with the name that its tool has among the reference steps."""
+        """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""
         tool = str(step.get("name"))
         if tool not in self._tools:
             return StepView(step, id_column=self._columns.get(tool))
@@ -39,21 +39,21 @@ class RetrievalSteps:
         return StepView({**step, "name": name}, id_column=column, tool=tool)
 
     def includes(self, reference: StepView) -> bool:
-        """Tell whether a reference step counts as retrieval: by its name, and with SPARQL results if it has ids."""
+        """Return whether a reference step counts as retrieval: by its name, and with SPARQL results if it has ids."""
         return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
 
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
-        """Give the name and the media type by which the kind of a reference step is found."""
+        """Return the name and the media type by which the kind of a reference step is found."""
         name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
         return name, reference.get("output_media_type")
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
-        """Give the names of the actual steps that may fulfil a reference step of retrieval of this name."""
+        """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
         names = names_that_fulfil(name)
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
     def may_fulfil(self, tool: str, name: str) -> bool:
-        """Tell whether steps of a tool may fulfil reference steps of a name, as far as the names say it."""
+        """Return whether steps of a tool may fulfil reference steps of a name, as far as the names say it."""
         names = self.names_that_fulfil(name)
         is_retrieval = name in self._names or name in self._columns
         return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
@@ -107,11 +107,11 @@ class Candidates:
                 self[index]  # compared at once, so that it is told whether or not the score needs it
 
     def may_be(self, step: StepView) -> bool:
-        """Tell whether an actual step has a name that may fulfil it; for retrieval that of its tool will do."""
+        """Return whether an actual step has a name that may fulfil it; for retrieval that of its tool will do."""
         return step.get("name") in self.names or (self.is_retrieval and step.tool in self.names)
 
     def __getitem__(self, index: int) -> StepScore:
-        """Give the comparison with one of the steps."""
+        """Return the comparison with one of the steps."""
         if index not in self._compared:
             comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
             if comparison.unreadable and _is_no_json(self._actual_steps[index].get("output")):
@@ -120,11 +120,11 @@ class Candidates:
         return self._compared[index]
 
     def compared(self, before: int | None = None) -> dict[int, StepScore]:
-        """Give the comparisons with all steps before an index."""
+        """Return the comparisons with all steps before an index."""
         return {index: self[index] for index in self._indices if before is None or index < before}
 
     def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
-        """Give the comparisons from the last step back to the first that fits in full, which no other can beat."""
+        """Return the comparisons from the last step back to the first that fits in full, which no other can beat."""
         return dict(self._back_to_full_score(before))
 
     def _with_hint(self, comparison: StepScore) -> StepScore:
@@ -270,6 +270,6 @@ def _calls(count: int) -> str:
 
 
 def _error_text(step: StepView) -> str:
-    """Give the error of a failed step; recorded runs carry it in the output."""
+    """Return the error of a failed step; recorded runs carry it in the output."""
     error = step.get("error")
     return shortened(str(step.get("output") or "no message" if error is None else error), _SHOWN_ERROR)

@@ -50,7 +50,7 @@ def _in_text(iri: str, output: str, actual: StepView, problem: str) -> StepScore
 
 
 def holds_whole(text: str, iri: str) -> bool:
-    """Tell whether an IRI stands in a text as a whole term, not as a part of another one.
+    """Return whether an IRI stands in a text as a whole term, not as a part of another one.
 
     Example:
         >>> holds_whole("<urn:a> a <urn:b> .", "urn:a"), holds_whole("<urn:ab>", "urn:a")
@@ -79,7 +79,7 @@ def _check_step(step: StepView) -> Iterator[Finding]:
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Give the reference step for the first hit of a search that stands in the arguments of a later step."""
+    """Return the reference step for the first hit of a search that stands in the arguments of a later step."""
     results = parse_sparql_results(step.get("output"))
     asked = "\n".join(_argument_text(other) for other in later)
     texts = (

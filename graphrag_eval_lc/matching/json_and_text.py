@@ -14,7 +14,7 @@ _NOTHING = "nothing"
 
 
 def parse_json_output(output: Any) -> Any:
-    """Give the value of a JSON text; a value that is no text stands for itself, as datasets in YAML have it.
+    """Return the value of a JSON text; a value that is no text stands for itself, as datasets in YAML have it.
 
     Raises:
         UnreadableOutput: There is no output, or it is not JSON.
@@ -63,7 +63,7 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
 
 
 def are_json_equal(left: Any, right: Any) -> bool:
-    """Tell whether two JSON values are equal: numbers by value, true as 1 (as in graphrag-eval), NaN equal to NaN."""
+    """Return whether two JSON values are equal: numbers by value, true as 1 (as in graphrag-eval), NaN equal to NaN."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(are_json_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
@@ -74,7 +74,7 @@ def are_json_equal(left: Any, right: Any) -> bool:
 
 
 def first_difference(found: Any, expected: Any, place: str = "") -> tuple[str, Any, Any]:
-    """Give where two different JSON values first differ, and what stands there; a missing part is shown as such.
+    """Return where two different JSON values first differ, and what stands there; a missing part is shown as such.
 
     Example:
         >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})

@@ -70,11 +70,11 @@ class StepView(Mapping[str, Any]):
         return len(self._step)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Give the value of a key, or the default; Mapping's own way is several times as slow."""
+        """Return the value of a key, or the default; Mapping's own way is several times as slow."""
         return self._step.get(key, default)
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Give ``parse(step["output"])``, computed once for each ``parse``.
+        """Return ``parse(step["output"])``, computed once for each ``parse``.
 
         Args:
             parse: A function of the output; None is given where the step has no output.
@@ -119,7 +119,7 @@ class StepScore:
 
 
 def explained(score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None) -> StepScore:
-    """Give a StepScore whose reason is known already; its closeness is its score where none is given."""
+    """Return a StepScore whose reason is known already; its closeness is its score where none is given."""
     return StepScore(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)
 
 
@@ -180,7 +180,7 @@ def register_matcher(
 
 
 def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
-    """Give the kind of a matcher; what else is known of its steps stays as it is without it."""
+    """Return the kind of a matcher; what else is known of its steps stays as it is without it."""
     own = StepKind(
         key=" with ".join(part for part in key if part is not None),
         serves=(key,),
@@ -197,7 +197,7 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
 
 
 def _shown_as(key: MatcherKey) -> ShownAs:
-    """Give how steps are shown without the matcher; of those that have a name it alone decides."""
+    """Return how steps are shown without the matcher; of those that have a name it alone decides."""
     name, _ = key
     kinds = built_in_step_kinds()
     same = [kind for served, kind in kinds.items() if (served == key if name is None else name in kind.names)]
@@ -205,7 +205,7 @@ def _shown_as(key: MatcherKey) -> ShownAs:
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
-    """Give the matchers that users registered, those included that took the place of a built-in one.
+    """Return the matchers that users registered, those included that took the place of a built-in one.
 
     Example:
         >>> ("sparql_query", None) in custom_matchers()

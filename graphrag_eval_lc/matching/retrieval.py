@@ -90,7 +90,7 @@ _IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
 
 
 def parse_document_ids(output: Any) -> list[Id]:
-    """Give the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank.
+    """Return the ids of an output such as ``[{"id": "doc-1", "text": "…"}, …]``, by rank.
 
     Raises:
         UnreadableOutput: The output is no list of objects that have an id.
@@ -105,7 +105,7 @@ def parse_document_ids(output: Any) -> list[Id]:
 
 
 def parse_relevant_ids(value: Any) -> RelevantIds:
-    """Give ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one will do.
+    """Return ``relevant_ids`` of a reference step: ids, gains by id, or groups of ids of which one will do.
 
     Raises:
         UnreadableOutput: It is none of these, or names nothing that is relevant.
@@ -131,7 +131,7 @@ def parse_relevant_ids(value: Any) -> RelevantIds:
 
 
 def relevant_ids(reference: StepView) -> RelevantIds:
-    """Give what a reference step should find: its ``relevant_ids``, else the ids of its output.
+    """Return what a reference step should find: its ``relevant_ids``, else the ids of its output.
 
     Raises:
         UnreadableOutput: They cannot be read.
@@ -150,7 +150,7 @@ def relevant_ids(reference: StepView) -> RelevantIds:
 
 
 def alternatives(relevant: RelevantIds) -> list[list[Id]]:
-    """Give the groups of ids of which one will do; an id that is relevant of itself is a group of its own.
+    """Return the groups of ids of which one will do; an id that is relevant of itself is a group of its own.
 
     Example:
         >>> alternatives({"doc-1": 2, "doc-2": 0}), alternatives(["doc-1", "doc-1"])
@@ -163,7 +163,7 @@ def alternatives(relevant: RelevantIds) -> list[list[Id]]:
 
 
 def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
-    """Give the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
+    """Return the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
 
     SPARQL results give the ids of their named column; where they call it otherwise, of the column that holds most
     of the relevant ids. They are texts, and so become the relevant ones.
@@ -188,7 +188,7 @@ def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> t
 
 
 def in_one_form(relevant: RelevantIds, retrieved: list[Id]) -> tuple[RelevantIds, list[Id]]:
-    """Give both as they are where all ids are texts or all are numbers, and else all ids as texts.
+    """Return both as they are where all ids are texts or all are numbers, and else all ids as texts.
 
     The keys of a JSON object are texts, so that gains can have no others; and tools may write a number as a text.
 
@@ -201,7 +201,7 @@ def in_one_form(relevant: RelevantIds, retrieved: list[Id]) -> tuple[RelevantIds
 
 
 def id_text(identifier: Id) -> str:
-    """Give an id as a text: a whole number without decimals, and an IRI without its angle brackets.
+    """Return an id as a text: a whole number without decimals, and an IRI without its angle brackets.
 
     Example:
         >>> id_text(1.0), id_text("<urn:1>"), id_text("01")
@@ -248,7 +248,7 @@ def _as_texts(relevant: RelevantIds) -> RelevantIds:
 
 
 def _column_ids(results: SparqlResults, name: str) -> list[str]:
-    """Give the texts of a column in row order, without the cells that are unbound."""
+    """Return the texts of a column in row order, without the cells that are unbound."""
     column = results.columns[name]
     return [text for row in range(results.row_count) if (text := column.readable(row)) is not None]
 
@@ -337,7 +337,7 @@ def _of_texts(retrieved: list[str], references: list[str], config: TextSimilarit
 
 
 def _texts(step: StepView) -> list[str]:
-    """Give the texts of the documents of a step, by rank; none where none has a text.
+    """Return the texts of the documents of a step, by rank; none where none has a text.
 
     A document without text is an empty one among them: it keeps its rank and is like no other.
     """

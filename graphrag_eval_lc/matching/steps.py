@@ -76,7 +76,7 @@ class StepsMatch:
         ]
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
-        """Give the reference steps of the scored groups that count as retrieval, each with what fulfils it."""
+        """Yield the reference steps of the scored groups that count as retrieval, each with what fulfils it."""
         for group in self._chosen.groups:
             for index, candidates in enumerate(self._pairs.candidates[group]):
                 if candidates.is_retrieval:
@@ -140,7 +140,7 @@ def custom_matchers_for(
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
 ) -> dict[MatcherKey, Matcher]:
-    """Give the matchers that users registered for some of these reference steps.
+    """Return the matchers that users registered for some of these reference steps.
 
     Args:
         reference_steps: The steps of any number of questions.
@@ -185,7 +185,7 @@ class _Pairs:
 
 
 def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Give the indices of the steps that call the same tool with the same arguments as an earlier one."""
+    """Return the indices of the steps that call the same tool with the same arguments as an earlier one."""
     names = Counter(str(step.get("name")) for step in actual_steps)
     seen: set[tuple[str, str]] = set()
     repeated = []
@@ -200,7 +200,7 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _call_text(args: Any) -> str:
-    """Give a call's arguments as a text that does not depend on their order."""
+    """Return a call's arguments as a text that does not depend on their order."""
     try:
         return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
     except (TypeError, ValueError, RecursionError):  # keys that have no order, or what cannot be written
@@ -242,7 +242,7 @@ class _Chosen:
 
 
 def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:
-    """Give the indices of the groups that count for the score; a group without steps never does.
+    """Return the indices of the groups that count for the score; a group without steps never does.
 
     Example:
         >>> scored_groups([["a"], ["b"], []], "last_group"), scored_groups([["a"], ["b"], []], "all_groups")
@@ -352,7 +352,7 @@ def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:
 def _augment(
     start: int, cost: list[list[int]], row_potential: list[int], column_potential: list[int], row_of: list[int]
 ) -> None:
-    """Give one more row a column along the cheapest alternating path."""
+    """Return one more row a column along the cheapest alternating path."""
     columns = len(row_of) - 1
     slack: list[int | None] = [None] * (columns + 1)
     previous = [0] * (columns + 1)

@@ -76,7 +76,7 @@ def _data_points_differences(expected: Arguments, found: Arguments, anchor: Any)
 
 
 def _bag(values: Any) -> Any:
-    """Give one or several values in a form in which their order does not matter."""
+    """Return one or several values in a form in which their order does not matter."""
     if not values:
         return Counter()
     return Counter(map(repr, values if isinstance(values, list | tuple) else [values]))
@@ -112,7 +112,7 @@ _GRANULARITY_UNITS = {
 
 
 def do_times_equal(anchor_time: Any, reference_time: Any, actual_time: Any) -> bool:
-    """Tell whether an actual time is the one that a reference means.
+    """Return whether an actual time is the one that a reference means.
 
     Times are datetimes, ISO 8601 texts, milliseconds since 1970 as numbers, or texts relative to the anchor: ``now``,
     ``2h-ago``, ``1d-ahead`` (units s, m, h, d, w). Without a zone they are UTC. A relative reference and an absolute
@@ -147,7 +147,7 @@ def do_times_equal(anchor_time: Any, reference_time: Any, actual_time: Any) -> b
 
 
 def relative_offset(time: Any) -> timedelta | None:
-    """Give the offset of a relative time from its anchor; None for every other value."""
+    """Return the offset of a relative time from its anchor; None for every other value."""
     if not isinstance(time, str):
         return None
     time = time.strip()
@@ -164,7 +164,7 @@ def relative_offset(time: Any) -> timedelta | None:
 
 
 def absolute_time(time: Any) -> datetime | None:
-    """Give a datetime, an ISO 8601 text or milliseconds since 1970 as a datetime in UTC; None for all else."""
+    """Return a datetime, an ISO 8601 text or milliseconds since 1970 as a datetime in UTC; None for all else."""
     try:
         if isinstance(time, str):
             time = datetime.fromisoformat(time.strip().upper())
@@ -178,7 +178,7 @@ def absolute_time(time: Any) -> datetime | None:
 
 
 def normalized_granularity(granularity: Any) -> Any:
-    """Give a granularity in one spelling: ``15m``, ``15minutes`` and ``15 Minute`` are the same.
+    """Return a granularity in one spelling: ``15m``, ``15minutes`` and ``15 Minute`` are the same.
 
     Example:
         >>> normalized_granularity("15m") == normalized_granularity("15minutes")

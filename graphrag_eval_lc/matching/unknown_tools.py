@@ -118,11 +118,11 @@ class UnknownTools:
                     self._pairs.setdefault((tool, name), _Evidence()).add(self._looked_at(references, tool, steps))
 
     def knows(self, tool: str) -> bool:
-        """Tell whether steps of a tool may fulfil some reference step, as far as reference steps are known yet."""
+        """Return whether steps of a tool may fulfil some reference step, as far as reference steps are known yet."""
         return self._tools.get(tool, False)
 
     def found(self) -> list[UnknownTool]:
-        """Give the tools: each that has a suggestion, the most called first, then all others together."""
+        """Return the tools: each that has a suggestion, the most called first, then all others together."""
         pairs = self._open_pairs()
         suggested = self._suggestions(pairs)
         named = frozenset(suggested.values())
@@ -166,7 +166,7 @@ class UnknownTools:
         return counted(self._responses, "response")
 
     def _open_pairs(self) -> dict[tuple[str, str], "_Evidence"]:
-        """Give the pairs whose tool is still unknown and whose reference name is still not called."""
+        """Return the pairs whose tool is still unknown and whose reference name is still not called."""
         fixed = names_with_a_meaning()
         return {
             (tool, name): evidence
@@ -177,7 +177,7 @@ class UnknownTools:
         }
 
     def _suggestions(self, pairs: Mapping[tuple[str, str], "_Evidence"]) -> dict[str, str]:
-        """Give names by tool, the best pair first; each tool has one name, and each reference step one tool."""
+        """Return names by tool, the best pair first; each tool has one name, and each reference step one tool."""
         ranked = []
         for (tool, name), evidence in pairs.items():
             target = self._target(tool, name)
@@ -194,7 +194,7 @@ class UnknownTools:
         return suggested
 
     def _target(self, tool: str, name: str) -> str:
-        """Give the name that a tool needs to fulfil reference steps of a name: that one, or one that fulfils it."""
+        """Return the name that a tool needs to fulfil reference steps of a name: that one, or one that fulfils it."""
         fulfilling = names_that_fulfil(name)
         if name in fulfilling:
             return name
@@ -301,7 +301,7 @@ def _has_arguments(actual: StepView, reference: StepView) -> bool:
 
 
 def _form(step: StepView, *, is_retrieval: bool = False) -> str | None:
-    """Give the form of a step's output; None where it is none of those that are told apart."""
+    """Return the form of a step's output; None where it is none of those that are told apart."""
     if step.get("output_media_type") == SPARQL_RESULTS or _is_readable(step, parse_sparql_results):
         return "SPARQL results"
     return "documents" if is_retrieval or _is_readable(step, parse_document_ids) else None
@@ -338,7 +338,7 @@ def _name(step: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def name_similarity(one: str, other: str) -> float:
-    """Tell how alike two names of tools are, 0 to 1: the share of their words, or how their letters agree.
+    """Return how alike two names of tools are, 0 to 1: the share of their words, or how their letters agree.
 
     Example:
         >>> name_similarity("run_sparql", "sparql_query"), name_similarity("getTimeSeries", "retrieve_time_series")
@@ -381,7 +381,7 @@ def _hint(tool: str, name: str) -> str:
 
 
 def reference_names(templates: Any) -> list[str]:
-    """Give the names of the reference steps of a dataset, sorted; what breaks the format is passed over.
+    """Return the names of the reference steps of a dataset, sorted; what breaks the format is passed over.
 
     Example:
         >>> reference_names([{"questions": [{"reference_steps": [[{"name": "add"}, {"name": "add"}]]}]}])

@@ -8,7 +8,7 @@ CountTable = Sequence[Sequence[int]]
 
 
 def wilson_interval(count: int, number: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Give the interval in which a share lies that was seen as ``count`` of ``number``.
+    """Return the interval in which a share lies that was seen as ``count`` of ``number``.
 
     ``(p + z²/2n ± z·sqrt(p(1 − p)/n + z²/4n²)) / (1 + z²/n)`` with p = count / number: the score interval of Wilson
     1927, "Probable Inference, the Law of Succession, and Statistical Inference" (JASA 22), without correction for
@@ -41,7 +41,7 @@ def wilson_interval(count: int, number: int, *, confidence: float = 0.95) -> tup
 
 
 def cohens_kappa(table: CountTable) -> float | None:
-    """Give how far two raters agree beyond chance: Cohen's kappa.
+    """Return how far two raters agree beyond chance: Cohen's kappa.
 
     ``(p_o − p_e) / (1 − p_e)``, where p_o is the share on which they agree, and p_e the share on which they would if
     each kept to how often it gives which answer, and drew otherwise at random: Cohen 1960, "A Coefficient of
@@ -70,7 +70,7 @@ def cohens_kappa(table: CountTable) -> float | None:
 
 
 def kappa_standard_error(table: CountTable) -> float | None:
-    """Give the large-sample standard error of Cohen's kappa.
+    """Return the large-sample standard error of Cohen's kappa.
 
     The square root of ``(Σ_i p_ii (1 − (p_i. + p_.i)(1 − κ))² + (1 − κ)² Σ_i≠j p_ij (p_.i + p_j.)² −
     (κ − p_e (1 − κ))²) / (n (1 − p_e)²)``: Fleiss, Cohen and Everitt 1969, "Large Sample Standard Errors of Kappa and
@@ -106,7 +106,7 @@ def kappa_standard_error(table: CountTable) -> float | None:
 
 
 def kappa_interval(table: CountTable, *, confidence: float = 0.95) -> tuple[float, float] | None:
-    """Give the interval of Cohen's kappa, κ ± z · ``kappa_standard_error``, within −1 to 1; None where that is None.
+    """Return the interval of Cohen's kappa, κ ± z · ``kappa_standard_error``, within −1 to 1; None where that is None.
 
     Raises:
         ValueError: The table is not square, or a number is outside its range.
@@ -127,7 +127,7 @@ def _quantile(confidence: float) -> float:
 
 
 def _margins(table: CountTable) -> tuple[list[int], list[int]]:
-    """Give how often each rater gave each answer."""
+    """Return how often each rater gave each answer."""
     if any(len(row) != len(table) for row in table) or any(count < 0 for row in table for count in row):
         raise ValueError("a table of agreement is square, with counts of at least 0")
     return [sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]

@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 def id_context_precision(
     retrieved_context_ids: Iterable[Hashable], reference_context_ids: Iterable[Hashable]
 ) -> float | None:
-    """Give the share of the retrieved contexts that are reference contexts, by their ids.
+    """Return the share of the retrieved contexts that are reference contexts, by their ids.
 
     ``|retrieved ∩ reference| / |retrieved|`` over the distinct ids, compared as texts, so that 1 is "1": ragas'
     ``IDBasedContextPrecision``.
@@ -47,7 +47,7 @@ def id_context_precision(
 def id_context_recall(
     retrieved_context_ids: Iterable[Hashable], reference_context_ids: Iterable[Hashable]
 ) -> float | None:
-    """Give the share of the reference contexts that were retrieved, by their ids.
+    """Return the share of the reference contexts that were retrieved, by their ids.
 
     ``|retrieved ∩ reference| / |reference|`` over the distinct ids, compared as texts, so that 1 is "1": ragas'
     ``IDBasedContextRecall``.
@@ -77,7 +77,7 @@ def text_context_precision(
     threshold: float = 0.5,
     distance: Distance = "levenshtein",
 ) -> float | None:
-    """Give how far up the contexts are that are like a reference: average precision with texts for ids.
+    """Return how far up the contexts are that are like a reference: average precision with texts for ids.
 
     A retrieved context is useful where its likeness to the most like reference, ``1 − normalised distance`` by
     rapidfuzz, is at least the threshold. The precision is ``Σ P@rank / number of useful ones`` over the ranks of the
@@ -112,7 +112,7 @@ def text_context_recall(
     threshold: float = 0.5,
     distance: Distance = "levenshtein",
 ) -> float | None:
-    """Give the share of the reference contexts that a retrieved one is like.
+    """Return the share of the reference contexts that a retrieved one is like.
 
     A reference is found where its likeness to the most like retrieved context, ``1 − normalised distance`` by
     rapidfuzz, is above the threshold: ragas' ``NonLLMContextRecall``. Just the threshold is not enough here, though it
@@ -146,7 +146,7 @@ def text_context_scores(
     threshold: float = 0.5,
     distance: Distance = "levenshtein",
 ) -> dict[str, float]:
-    """Give ``text_context_precision``, ``text_context_recall`` and their harmonic mean, comparing each pair once.
+    """Return ``text_context_precision``, ``text_context_recall`` and their harmonic mean, comparing each pair once.
 
     Args:
         retrieved: Texts by rank.
@@ -179,7 +179,7 @@ def text_context_scores(
 
 
 def _likenesses(found: list[str], wanted: list[str], threshold: float, distance: Distance) -> list[list[float]]:
-    """Give each retrieved text's likeness to each reference; 0 where it is clearly below the threshold."""
+    """Return each retrieved text's likeness to each reference; 0 where it is clearly below the threshold."""
     lengths = sum(map(len, found)), sum(map(len, wanted))
     if lengths[0] * lengths[1] > _MOST_WORK:
         raise ValueError(

@@ -105,7 +105,7 @@ MEASURES: Mapping[str, MeasureDefinition] = {
 
 
 def _plain(name: str) -> str:
-    """Give a name without what people write differently: case, spaces, hyphens and underscores."""
+    """Return a name without what people write differently: case, spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]", "", name).lower()
 
 
@@ -142,7 +142,7 @@ class Measure:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
     def __call__(self, relevant: Relevant, retrieved: Iterable[Hashable]) -> float | None:
-        """Give the measure of a ranking, 0 to 1; None where nothing is relevant."""
+        """Return the measure of a ranking, 0 to 1; None where nothing is relevant."""
         return ranking_scores(relevant, retrieved, [self]).get(self.key)
 
     @property
@@ -159,7 +159,7 @@ DEFAULT_MEASURES: tuple[Measure, ...] = tuple(
 
 
 def parse_measure(text: str) -> Measure:
-    """Give the measure that a text names, such as ``nDCG@10``, ``AP`` or ``Success@5``.
+    """Return the measure that a text names, such as ``nDCG@10``, ``AP`` or ``Success@5``.
 
     Case, hyphens and underscores of the name do not matter, and the usual other names are read too: ``MRR`` is RR,
     ``MAP`` is AP, ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec, ``SetP`` is P.
@@ -200,7 +200,7 @@ def parse_measure(text: str) -> Measure:
 def ranking_scores(
     relevant: Relevant, retrieved: Iterable[Hashable], measures: Iterable[Measure | str] = DEFAULT_MEASURES
 ) -> dict[str, float]:
-    """Give several measures of one ranking, by their keys; the input is read once for all of them.
+    """Return several measures of one ranking, by their keys; the input is read once for all of them.
 
     Args:
         relevant: Ids, gains by id, or groups of ids, as the functions of ``metrics.ranking`` take them.
@@ -234,7 +234,7 @@ def _parsed(measures: Iterable[Measure | str]) -> list[Measure]:
 
 
 def _unknown(text: str, stem: str, tail: str) -> str:
-    """Give the message on a text that names no measure, with the nearest that do."""
+    """Return the message on a text that names no measure, with the nearest that do."""
     letters, digits = re.fullmatch(r"(.*?)([0-9]*)", _plain(stem), re.DOTALL).groups()  # type: ignore[union-attr]
     tail = tail or (digits and f"@{digits}")
     near = [letters] if letters in _NAMES else get_close_matches(_plain(stem), _NAMES, n=3, cutoff=0.5)

@@ -4,7 +4,7 @@ from math import comb
 
 
 def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
-    """Give the chance that at least one of k answers to a question passes: pass@k.
+    """Return the chance that at least one of k answers to a question passes: pass@k.
 
     ``1 − C(n − c, k) / C(n, k)`` for n samples of which c passed: the share of the choices of k of the n samples
     that hold one that passed. It is the unbiased estimator of Chen et al. 2021, "Evaluating Large Language Models
@@ -31,7 +31,7 @@ def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
 
 
 def pass_hat_k(number_of_samples: int, number_passed: int, k: int) -> float:
-    """Give the chance that all of k answers to a question pass: pass^k, "pass hat k".
+    """Return the chance that all of k answers to a question pass: pass^k, "pass hat k".
 
     ``C(c, k) / C(n, k)`` for n samples of which c passed: the share of the choices of k of the n samples that all
     passed. The definition is that of Yao et al. 2024, "τ-bench: A Benchmark for Tool-Agent-User Interaction in

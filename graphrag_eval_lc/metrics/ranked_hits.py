@@ -35,42 +35,42 @@ class RankedHits(ABC):
         self.number_retrieved = number_retrieved
 
     def precision(self, k: int | None) -> float:
-        """Give the share of the top k, or of all that was retrieved, that is relevant."""
+        """Return the share of the top k, or of all that was retrieved, that is relevant."""
         number = self.number_retrieved if k is None else k
         return _number_within(self.hits, k) / number if number else 0.0
 
     def f1(self, k: int | None) -> float:
-        """Give the harmonic mean of precision and recall; 0 where they are."""
+        """Return the harmonic mean of precision and recall; 0 where they are."""
         precision, recall = self.precision(k), self.recall(k)
         return 2 * precision * recall / (precision + recall) if recall else 0.0
 
     def hit_rate(self, k: int | None) -> float:
-        """Give 1 where the top k holds anything relevant, else 0."""
+        """Return 1 where the top k holds anything relevant, else 0."""
         return float(_number_within(self.hits, k) > 0)
 
     @abstractmethod
     def recall(self, k: int | None) -> float:
-        """Give the share of what is relevant that the top k holds."""
+        """Return the share of what is relevant that the top k holds."""
 
     @abstractmethod
     def capped_recall(self, k: int | None) -> float:
-        """Give the share of what the top k could hold of the relevant that it holds."""
+        """Return the share of what the top k could hold of the relevant that it holds."""
 
     @abstractmethod
     def reciprocal_rank(self, k: int | None) -> float:
-        """Give 1 / rank of the first that is relevant; 0 where it is not in the top k."""
+        """Return 1 / rank of the first that is relevant; 0 where it is not in the top k."""
 
     @abstractmethod
     def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Give the mean of the precisions at the ranks of what is relevant."""
+        """Return the mean of the precisions at the ranks of what is relevant."""
 
     @abstractmethod
     def ndcg(self, k: int | None) -> float:
-        """Give the discounted gain of the top k as a share of that of the best ranking."""
+        """Return the discounted gain of the top k as a share of that of the best ranking."""
 
     @abstractmethod
     def r_precision(self, k: int | None) -> float:
-        """Give the precision at the rank that is the number of what is relevant."""
+        """Return the precision at the rank that is the number of what is relevant."""
 
 
 class RankedIds(RankedHits):
@@ -156,7 +156,7 @@ class RankedGroups(RankedHits):
         self.number_of_group_ids = number_of_group_ids
 
     def recall(self, k: int | None) -> float:
-        """Give the share of the groups that have an id in the top k."""
+        """Return the share of the groups that have an id in the top k."""
         return self._number_satisfied(k) / len(self.groups)
 
     def capped_recall(self, k: int | None) -> float:
@@ -165,11 +165,11 @@ class RankedGroups(RankedHits):
         return min(self._number_satisfied(k), number) / number
 
     def reciprocal_rank(self, k: int | None) -> float:
-        """Give the mean over the groups."""
+        """Return the mean over the groups."""
         return sum(_reciprocal_of_first(ranks, k) for ranks in self.groups) / len(self.groups)
 
     def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Give the mean over the groups, each divided by its ids in the top k whatever ``normalize`` says."""
+        """Return the mean over the groups, each divided by its ids in the top k whatever ``normalize`` says."""
         found = ((_summed_precisions(ranks, k), _number_within(ranks, k)) for ranks in self.groups)
         return sum(total / number for total, number in found if number) / len(self.groups)
 
@@ -187,7 +187,7 @@ class RankedGroups(RankedHits):
 
 
 def _number_within(ranks: Sequence[int], k: int | None) -> int:
-    """Give how many of the ascending ranks are among the first k."""
+    """Return how many of the ascending ranks are among the first k."""
     return len(ranks) if k is None else bisect_right(ranks, k)
 
 
@@ -219,7 +219,7 @@ _TEXT = (str, bytes, bytearray)
 
 
 def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits | None:
-    """Give where a ranking has what is relevant; None where nothing is relevant.
+    """Return where a ranking has what is relevant; None where nothing is relevant.
 
     Args:
         relevant: Ids; ``{id: gain}``, of which those with a gain above 0 are relevant; or groups of ids. Ids count
@@ -246,7 +246,7 @@ def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits
 
 
 def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, None]:
-    """Give the distinct ids, in their order.
+    """Return the distinct ids, in their order.
 
     Raises:
         TypeError: They are a text, no iterable, or no ids; the message says which argument that is.
@@ -259,7 +259,7 @@ def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, N
 
 
 def checked_cutoff(k: int | None) -> int | None:
-    """Give k as it is.
+    """Return k as it is.
 
     Raises:
         ValueError: It is no whole number, or less than 1.
@@ -321,7 +321,7 @@ def _are_groups(relevant: Sequence[Any], ranked: Collection[Hashable]) -> bool:
 
 
 def _are_compound_ids(relevant: Sequence[Any], kinds: set[type], compound: set[type], retrieved: set[type]) -> bool:
-    """Tell whether tuples and their like among the relevant are ids, as they are where such ids were retrieved."""
+    """Return whether tuples and their like among the relevant are ids, as they are where such ids were retrieved."""
     if not any(map(_is_compound_id, retrieved)):
         return False
     held = {type(each) for element in relevant if type(element) in compound for each in element}

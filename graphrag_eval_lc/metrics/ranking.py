@@ -14,7 +14,7 @@ from graphrag_eval_lc.metrics.ranked_hits import Normalize, Relevant, checked_cu
 
 
 def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give the share of the retrieved ids that are relevant: P@k.
+    """Return the share of the retrieved ids that are relevant: P@k.
 
     ``|top k of retrieved ∩ relevant| / k``, as trec_eval's ``P``: it divides by k where fewer ids were retrieved too.
     Without k it divides by the number of ids retrieved (``set_P``). With groups, an id of any group is relevant, as in
@@ -39,7 +39,7 @@ def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None =
 
 
 def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give the share of all relevant ids that were retrieved: R@k.
+    """Return the share of all relevant ids that were retrieved: R@k.
 
     ``|top k of retrieved ∩ relevant| / |relevant|``, as trec_eval's ``recall``. Where more than k ids are relevant
     no ranking reaches 1; ``recall_at_k`` divides by k then. With groups it is the share of the groups that have an id
@@ -64,7 +64,7 @@ def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = No
 
 
 def recall_at_k(relevant_docs: Relevant, retrieved_docs: Iterable[Hashable], k: int | None = None) -> float:
-    """Give the share of the relevant documents that the top k could hold and do hold: R_cap@k.
+    """Return the share of the relevant documents that the top k could hold and do hold: R_cap@k.
 
     ``|top k of retrieved ∩ relevant| / min(k, |relevant|)``, so that a perfect top k scores 1 even where more than
     k documents are relevant; ``recall`` divides by all that are relevant. The definition is that of graphrag-eval's
@@ -90,7 +90,7 @@ def recall_at_k(relevant_docs: Relevant, retrieved_docs: Iterable[Hashable], k: 
 
 
 def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give the harmonic mean of precision and recall: F1@k.
+    """Return the harmonic mean of precision and recall: F1@k.
 
     ``2 · P · R / (P + R)`` with ``precision`` and ``recall`` at the same k: van Rijsbergen 1979, "Information
     Retrieval", with equal weights, and AutoRAG's with groups.
@@ -112,7 +112,7 @@ def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) 
 
 
 def reciprocal_rank(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give one over the rank of the first relevant id: RR@k, whose mean over questions is MRR.
+    """Return one over the rank of the first relevant id: RR@k, whose mean over questions is MRR.
 
     ``1 / rank``, and 0 where the top k holds no relevant id: Voorhees 1999, "The TREC-8 Question Answering Track
     Report", as trec_eval's ``recip_rank``. With groups it is the mean of that over the groups, as AutoRAG's MRR.
@@ -142,7 +142,7 @@ def average_precision(
     *,
     normalize: Normalize = "relevant",
 ) -> float | None:
-    """Give the mean of the precisions at the ranks of the relevant ids: AP@k, whose mean over questions is MAP.
+    """Return the mean of the precisions at the ranks of the relevant ids: AP@k, whose mean over questions is MAP.
 
     ``Σ P@rank / |relevant|`` over the ranks of the relevant ids in the top k, so that a relevant id that was not
     retrieved counts as 0: trec_eval's ``map`` and ``map_cut``. With groups it is the mean over the groups of
@@ -176,7 +176,7 @@ def average_precision(
 
 
 def ndcg(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give the discounted cumulative gain as a share of the best one: nDCG@k.
+    """Return the discounted cumulative gain as a share of the best one: nDCG@k.
 
     ``Σ gain / log2(rank + 1)`` over the top k, divided by that of the best ranking of all relevant ids: Järvelin and
     Kekäläinen 2002, "Cumulated Gain-Based Evaluation of IR Techniques" (ACM TOIS 20), with linear gains, as
@@ -203,7 +203,7 @@ def ndcg(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None
 
 
 def hit_rate(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give whether anything relevant was retrieved: Success@k, whose mean over questions is the hit rate.
+    """Return whether anything relevant was retrieved: Success@k, whose mean over questions is the hit rate.
 
     1 where the top k holds a relevant id, of any group, else 0, as trec_eval's ``success``.
 
@@ -224,7 +224,7 @@ def hit_rate(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = 
 
 
 def r_precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Give the precision at the rank that is the number of relevant ids: R-precision.
+    """Return the precision at the rank that is the number of relevant ids: R-precision.
 
     ``|top R of retrieved ∩ relevant| / R`` with R = |relevant|, as trec_eval's ``Rprec``. With groups, R is their
     number, and the share is that of the groups that have an id in the top R; AutoRAG has none.

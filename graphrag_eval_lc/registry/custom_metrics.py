@@ -196,12 +196,12 @@ def _wrong_declaration(spec: MetricSpec, name: str, hint: str) -> PluginError:
 
 
 def declaration(spec: MetricSpec) -> dict[str, Any]:
-    """Give what a run's record tells of a metric."""
+    """Return what a run's record tells of a metric."""
     return {name: list(value) if name == "range" else value for name in _RECORDED for value in (getattr(spec, name),)}
 
 
 def changed_since(key: str, told: Mapping[str, Any]) -> list[str]:
-    """Give what a run's record tells of a metric otherwise than it is declared now, but for its title."""
+    """Return what a run's record tells of a metric otherwise than it is declared now, but for its title."""
     now = declaration(metric_spec(key))
     return [name for name in _RECORDED if name != "title" and name in told and told[name] != now[name]]
 
@@ -288,7 +288,7 @@ def register_evaluator(function: Any = None, /, *, name: str | None = None) -> A
 
 
 def registered_evaluators() -> Mapping[str, Callable[..., Any]]:
-    """Give the evaluators that users registered, by their names."""
+    """Return the evaluators that users registered, by their names."""
     return _evaluators
 
 
@@ -320,7 +320,7 @@ _KINDS = ("metric", "evaluator")
 
 
 def check_own_key(key: object, kind: str, function: Any) -> str:
-    """Give the key under which a function may be registered.
+    """Return the key under which a function may be registered.
 
     Args:
         key: The key.
@@ -412,7 +412,7 @@ _FAMILY_PREFIXES = tuple(spec.key for spec in BUILT_IN if spec.is_family)
 
 
 def is_reserved_key(key: str) -> bool:
-    """Tell whether a key is one that results and aggregates have of themselves.
+    """Return whether a key is one that results and aggregates have of themselves.
 
     Example:
         >>> is_reserved_key("steps_score"), is_reserved_key("retrieval_ids_ndcg@10"), is_reserved_key("politeness")

@@ -140,7 +140,7 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
 
 
 def exporter(name: str) -> Exporter:
-    """Give an exporter; for one that is not of this package the plugins of installed packages are loaded first.
+    """Return an exporter; for one that is not of this package the plugins of installed packages are loaded first.
 
     Raises:
         OptionError: There is none of this name.
@@ -153,7 +153,7 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters() -> Mapping[str, Exporter]:
-    """Give all exporters by their names, also those of the plugins of installed packages.
+    """Return all exporters by their names, also those of the plugins of installed packages.
 
     Raises:
         PluginError: A plugin of an installed package fails to load.
@@ -163,7 +163,7 @@ def exporters() -> Mapping[str, Exporter]:
 
 
 def _place(function: ExportFunction | str) -> str:
-    """Give where a function stands; loading its module again makes another function of the same place."""
+    """Return where a function stands; loading its module again makes another function of the same place."""
     if isinstance(function, str):
         return function
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"

@@ -118,7 +118,7 @@ class MetricSpec:
         return min(0.0, (self.usual_range or self.range)[0] or 0.0)
 
     def value_in_failure(self, measured: float) -> float | None:
-        """Give what a failed question counts as that has a value; None where it is left out.
+        """Return what a failed question counts as that has a value; None where it is left out.
 
         That is ``value_of_failure`` of a score; what was spent or counted is what was measured.
         """
@@ -127,7 +127,7 @@ class MetricSpec:
 
 @lru_cache(maxsize=1_000)
 def undeclared(key: str) -> MetricSpec:
-    """Give what is taken for the declaration of a number that nobody declared: a score, or a cost by its name.
+    """Return what is taken for the declaration of a number that nobody declared: a score, or a cost by its name.
 
     The end of the name tells how its numbers are written, and nothing else: of ``saved_sec`` more may be better.
 
@@ -142,7 +142,7 @@ def undeclared(key: str) -> MetricSpec:
 
 
 def cost_spec(key: str) -> MetricSpec:
-    """Give the declaration of what a judge costs."""
+    """Return the declaration of what a judge costs."""
     return MetricSpec(
         key=key,
         kind="spent",

@@ -282,7 +282,7 @@ _NONE: Final[Mapping[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
-    """Give the declaration of a metric; of one that nobody declared what a run's record or its name tells.
+    """Return the declaration of a metric; of one that nobody declared what a run's record or its name tells.
 
     Example:
         >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind
@@ -307,7 +307,7 @@ def _member(family: MetricSpec, key: str) -> MetricSpec:
 
 
 def is_declared(key: str) -> bool:
-    """Tell whether a metric is one of this package or a registered one."""
+    """Return whether a metric is one of this package or a registered one."""
     return (
         key in metrics_of_users
         or key in _BUILT_IN
@@ -317,12 +317,12 @@ def is_declared(key: str) -> bool:
 
 
 def is_built_in(key: str) -> bool:
-    """Tell whether a metric is one of this package."""
+    """Return whether a metric is one of this package."""
     return is_declared(key) and key not in registered_metrics()
 
 
 def summed_up(over: str) -> tuple[MetricSpec, ...]:
-    """Give the metrics of questions, or of steps, of which aggregates have statistics: first scores, then costs.
+    """Return the metrics of questions, or of steps, of which aggregates have statistics: first scores, then costs.
 
     Families are left out, as their members depend on the config; so are registered metrics, which results name.
     """
@@ -332,7 +332,7 @@ def summed_up(over: str) -> tuple[MetricSpec, ...]:
 
 
 def error_keys(over: str) -> tuple[str, ...]:
-    """Give where the judges of questions, or of steps, tell why they could not judge, each key once.
+    """Return where the judges of questions, or of steps, tell why they could not judge, each key once.
 
     Example:
         >>> error_keys("questions")
@@ -343,7 +343,7 @@ def error_keys(over: str) -> tuple[str, ...]:
 
 
 def own_metrics(summary: Mapping[str, Any]) -> list[str]:
-    """Give the metrics of a user's own in a part of aggregates, also those that nobody declared, without costs.
+    """Return the metrics of a user's own in a part of aggregates, also those that nobody declared, without costs.
 
     Example:
         >>> own_metrics({"steps_score": {"mean": 1.0}, "tone": {"mean": 0.5}, "tone_cost": {"mean": 0.1}})
@@ -360,7 +360,7 @@ def own_metrics(summary: Mapping[str, Any]) -> list[str]:
 
 
 def family(key: str) -> MetricSpec:
-    """Give the declaration of all metrics whose names begin with a key.
+    """Return the declaration of all metrics whose names begin with a key.
 
     Example:
         >>> family("retrieval_text_").members
@@ -370,7 +370,7 @@ def family(key: str) -> MetricSpec:
 
 
 def judge_spec(key: str) -> JudgeSpec:
-    """Give the declaration of a judge.
+    """Return the declaration of a judge.
 
     Example:
         >>> [spec.key for spec in judge_spec("retrieval_context").metrics]
@@ -380,5 +380,5 @@ def judge_spec(key: str) -> JudgeSpec:
 
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:
-    """Give the metrics that users registered, by their keys."""
+    """Return the metrics that users registered, by their keys."""
     return metrics_of_users

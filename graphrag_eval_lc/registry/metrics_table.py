@@ -17,7 +17,7 @@ _Others = tuple[str, str, str]
 
 
 def metrics_table() -> str:
-    """Give the table in Markdown: metrics that need the same, have the same range and the same source in one row."""
+    """Return the table in Markdown: metrics that need the same, have the same range and the same source in one row."""
     rows: dict[_Others, list[_Metric]] = {}
     for spec in sorted(BUILT_IN, key=_place):
         for metric, others in _cells(spec):
@@ -28,7 +28,7 @@ def metrics_table() -> str:
 
 
 def with_metrics_table(text: str) -> str:
-    """Give a text with the table anew between its two markers.
+    """Return a text with the table anew between its two markers.
 
     Raises:
         ValueError: It does not have each of them once.
@@ -56,7 +56,7 @@ def _cells(spec: MetricSpec) -> Iterator[tuple[_Metric, _Others]]:
 
 
 def _names(metrics: Iterable[_Metric]) -> str:
-    """Give names, and after them their functions, each once."""
+    """Return names, and after them their functions, each once."""
     known = list(metrics)
     functions = dict.fromkeys(function for _, functions in known for function in functions)
     names = ", ".join(f"`{name}`" for name, _ in known)
@@ -64,7 +64,7 @@ def _names(metrics: Iterable[_Metric]) -> str:
 
 
 def _range_text(spec: MetricSpec) -> str:
-    """Give a range in words, with its unit.
+    """Return a range in words, with its unit.
 
     Example:
         >>> _range_text(MetricSpec(key="f1")), _range_text(MetricSpec(key="wait", unit="seconds", range=(0.0, None)))

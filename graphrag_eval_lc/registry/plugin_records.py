@@ -12,7 +12,7 @@ from graphrag_eval_lc.registry.plugins import Plugin, plugin_of
 
 
 def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give what run.json says of the plugins that a run used, each once.
+    """Return what run.json says of the plugins that a run used, each once.
 
     Args:
         used: What it used, as ``registered_now`` has it: functions by what they are registered as.
@@ -27,7 +27,7 @@ def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
-    """Give what run.json says of a plugin.
+    """Return what run.json says of a plugin.
 
     Returns:
         ``name``, ``via``, ``entry_point``; ``distribution`` and ``version`` of what an installed package has;
@@ -47,7 +47,7 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
 
 
 def _distribution_of(module: str) -> Distribution | None:
-    """Give the installed package that a module's file belongs to."""
+    """Return the installed package that a module's file belongs to."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         return None
@@ -61,13 +61,13 @@ def _distribution_of(module: str) -> Distribution | None:
 
 
 def _has_file(distribution: Distribution, line: str) -> bool:
-    """Tell whether a package's list of files has one; reading it as a text is many times as fast as parsing it."""
+    """Return whether a package's list of files has one; reading it as a text is many times as fast as parsing it."""
     record = distribution.read_text("RECORD") or ""
     return record.startswith(line) or f"\n{line}" in record
 
 
 def _is_editable(distribution: Distribution) -> bool:
-    """Tell whether a package was installed with ``pip install --editable``, so that its version says little."""
+    """Return whether a package was installed with ``pip install --editable``, so that its version says little."""
     try:
         source = json.loads(distribution.read_text("direct_url.json") or "{}")
     except ValueError:
@@ -77,7 +77,7 @@ def _is_editable(distribution: Distribution) -> bool:
 
 
 def _digest(module: str) -> str | None:
-    """Give the SHA-256 of a module's file, or of all Python files of a package; None where there is none to read."""
+    """Return the SHA-256 of a module's file, or of all Python files of a package; None where there is none to read."""
     digest = hashlib.sha256()
     try:
         for name, file in _files(module):
@@ -89,7 +89,7 @@ def _digest(module: str) -> str | None:
 
 
 def _files(module: str) -> Iterator[tuple[str, Path]]:
-    """Give the Python files of a module; those of a package with their places in it."""
+    """Yield the Python files of a module; those of a package with their places in it."""
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is not None and Path(file).name == "__init__.py":

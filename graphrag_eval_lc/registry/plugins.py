@@ -44,7 +44,7 @@ def declare_registry(registered: Callable[[], Mapping[str, Any]], saved: Callabl
 
 
 def saved_mappings(*mappings: dict[Any, Any]) -> Restore:
-    """Give a function that puts mappings back into the state that they have now.
+    """Return a function that puts mappings back into the state that they have now.
 
     Example:
         >>> known = {"a": 1}
@@ -65,7 +65,7 @@ def saved_mappings(*mappings: dict[Any, Any]) -> Restore:
 
 
 def registered_now() -> dict[str, Any]:
-    """Give all functions that users registered, by names that say what they are, those of a kind together."""
+    """Return all functions that users registered, by names that say what they are, those of a kind together."""
     registered = [each for registry in _registries for each in registry.registered().items()]
     return dict(sorted(registered, key=lambda each: each[0].partition(" ")[0]))
 
@@ -115,7 +115,7 @@ def forgotten_on_error() -> Iterator[None]:
 
 
 def _with_packages(module: str) -> Iterator[str]:
-    """Give a module and the packages that it is in, which would not import it again otherwise."""
+    """Yield a module and the packages that it is in, which would not import it again otherwise."""
     parts = module.split(".")
     yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
@@ -216,13 +216,13 @@ def load_installed_plugins() -> None:
 
 
 def known_plugins() -> list[Plugin]:
-    """Give all plugins: those that were loaded, and the modules that registered something otherwise."""
+    """Return all plugins: those that were loaded, and the modules that registered something otherwise."""
     givers = (plugin_of(name, function) for name, function in registered_now().items())
     return list({plugin.name: plugin for plugin in (*_plugins.values(), *givers)}.values())
 
 
 def plugin_of(name: str, function: Any) -> Plugin:
-    """Give the plugin that registered a function.
+    """Return the plugin that registered a function.
 
     It is the one in whose module the function is defined, else the one that was being loaded, else that module itself.
 
@@ -319,7 +319,7 @@ def loaded_module(place: str, *, hint: str = _HOW_TO_NAME_MODULES, adds_folder: 
 
 
 def spec_of(function: Any) -> str:
-    """Give the spec of a function or of another object's type, the same in each process.
+    """Return the spec of a function or of another object's type, the same in each process.
 
     What a spec of this process loaded from a file is named by that file. Functions inside of others have a spec too,
     by which nothing can be found.
@@ -333,12 +333,12 @@ def spec_of(function: Any) -> str:
 
 
 def module_of(function: Any) -> str:
-    """Give the name of the module in which a function, or another object's type, is defined."""
+    """Return the name of the module in which a function, or another object's type, is defined."""
     return str(_named(function).__module__)
 
 
 def place_of(module: str) -> str:
-    """Give what loads a module again: the file that it was loaded from, as it was given, else its name.
+    """Return what loads a module again: the file that it was loaded from, as it was given, else its name.
 
     Example:
         >>> place_of("graphrag_eval_lc.records")

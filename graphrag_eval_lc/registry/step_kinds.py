@@ -85,7 +85,7 @@ class StepKind:
         return frozenset(name for name, _ in self.serves if name is not None)
 
     def media_type_for(self, name: str) -> str | None:
-        """Give the media type by which steps of a name are of this kind; None where they are so without one."""
+        """Return the media type by which steps of a name are of this kind; None where they are so without one."""
         media_types = [media_type for served, media_type in self.serves if served in (name, None)]
         return None if not media_types or (name in self.names and None in media_types) else media_types[0]
 
@@ -120,7 +120,7 @@ def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
 
 
 def registered_name(key: MatcherKey) -> str:
-    """Give what a kind is called among all that is registered, by what it serves.
+    """Return what a kind is called among all that is registered, by what it serves.
 
     Example:
         >>> registered_name(("count_rows", None)), registered_name(("count_rows", "text/csv"))
@@ -163,17 +163,17 @@ def _register(kind: StepKind) -> None:
 
 
 def step_kinds() -> list[StepKind]:
-    """Give all kinds that serve some steps, those of this package first."""
+    """Return all kinds that serve some steps, those of this package first."""
     return list(dict.fromkeys(_served.kinds.values()))
 
 
 def custom_step_kinds() -> dict[MatcherKey, StepKind]:
-    """Give the kinds that users registered, by what they serve, also in the place of a kind of this package."""
+    """Return the kinds that users registered, by what they serve, also in the place of a kind of this package."""
     return {key: kind for key, kind in _served.kinds.items() if _built_in.get(key) is not kind}
 
 
 def saved_step_kinds() -> Callable[[], None]:
-    """Give a function that forgets what is registered from now on."""
+    """Return a function that forgets what is registered from now on."""
     served = _served
 
     def restore() -> None:
@@ -184,12 +184,12 @@ def saved_step_kinds() -> Callable[[], None]:
 
 
 def has_own_check(kind: StepKind) -> bool:
-    """Tell whether a user says how reference steps of a kind are checked."""
+    """Return whether a user says how reference steps of a kind are checked."""
     return kind.check is not None and all(kind.check is not each.check for each in _built_in.values())
 
 
 def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
-    """Give the most specific kind for reference steps of a name and a media type.
+    """Return the most specific kind for reference steps of a name and a media type.
 
     Example:
         >>> import graphrag_eval_lc.matching
@@ -203,12 +203,12 @@ def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
 
 
 def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:
-    """Give the kinds of this package by what they serve."""
+    """Return the kinds of this package by what they serve."""
     return _built_in
 
 
 def shown_as(name: str, media_type: str | None) -> ShownAs:
-    """Give how reports take reference steps of a name and a media type; of those with a meaning the name decides.
+    """Return how reports take reference steps of a name and a media type; of those with a meaning the name decides.
 
     Example:
         >>> import graphrag_eval_lc.matching
@@ -222,7 +222,7 @@ def shown_as(name: str, media_type: str | None) -> ShownAs:
 
 
 def drafting_kinds(name: str) -> list[StepKind]:
-    """Give the kinds that say what is drafted from actual steps of a name, those for all media types first.
+    """Return the kinds that say what is drafted from actual steps of a name, those for all media types first.
 
     A kind that says nothing but which steps it serves leaves it to the form of the output.
     """
@@ -232,17 +232,17 @@ def drafting_kinds(name: str) -> list[StepKind]:
 
 
 def drafting_kinds_by_form() -> list[StepKind]:
-    """Give the kinds that serve a media type whatever the steps are called, those of media types of users first."""
+    """Return the kinds that serve a media type whatever the steps are called, those of media types of users first."""
     places = {key: place for place, key in enumerate(_built_in)}
     keys = [key for key in _served.kinds if key[0] is None and key[1] is not None]
     return [_served.kinds[key] for key in sorted(keys, key=lambda key: places.get(key, -1))]
 
 
 def names_that_fulfil(name: str) -> frozenset[str]:
-    """Give the names of the actual steps that may fulfil a reference step of this name."""
+    """Return the names of the actual steps that may fulfil a reference step of this name."""
     return _served.fulfilled_by.get(name) or frozenset({name})
 
 
 def names_with_a_meaning() -> frozenset[str]:
-    """Give the names that some kind serves, and those that fulfil its reference steps."""
+    """Return the names that some kind serves, and those that fulfil its reference steps."""
     return _served.names_with_a_meaning

@@ -53,7 +53,7 @@ def write_comparison(
 
 
 def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] = ()) -> str:
-    """Give a comparison as the text of an HTML page.
+    """Return a comparison as the text of an HTML page.
 
     Args:
         comparison: What ``compare_runs`` gave.
@@ -84,13 +84,13 @@ def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] =
 
 
 def _has_flips(pair: PairComparison, main: str | None) -> bool:
-    """Tell whether questions can have flipped: of what was spent nearly every one differs."""
+    """Return whether questions can have flipped: of what was spent nearly every one differs."""
     metric = None if main is None else pair.metric(main)
     return metric is not None and not metric.is_spent
 
 
 def _args_text(text: str) -> str:
-    """Give the arguments of a call line by line; as they are where they were cut."""
+    """Return the arguments of a call line by line; as they are where they were cut."""
     try:
         return args_text(parse_json(text))
     except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ def _place(metric: MetricComparison, widest: float) -> Place | None:
 
 
 def _values(metric: MetricComparison) -> list[float]:
-    """Give a difference and the ends of its interval; nothing where they are relative to nothing."""
+    """Return a difference and the ends of its interval; nothing where they are relative to nothing."""
     bounds = [metric.interval.low, metric.interval.high] if metric.interval else []
     values = [metric.difference, *bounds]
     if not metric.is_spent:

@@ -15,7 +15,7 @@ NOT_MEASURED = "–"
 
 
 def score_text(value: float | None) -> str:
-    """Give a score with three digits after the point.
+    """Return a score with three digits after the point.
 
     Example:
         >>> score_text(0.5), score_text(None)
@@ -25,7 +25,7 @@ def score_text(value: float | None) -> str:
 
 
 def amount_text(value: float | None, unit: str) -> str:
-    """Give a value as text, by its unit: that of a metric, as its declaration has it.
+    """Return a value as text, by its unit: that of a metric, as its declaration has it.
 
     Example:
         >>> amount_text(1234567, "tokens"), amount_text(75, "seconds"), amount_text(0.0036, "usd")
@@ -41,12 +41,12 @@ def amount_text(value: float | None, unit: str) -> str:
 
 
 def figure_text(value: float | None, unit: str) -> str:
-    """Give a value as text that is not broken between number and unit."""
+    """Return a value as text that is not broken between number and unit."""
     return amount_text(value, unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def seconds_text(seconds: float) -> str:
-    """Give a duration as text.
+    """Return a duration as text.
 
     Example:
         >>> seconds_text(0.0042), seconds_text(0.42), seconds_text(12.34), seconds_text(7325)
@@ -80,7 +80,7 @@ _SCORE = "score"
 
 
 def score_display(metric: str) -> dict[str, Any]:
-    """Give what a page must know of a score beside its name; nothing of most.
+    """Return what a page must know of a score beside its name; nothing of most.
 
     Returns:
         ``unit``, where it is not ``score``; of a metric of a user's own, where they are declared, also ``note`` (its
@@ -113,7 +113,7 @@ def score_display(metric: str) -> dict[str, Any]:
 
 
 def passing_sign(metric: str) -> str:
-    """Give how a metric of a sample that passed stands to the threshold."""
+    """Return how a metric of a sample that passed stands to the threshold."""
     return "≤" if metric_spec(metric).lower_is_better else "≥"
 
 
@@ -130,7 +130,7 @@ _UNSEEN = re.compile(
 
 
 def visible(text: object) -> str:
-    r"""Give a text in which nothing hides: control characters as pictures, others that are not seen by their code.
+    r"""Return a text in which nothing hides: control characters as pictures, others that are not seen by their code.
 
     Example:
         >>> visible("a\x00b\u202ec")
@@ -147,7 +147,7 @@ def _shown_character(match: re.Match[str]) -> str:
 
 
 def one_line(text: object, length: int) -> str:
-    r"""Give a text on one line, cut where it is longer than ``length`` characters.
+    r"""Return a text on one line, cut where it is longer than ``length`` characters.
 
     Example:
         >>> one_line("two\nlines", 5)
@@ -157,12 +157,12 @@ def one_line(text: object, length: int) -> str:
 
 
 def shown_name(name: object) -> str:
-    """Give an id or a name, of a question, a template, a tool or a metric, as it is shown everywhere."""
+    """Return an id or a name, of a question, a template, a tool or a metric, as it is shown everywhere."""
     return one_line(name, _LONGEST_NAME)
 
 
 def without_middle(text: str) -> str:
-    """Give a text without its middle where it is longer than 20,000 characters, and visible."""
+    """Return a text without its middle where it is longer than 20,000 characters, and visible."""
     if len(text) <= _LONGEST:
         return visible(text)
     left_out = f"\n… {len(text) - _LONGEST:,} characters left out; the whole is in results.jsonl …\n"
@@ -170,7 +170,7 @@ def without_middle(text: str) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Give an output or another value as text; short JSON is laid out over lines.
+    """Return an output or another value as text; short JSON is laid out over lines.
 
     Example:
         >>> print(shown_value('{"rows": [1, 2], "more": false}'))
@@ -198,7 +198,7 @@ def _laid_out(text: str) -> str:
 
 
 def _rows_laid_out(value: Any) -> str | None:
-    """Give SPARQL results with a line for each row; None for all else."""
+    """Return SPARQL results with a line for each row; None for all else."""
     if not isinstance(value, dict) or not isinstance(value.get("results"), dict):
         return None
     bindings = value["results"].get("bindings")
@@ -212,7 +212,7 @@ def _rows_laid_out(value: Any) -> str | None:
 
 
 def args_text(args: Any) -> str:
-    r"""Give the arguments of a call as text: a line each, texts of several lines below their name.
+    r"""Return the arguments of a call as text: a line each, texts of several lines below their name.
 
     Example:
         >>> print(args_text({"query": "ASK {\n}", "limit": 3}))

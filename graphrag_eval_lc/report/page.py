@@ -38,7 +38,7 @@ _MATRIX_LABELS = {
 
 
 def render_report(context: Mapping[str, Any]) -> str:
-    """Give the report of a run as one HTML page.
+    """Return the report of a run as one HTML page.
 
     Args:
         context: What the page shows, as ``report.data`` gives it; its texts are plain text.
@@ -69,7 +69,7 @@ def render_report(context: Mapping[str, Any]) -> str:
 
 
 def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
-    """Give a page, with its styles and scripts inside it.
+    """Return a page, with its styles and scripts inside it.
 
     The page's content security policy lets run only the scripts that are given here, by their digests.
 
@@ -121,7 +121,7 @@ def _source(name: str) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Give scripts as one, whose names no other script sees."""
+    """Return scripts as one, whose names no other script sees."""
     return "\n".join(["(() => {", '"use strict";', *(_source(name) for name in names), "})();"])
 
 
@@ -134,12 +134,12 @@ def _json_data(value: object) -> str:
 
 
 def _inert_json(text: str) -> str:
-    """Give JSON that cannot end the script element in which it stands."""
+    """Return JSON that cannot end the script element in which it stands."""
     return text.replace("<", "\\u003c")
 
 
 def _sets(context: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the sets of questions that one click shows, by the names that the template's buttons have."""
+    """Return the sets of questions that one click shows, by the names that the template's buttons have."""
     sets: dict[str, dict[str, Any]] = {}
     for number, stage in enumerate((context["funnel"] or {"stages": ()})["stages"]):
         sets[f"funnel-{number}"] = {"label": f"Not passed: {stage['name']}", "keys": stage["fell_out"]}

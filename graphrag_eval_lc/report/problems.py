@@ -48,7 +48,7 @@ class Funnel:
                 self._not_judged.add(sample.key)
 
     def record(self) -> dict[str, Any] | None:
-        """Give the section ``funnel``; None where no question has a reference query.
+        """Return the section ``funnel``; None where no question has a reference query.
 
         Of what enters a stage, each sample passes, falls out, is passed over (the stage has no reference or was not
         needed) or, of the answers, is not judged (there is a reference, but no judge gave a score).
@@ -80,7 +80,7 @@ class Funnel:
 
 
 def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | None:
-    """Tell which stages a sample passes; None where it has no reference query."""
+    """Return which stages a sample passes; None where it has no reference query."""
     groups = sample.result.get("reference_steps") or ()
     diagnoses = sample.result.get("steps_diagnosis") or ()
     steps = [
@@ -111,18 +111,18 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
 
 
 def _all(passed: Iterable[bool]) -> bool | None:
-    """Tell whether all passed; None where there are none."""
+    """Return whether all passed; None where there are none."""
     known = list(passed)
     return all(known) if known else None
 
 
 def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
-    """Tell whether an IRI stands in a query, so that the agent has it from wherever."""
+    """Return whether an IRI stands in a query, so that the agent has it from wherever."""
     return isinstance(iri, str) and any(holds_whole(args_text(query.get("args")), iri) for query in queries)
 
 
 def _has_answer(output: Any) -> bool:
-    """Tell whether an output is SPARQL results with rows, or the answer of an ASK query."""
+    """Return whether an output is SPARQL results with rows, or the answer of an ASK query."""
     try:
         results = parse_sparql_results(output)
     except UnreadableOutput:
@@ -148,7 +148,7 @@ class Matrix:
             self._left_out += 1
 
     def record(self) -> dict[str, Any] | None:
-        """Give the section ``matrix``; None where no answer was judged."""
+        """Return the section ``matrix``; None where no answer was judged."""
         if not self._is_judged:
             return None
         words = {True: "right", False: "wrong"}
@@ -213,18 +213,18 @@ class Problems:
         self._add_tools(sample)
 
     def errors(self) -> list[dict[str, Any]]:
-        """Give the section ``errors``: unknown tools, then failed questions, then the most frequent."""
+        """Return the section ``errors``: unknown tools, then failed questions, then the most frequent."""
         order = ("question", "call", "judge")
         groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
         errors = [{"where": where, "kind": kind, **_record(group)} for (where, kind), group in groups]
         return [*self._tools(), *errors]
 
     def tool_warnings(self) -> list[str]:
-        """Give what is to be known of tools whose names no reference step has, before a score is trusted."""
+        """Return what is to be known of tools whose names no reference step has, before a score is trusted."""
         return [str(tool) for tool in self._unknown_tools.found()]
 
     def capture_warnings(self) -> list[dict[str, Any]]:
-        """Give the section ``capture_warnings``, the most frequent first."""
+        """Return the section ``capture_warnings``, the most frequent first."""
         groups = sorted(self._warnings.items(), key=lambda item: -item[1].count)
         return [{"kind": kind, **_record(group)} for kind, group in groups]
 
@@ -256,7 +256,7 @@ def _record(group: _Group) -> dict[str, Any]:
 
 
 def kind_of(error: Any) -> str:
-    """Give the kind of an error: the class that its text begins with, else the text without what is particular.
+    """Return the kind of an error: the class that its text begins with, else the text without what is particular.
 
     Example:
         >>> kind_of("ValueError: no row 7"), kind_of("Client error '400' for row 7 of x")

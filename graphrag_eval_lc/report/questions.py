@@ -69,7 +69,7 @@ class IndexRows:
         self._rows.append(json_text(row))
 
     def json(self) -> str:
-        """Give all rows as a JSON array that ends no script element."""
+        """Return all rows as a JSON array that ends no script element."""
         return ("[" + ",\n".join(self._rows) + "]").replace("<", "\\u003c")
 
     def _tool_indices(self, result: Mapping[str, Any]) -> set[int]:
@@ -92,7 +92,7 @@ _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FAL
 
 
 def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> dict[str, Any]:
-    """Give the detail of a sample: plain JSON values, all texts to be shown as text."""
+    """Return the detail of a sample: plain JSON values, all texts to be shown as text."""
     result = sample.result
     groups = step_groups(result, config)
     steps = result.get("actual_steps") or []
@@ -130,7 +130,7 @@ def _texts(result: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the claims of reference and actual answer as a judge sorted them; None where none did."""
+    """Return the claims of reference and actual answer as a judge sorted them; None where none did."""
     if not any(isinstance(result.get(key), list) for key in _CLAIMS.values()):
         return None
     claims: dict[str, Any] = {
@@ -141,7 +141,7 @@ def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
-    """Give all that was measured of a question, also what its judges failed at."""
+    """Yield all that was measured of a question, also what its judges failed at."""
     result = sample.result
     evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
     names = [metric for metric in (STEPS_SCORE, *metrics.names()) if not metric_spec(metric).is_spent]
@@ -166,7 +166,7 @@ def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
 
 
 def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
-    """Give where reason, error and cost of a metric stand; a reason that several share is told with the claims."""
+    """Return where reason, error and cost of a metric stand; a reason that several share is told with the claims."""
     spec = metric_spec(metric)
     return {
         "reason": f"{metric}_reason",
@@ -176,7 +176,7 @@ def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
 
 
 def _declared(metric: str) -> dict[str, str]:
-    """Give a metric's unit and what is said of it, as far as its table cannot know them."""
+    """Return a metric's unit and what is said of it, as far as its table cannot know them."""
     display = score_display(metric)
     return {key: display[key] for key in ("unit", "note") if key in display}
 
@@ -221,7 +221,7 @@ class DetailChunks:
         return len(self._packed)
 
     def packed(self) -> list[str]:
-        """Give all chunks; nothing may be added after that."""
+        """Return all chunks; nothing may be added after that."""
         if self._open:
             self._pack()
         return self._packed

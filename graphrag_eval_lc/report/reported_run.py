@@ -44,13 +44,13 @@ class ReportedRun:
     more_metrics: Sequence[str] = ()
 
     def metrics(self) -> Metrics:
-        """Give the metrics of its results."""
+        """Return the metrics of its results."""
         known = metrics_of(self.config)
         more = [metric for metric in self.more_metrics if metric not in known.of_samples]
         return replace(known, of_samples=(*known.of_samples, *more))
 
     def file_of(self, name: str) -> Path:
-        """Give where an exporter writes the run, where no path is given.
+        """Return where an exporter writes the run, where no path is given.
 
         Raises:
             OptionError: The run has no folder.
@@ -60,14 +60,14 @@ class ReportedRun:
         return self.folder / exporter(name).file_name
 
     def step_names(self) -> list[str]:
-        """Give the names of the reference steps of the whole dataset, of which the results may have a part."""
+        """Return the names of the reference steps of the whole dataset, of which the results may have a part."""
         dataset = self.record.get("dataset")
         names = dataset.get("step_names") if isinstance(dataset, Mapping) else None
         return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def reported_run(source: RunSource) -> ReportedRun:
-    """Give what a report reads of a run.
+    """Return what a report reads of a run.
 
     Args:
         source: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
@@ -98,7 +98,7 @@ def reported_run(source: RunSource) -> ReportedRun:
 
 
 def _config_in(record: Mapping[str, Any]) -> tuple[EvaluationConfig, str | None]:
-    """Give the configuration in run.json, and what is wrong with it."""
+    """Return the configuration in run.json, and what is wrong with it."""
     config = record.get("config")
     if not isinstance(config, Mapping):
         return EvaluationConfig(), None
@@ -156,7 +156,7 @@ class ReportedSample:
 
 
 def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iterator[ReportedSample]:
-    """Give the results one at a time as samples with unique keys."""
+    """Yield the results one at a time as samples with unique keys."""
     taken: set[str] = set()
     for result in results:
         has_failed = is_error(result)
@@ -182,7 +182,7 @@ def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
 
 
 def _scores(result: Mapping[str, Any], metrics: Metrics) -> dict[str, float]:
-    """Give the scores of a result; of a failed question what it counts as."""
+    """Return the scores of a result; of a failed question what it counts as."""
     numbers = dict(metrics.sample_numbers(result))
     numbers |= {metric: fmean(values) for metric, values in metrics.step_scores(result).items()}
     return {shown_name(metric): value for metric, value in numbers.items() if not metric_spec(metric).is_spent}
@@ -194,7 +194,7 @@ _OF_SCORING = ("Scoring started", "Scoring finished", "Duration of the scoring")
 
 
 def what_ran(run: ReportedRun) -> list[dict[str, str]]:
-    """Give the section ``what_ran``; what is not known is left out."""
+    """Return the section ``what_ran``; what is not known is left out."""
     return [
         {"name": name, "value": one_line(value, _VALUE), **link}
         for name, value, link in _facts(run)
@@ -203,7 +203,7 @@ def what_ran(run: ReportedRun) -> list[dict[str, str]]:
 
 
 def title_of(run: ReportedRun) -> str:
-    """Give the title: the run's label, else the name of its folder."""
+    """Return the title: the run's label, else the name of its folder."""
     label = run.record.get("label")
     name = label or (run.folder.resolve().name if run.folder is not None else "")
     return one_line(name, 120) if name else "Evaluation run"
@@ -247,7 +247,7 @@ def _part(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _link(href: object) -> dict[str, str]:
-    """Give a link where the address is one of the web; anything else would be code or a file."""
+    """Return a link where the address is one of the web; anything else would be code or a file."""
     if not isinstance(href, str):
         return {}
     try:
@@ -258,7 +258,7 @@ def _link(href: object) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Give nested values on one line: ``steps.scoring: all_groups, …``."""
+    """Return nested values on one line: ``steps.scoring: all_groups, …``."""
     return ", ".join(f"{name}: {item}" for name, item in _flat(value or {}))
 
 
@@ -282,7 +282,7 @@ def _judges(judges: Mapping[str, Any]) -> str:
 
 
 def _functions(records: Any) -> str:
-    """Give the functions of a user's own: ``count_rows: my_package.matchers:match_counts``."""
+    """Return the functions of a user's own: ``count_rows: my_package.matchers:match_counts``."""
     known = [each for each in records if isinstance(each, Mapping)] if isinstance(records, list) else []
     names = (" with ".join(str(each[key]) for key in ("name", "media_type") if key in each) for each in known)
     return ", ".join(f"{name}: {each.get('function')}" for name, each in zip(names, known, strict=True))
@@ -293,7 +293,7 @@ def _changed(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str
 
 
 def _changed_config(config: EvaluationConfig) -> dict[str, Any]:
-    """Give what the config says of the scoring; what was captured stands in the run's record."""
+    """Return what the config says of the scoring; what was captured stands in the run's record."""
     return config.model_dump(exclude_defaults=True, exclude={"llm", "prices", "capture"})
 
 

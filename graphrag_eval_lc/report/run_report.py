@@ -53,7 +53,7 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
 
 @recorded_only_here()
 def report_html(run: RunSource) -> str:
-    """Give the report of a run as the text of an HTML page.
+    """Return the report of a run as the text of an HTML page.
 
     Args:
         run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
@@ -166,7 +166,7 @@ class ReportData(TypedDict):
 
 
 def report_data(run: ReportedRun, version: str) -> ReportData:
-    """Give what the page of a report is rendered from; of each result no more is kept than the page holds.
+    """Return what the page of a report is rendered from; of each result no more is kept than the page holds.
 
     Args:
         run: The run.

@@ -35,27 +35,27 @@ class ScoreValues:
     every: Mapping[str, Sequence[float]]
 
     def all_values(self) -> list[float]:
-        """Give the values of all questions."""
+        """Return the values of all questions."""
         return [value for values in self.every.values() for value in values]
 
     def answered_values(self) -> list[float]:
-        """Give the values of the questions that were answered."""
+        """Return the values of the questions that were answered."""
         return [value for values in self.answered.values() for value in values]
 
 
 def score_values(numbers: RunNumbers) -> dict[str, ScoreValues]:
-    """Give the values of each score that was measured, the most important scores first."""
+    """Return the values of each score that was measured, the most important scores first."""
     measured = [metric for metric in numbers.measured() if not metric_spec(metric).is_spent]
     return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in sorted(measured, key=_rank)}
 
 
 def template_metrics(metrics: Iterable[str]) -> list[str]:
-    """Give the scores that have a column in the table of templates: those that no other one sums up."""
+    """Return the scores that have a column in the table of templates: those that no other one sums up."""
     return [metric for metric in metrics if not metric_spec(metric).is_part]
 
 
 def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -> list[dict[str, Any]]:
-    """Give the section ``scores``.
+    """Return the section ``scores``.
 
     Args:
         scores: The values of each score.
@@ -74,7 +74,7 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
 
 
 def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
-    """Give means, numbers and distribution of a score."""
+    """Return means, numbers and distribution of a score."""
     every, answered = values.all_values(), values.answered_values()
     low, high = shown_range or range_of(metric_spec(metric), every)
     return {
@@ -88,7 +88,7 @@ def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, flo
 
 
 def mean_of(values: Sequence[float]) -> float | None:
-    """Give the mean; None where there are no values."""
+    """Return the mean; None where there are no values."""
     return fmean(values) if values else None
 
 
@@ -133,7 +133,7 @@ NUMBER_OF_BINS = 10
 
 
 def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
-    """Give the range over which a metric's values are shown: its usual or whole range where all are in it, else theirs.
+    """Return the range over which a metric's values are shown: its usual or whole range where all are in it, else theirs.
 
     Example:
         >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
@@ -166,7 +166,7 @@ def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
 def template_rows(
     numbers: RunNumbers, scores: Mapping[str, ScoreValues], metrics: Iterable[str], spent: Spent
 ) -> list[dict[str, Any]]:
-    """Give the section ``templates``, in the order of the results.
+    """Return the section ``templates``, in the order of the results.
 
     Args:
         numbers: The numbers of all questions.
@@ -222,7 +222,7 @@ class Repeats:
         self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
 
     def records(self) -> list[dict[str, Any]]:
-        """Give the section ``repeats``: pass@1, and pass@k and pass^k for the most samples that all questions have."""
+        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the most samples that all questions have."""
         return [{"name": name, "value": value} for name, value in shown_chances(self._summary())]
 
     def note(self) -> str | None:

@@ -51,7 +51,7 @@ class Spent:
             of_template[metric].append(value)
 
     def records(self) -> list[dict[str, Any]]:
-        """Give the section ``spent``: totals with failed attempts, the rest over the samples."""
+        """Return the section ``spent``: totals with failed attempts, the rest over the samples."""
         totals = self._totals.summary()
         stalled_sec = totals.get(STALLED_SEC)
         notes = {} if stalled_sec is None else {ELAPSED_SEC: f"{stalled_sec:,.1f} s of it the event loop stood still"}
@@ -74,7 +74,7 @@ class Spent:
         return f"totals include {counted(count, 'failed attempt')}" if count else None
 
     def means(self, template_id: str) -> dict[str, float | None]:
-        """Give a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
+        """Return a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
         values = self._of_templates[template_id]
         keys = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "usd": AGENT_COST}
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
@@ -87,7 +87,7 @@ class Spent:
 
 
 def _shown() -> list[MetricSpec]:
-    """Give what is shown of what was spent: wholes before their parts, then what users declared."""
+    """Return what is shown of what was spent: wholes before their parts, then what users declared."""
     own = {**metrics_of_records.get({}), **{key: each.spec for key, each in registered_metrics().items()}}
     return [
         *sorted((spec for spec in BUILT_IN if spec.heading), key=_place),
@@ -118,7 +118,7 @@ def _record(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Give the value below which a share of the values lies, between two of them in proportion (numpy's way).
+    """Return the value below which a share of the values lies, between two of them in proportion (numpy's way).
 
     Args:
         values: At least one.
@@ -172,11 +172,11 @@ class Extremes:
         _keep(self._most_tokens, question, number(result.get(TOTAL_TOKENS)), shown)
 
     def slowest(self) -> list[dict[str, Any]]:
-        """Give the section ``slowest``."""
+        """Return the section ``slowest``."""
         return [{**shown, "seconds": value} for value, shown in _most(self._longest)]
 
     def dearest(self) -> list[dict[str, Any]]:
-        """Give the section ``dearest``: by the agent's cost, and where nothing has a price, by tokens."""
+        """Return the section ``dearest``: by the agent's cost, and where nothing has a price, by tokens."""
         unit, kept = ("usd", self._dearest) if self._dearest else ("tokens", self._most_tokens)
         return [{**shown, "value": value, "unit": unit} for value, shown in _most(kept)]
 

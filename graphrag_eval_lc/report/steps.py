@@ -14,7 +14,7 @@ from graphrag_eval_lc.tables.fulfilling_steps import Fits, Step, fulfilling_step
 
 
 def step_groups(result: Mapping[str, Any], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
-    """Give the groups of reference steps, each step with what became of it."""
+    """Return the groups of reference steps, each step with what became of it."""
     groups = result.get("reference_steps") or []
     actual_steps = result.get("actual_steps") or []
     fits = _fits(config)
@@ -47,7 +47,7 @@ def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
 
 
 def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:
-    """Give the indices of the successful steps that fit no reference step."""
+    """Return the indices of the successful steps that fit no reference step."""
     fitting = {step["actual"] for group in groups for step in group if step["score"] > 0}
     return [at for at, step in enumerate(actual_steps) if step.get("status") == "success" and at not in fitting]
 
@@ -84,7 +84,7 @@ def _fits(config: EvaluationConfig) -> Fits:
 
 
 def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dict[str, Any] | None:
-    """Give the rows that two SPARQL results do not share; None where they are none, or cannot be compared."""
+    """Return the rows that two SPARQL results do not share; None where they are none, or cannot be compared."""
     if (
         reference.get("output_media_type") != SPARQL_RESULTS
         or not is_query(reference)
@@ -117,13 +117,13 @@ def _cells(row: Sequence[str | None]) -> list[str | None]:
 
 
 def step_name(step: Mapping[str, Any], config: EvaluationConfig) -> str:
-    """Give the name under which an actual step fulfils a reference step, as the config maps the tools."""
+    """Return the name under which an actual step fulfils a reference step, as the config maps the tools."""
     name = str(step.get("name"))
     return config.steps.names.get(name, name)
 
 
 def is_query(reference: Mapping[str, Any]) -> bool:
-    """Tell whether a reference step is a query of the graph: by its name, or by the media type of its output.
+    """Return whether a reference step is a query of the graph: by its name, or by the media type of its output.
 
     Example:
         >>> results = "application/sparql-results+json"
@@ -134,7 +134,7 @@ def is_query(reference: Mapping[str, Any]) -> bool:
 
 
 def is_iri(reference: Mapping[str, Any]) -> bool:
-    """Tell whether a reference step is an IRI that has to be found before a query can use it.
+    """Return whether a reference step is an IRI that has to be found before a query can use it.
 
     Example:
         >>> is_iri({"name": "iri_discovery", "output": "urn:a"}), is_iri({"name": "sparql_query"})
@@ -148,7 +148,7 @@ def _shown_as(reference: Mapping[str, Any]) -> ShownAs:
 
 
 def is_scored(group: int, groups: Sequence[Sequence[Any]], config: EvaluationConfig) -> bool:
-    """Tell whether the group at an index counts for the score.
+    """Return whether the group at an index counts for the score.
 
     Example:
         >>> is_scored(0, [["a"], ["b"], []], EvaluationConfig()), is_scored(1, [["a"], ["b"], []], EvaluationConfig())

@@ -43,7 +43,7 @@ def summary_tables(
     worst: int = 5,
     measures: Sequence[Measure] = (),
 ) -> RenderableType:
-    """Give the tables of a run for ``rich`` to print.
+    """Return the tables of a run for ``rich`` to print.
 
     Args:
         results: The scored questions; they may come one at a time, as only the worst are kept.
@@ -107,7 +107,7 @@ def _template_table(aggregates: Mapping[str, Any]) -> Table:
 
 
 def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:
-    """Give the means of measures of retrieved ids; a sentence where there are none."""
+    """Return the means of measures of retrieved ids; a sentence where there are none."""
     micro = aggregates["micro"]
     columns = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
     if RETRIEVAL_MISSING not in micro:
@@ -130,7 +130,7 @@ def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure])
 
 
 def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any]) -> Table:
-    """Give the means of scores, and what is said of those that a user registered."""
+    """Return the means of scores, and what is said of those that a user registered."""
     table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
     table.add_column("Template", overflow="fold")
     for metric in metrics:
@@ -198,13 +198,13 @@ def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
 
 
 def _means(summary: Mapping[str, Any], metrics: Collection[str]) -> Iterable[str]:
-    """Give metrics' means as texts in their units."""
+    """Return metrics' means as texts in their units."""
     means = (summary.get(metric, {}).get("mean") for metric in metrics)
     return (escape(amount_text(mean, metric_spec(metric).unit)) for metric, mean in zip(metrics, means, strict=True))
 
 
 def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:
-    """Give a metric's mean as text; a dash where it was not measured."""
+    """Return a metric's mean as text; a dash where it was not measured."""
     return format(summary[metric]["mean"], form) if metric in summary else "–"
 
 

@@ -12,7 +12,7 @@ from graphrag_eval_lc.report.formats import args_text, one_line, shown_name, sho
 
 
 def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Give the calls in their order, with seconds from the first of them and how deep they are nested."""
+    """Return the calls in their order, with seconds from the first of them and how deep they are nested."""
     begun = [_timestamp(step.get("execution_timestamp")) for step in steps]
     known = [time for time in begun if time is not None]
     first = min(known, default=0.0)
@@ -34,7 +34,7 @@ def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def model_rows(calls: Any) -> list[dict[str, Any]]:
-    """Give the calls of each model together: how many, how many failed, tokens, seconds and cost as far as known."""
+    """Return the calls of each model together: how many, how many failed, tokens, seconds and cost as far as known."""
     if not isinstance(calls, list):
         return []
     models: dict[str, dict[str, Any]] = {}
@@ -54,7 +54,7 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
 
 
 def _found(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a call gave, how often it was tried, and how what it gave was judged."""
+    """Return what a call gave, how often it was tried, and how what it gave was judged."""
     found: dict[str, Any] = {}
     if step.get("output") is not None:
         found["output"] = shown_value(step["output"])
@@ -76,7 +76,7 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timestamp(text: object) -> float | None:
-    """Give an ISO 8601 time in seconds; one without a zone is taken for UTC."""
+    """Return an ISO 8601 time in seconds; one without a zone is taken for UTC."""
     try:
         time = datetime.fromisoformat(str(text))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
@@ -85,7 +85,7 @@ def _timestamp(text: object) -> float | None:
 
 
 def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Give how many calls each call is inside; of several with one id the nearest before it is its parent."""
+    """Return how many calls each call is inside; of several with one id the nearest before it is its parent."""
     depths: list[int] = []
     last_with_id: dict[str, int] = {}
     for at, step in enumerate(steps):
@@ -103,7 +103,7 @@ _LEFT_OUT = "left out, as the transcript is long; the whole is in responses.json
 
 
 def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the messages of a question and, for each model call, where in them its own stand.
+    """Return the messages of a question and, for each model call, where in them its own stand.
 
     Args:
         result: A result of any origin: what is not as it should be is passed over.
@@ -178,7 +178,7 @@ def _head(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tools(call: Mapping[str, Any], definitions: Any) -> dict[str, list[str]]:
-    """Give the names of the tools that a model was given."""
+    """Return the names of the tools that a model was given."""
     if not isinstance(definitions, list):
         return {}
     names = [_tool_name(definitions[place]) for place in _places(call.get("tools"), len(definitions))]
@@ -194,7 +194,7 @@ def _tool_name(definition: Any) -> str:
 
 
 def _shown_messages(messages: Sequence[Any], wanted: set[int]) -> Iterator[dict[str, Any] | None]:
-    """Give the messages to be shown, None in the place of others; of the last ones only the head, where it is much."""
+    """Yield the messages to be shown, None in the place of others; of the last ones only the head, where it is much."""
     left = _LONGEST
     for place, message in enumerate(messages):
         if place not in wanted:
@@ -229,7 +229,7 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _content(content: Any) -> str:
-    """Give a content as text: blocks of text as they are, others as JSON."""
+    """Return a content as text: blocks of text as they are, others as JSON."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -138,7 +138,7 @@ class RunFolder:
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """Give the run.json of a run's folder; None where there is none.
+    """Return the run.json of a run's folder; None where there is none.
 
     Raises:
         RunFolderError: It cannot be read, or comes from a newer version of this package.

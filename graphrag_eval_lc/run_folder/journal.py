@@ -123,12 +123,12 @@ class Journal:
                 raise cannot_write(self.path, problem) from problem
 
     def keys(self) -> list[Key]:
-        """Give the keys, by repeat and then in the order in which they came."""
+        """Return the keys, by repeat and then in the order in which they came."""
         with self._lock:
             return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
 
     def summary(self, key: Key) -> Summary | None:
-        """Give what is known of the last record of a key; None where there is none."""
+        """Return what is known of the last record of a key; None where there is none."""
         place = self._place(key)
         return None if place is None else Summary(bool(place & _ERROR), bool(place & _INTERRUPTED))
 
@@ -244,7 +244,7 @@ def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def record_in(line: bytes) -> dict[str, Any] | None:
-    """Give the record that a line holds; None where it is no JSON object with a question_id.
+    """Return the record that a line holds; None where it is no JSON object with a question_id.
 
     Example:
         >>> record_in(b'{"question_id": "q1"}')
@@ -256,7 +256,7 @@ def record_in(line: bytes) -> dict[str, Any] | None:
 
 
 def key_of(record: Mapping[str, Any]) -> Key | None:
-    """Give the key of a record: its question id as text and its repeat, 1 where it has none.
+    """Return the key of a record: its question id as text and its repeat, 1 where it has none.
 
     Returns:
         None for a record without a question id, or whose repeat is no whole number from 1.
@@ -284,7 +284,7 @@ def _value_in(line: bytes) -> Any:
 
 
 def torn_file(journal: Path) -> Path:
-    """Give the file to which the lines of a journal that cannot be read are moved."""
+    """Return the file to which the lines of a journal that cannot be read are moved."""
     return journal.with_name(f"{journal.name}.torn")
 
 

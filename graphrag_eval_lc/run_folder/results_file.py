@@ -15,7 +15,7 @@ _ABSENT = -1
 
 
 def collecting_file(results: Path) -> Path:
-    """Give the file that holds results in the order in which they end."""
+    """Return the file that holds results in the order in which they end."""
     return results.with_name(f"{results.name}.partial")
 
 

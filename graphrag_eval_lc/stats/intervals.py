@@ -17,7 +17,7 @@ Clusters = Mapping[str, Sequence[float]] | Sequence[Sequence[float]]
 
 
 def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
-    """Give what is drawn as a whole: the clusters that have values, or where there is but one, its values.
+    """Return what is drawn as a whole: the clusters that have values, or where there is but one, its values.
 
     Example:
         >>> drawn_clusters({"t1": [1.0, 0.5], "t2": [], "t3": [0.0]})
@@ -30,12 +30,12 @@ def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
 
 
 def sums_and_sizes(groups: Sequence[Sequence[float]]) -> list[tuple[float, int]]:
-    """Give the sum and the number of each group's values, in an order that depends neither on theirs nor on signs."""
+    """Return the sum and the number of each group's values, in an order that depends neither on theirs nor on signs."""
     return sorted(((fsum(values), len(values)) for values in groups), key=lambda each: (abs(each[0]), *each))
 
 
 def batch_size(number_of_clusters: int) -> int:
-    """Give how many samples of so many clusters are drawn at a time."""
+    """Return how many samples of so many clusters are drawn at a time."""
     return max(1, _NUMBERS_AT_A_TIME // number_of_clusters)
 
 
@@ -49,7 +49,7 @@ class Interval(NamedTuple):
 def bootstrap_interval(
     values_by_cluster: Clusters, *, level: float = 0.95, resamples: int = 9999, seed: int = 0
 ) -> Interval | None:
-    """Give the interval in which the mean over all values lies, where values of one cluster resemble each other.
+    """Return the interval in which the mean over all values lies, where values of one cluster resemble each other.
 
     Clusters are drawn as a whole, with replacement, and the mean is taken over all values of those drawn (Davison and
     Hinkley 1997, "Bootstrap Methods and their Application", 3.8). The bounds are percentiles of these means, at
@@ -105,14 +105,14 @@ def _mean(sums: Any, sizes: Any, axis: int) -> Any:
 
 
 def _widened(level: float, number_of_clusters: int, stats: Any) -> float:
-    """Give the level whose plain percentiles are those of ``level`` expanded for few clusters."""
+    """Return the level whose plain percentiles are those of ``level`` expanded for few clusters."""
     quantile = stats.t.ppf((1 + level) / 2, number_of_clusters - 1)
     expanded = sqrt(number_of_clusters / (number_of_clusters - 1)) * quantile
     return float(1 - 2 * stats.norm.sf(expanded))
 
 
 def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | None:
-    """Give the standard error of the mean over all values, where values of one cluster resemble each other.
+    """Return the standard error of the mean over all values, where values of one cluster resemble each other.
 
     ``sqrt(G / (G − 1) · Σ_g (Σ_i (x_gi − x̄))²) / n`` for n values in G clusters. Questions of one template
     succeed and fail together, so that the plain standard error promises too much. The formula is that of Miller
@@ -143,7 +143,7 @@ def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | Non
 
 
 def scipy_stats() -> Any:
-    """Give the module ``scipy.stats``, which is loaded by the first that asks for it.
+    """Return the module ``scipy.stats``, which is loaded by the first that asks for it.
 
     Raises:
         MissingExtraError: scipy or numpy is not installed.

@@ -11,7 +11,7 @@ _ROUNDING_OF_SUMS = 1e-9
 
 
 def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999, seed: int = 0) -> float:
-    """Give how often chance alone gives a mean difference at least as large as this one, in either direction.
+    """Return how often chance alone gives a mean difference at least as large as this one, in either direction.
 
     Where two runs do not differ it is chance which of them is called A and which B, so that the sign of each
     difference may as well be the other one (Fisher's paired permutation test). As the differences of one cluster
@@ -56,7 +56,7 @@ def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 99
 
 
 def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -> float:
-    """Give the p-value below which ``permutation_p_value`` cannot fall, however large the differences are.
+    """Return the p-value below which ``permutation_p_value`` cannot fall, however large the differences are.
 
     With G clusters that differ that is 2 / 2^G. Where those that go against the mean difference do not, all together,
     make up for even the smallest of the L that go its way, it is 2 / 2^L: that is then the p-value itself, and larger
@@ -85,7 +85,7 @@ def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -
 
 
 def differing_sums(differences_by_cluster: Clusters) -> list[float]:
-    """Give the sums of the clusters that differ; a cluster without a difference stays as it is whatever its sign.
+    """Return the sums of the clusters that differ; a cluster without a difference stays as it is whatever its sign.
 
     Example:
         >>> differing_sums([[0.5, 0.25], [0.0], [0.8 - 0.7, -0.1]])
@@ -102,7 +102,7 @@ def _sum(differences: Any, axis: int) -> Any:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Give p-values adjusted for their number, so that the chance of even one false alarm stays what it was for one.
+    """Return p-values adjusted for their number, so that the chance of even one false alarm stays what it was for one.
 
     The smallest of m is multiplied by m, the next by m − 1 and so on; none becomes smaller than one before it, and
     none larger than 1: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure" (Scandinavian Journal of
@@ -133,7 +133,7 @@ _ROUNDING_OF_SPREADS = 1e-12
 
 
 def cohens_dz(differences: Sequence[float]) -> float | None:
-    """Give the effect size of paired differences: Cohen's d_z, their mean divided by their standard deviation.
+    """Return the effect size of paired differences: Cohen's d_z, their mean divided by their standard deviation.
 
     Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", 2.3.5. By convention 0.2 is called small,
     0.5 medium and 0.8 large.
@@ -158,7 +158,7 @@ def cohens_dz(differences: Sequence[float]) -> float | None:
 def questions_needed(
     difference: float, standard_error: float, number_of_questions: int, *, significance: float = 0.05
 ) -> int | None:
-    """Give how many questions it takes to see a difference of this size.
+    """Return how many questions it takes to see a difference of this size.
 
     ``n · ((z_(1 − α/2) + z_0.8) · s / |d|)²``, rounded up, for a difference d that n questions measured with the
     clustered standard error s: as many that a two-sided test at the level α finds it in 80 of 100 cases. It takes

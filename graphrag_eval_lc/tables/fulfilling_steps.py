@@ -10,12 +10,12 @@ Fits = Callable[[Step, Step], bool]
 
 
 def has_same_name(reference: Step, actual: Step) -> bool:
-    """Tell whether an actual step is called as a reference step is."""
+    """Return whether an actual step is called as a reference step is."""
     return bool(reference.get("name") == actual.get("name"))
 
 
 def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> dict[tuple[int, int], int]:
-    """Give by group and place of each reference step that is fulfilled the index of the actual step that does it.
+    """Return by group and place of each reference step that is fulfilled the index of the actual step that does it.
 
     No actual step fulfils two: of several with the same id, the later fulfil the later reference steps.
 
@@ -46,7 +46,7 @@ def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> d
 def named_step(
     name: object, reference: Step, actual_steps: Sequence[Step], fits: Fits, taken: Collection[int] = ()
 ) -> int | None:
-    """Give the index of the actual step that a match or a diagnosis names: by its id, by its index where it has none.
+    """Return the index of the actual step that a match or a diagnosis names: by its id, by its index where it has none.
 
     Args:
         name: What names it.

@@ -28,7 +28,7 @@ _LONGEST_LABEL = 40
 
 
 def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
-    """Give axes with a row for each label, the first one on top; new ones are as high as that takes.
+    """Return axes with a row for each label, the first one on top; new ones are as high as that takes.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -46,7 +46,7 @@ def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
 
 
 def label_of(text: str) -> str:
-    r"""Give a text as it can stand beside a row: on one line, shortened in the middle, all of it visible.
+    r"""Return a text as it can stand beside a row: on one line, shortened in the middle, all of it visible.
 
     Example:
         >>> label_of("transformers\nin " + 40 * "x")
@@ -58,7 +58,7 @@ def label_of(text: str) -> str:
 
 
 def more_rows(left_out: int, noun: str) -> str:
-    """Give the end of a title that says how many rows were left out; nothing where all are there."""
+    """Return the end of a title that says how many rows were left out; nothing where all are there."""
     return f" ({left_out:,} more {noun} left out)" if left_out else ""
 
 
@@ -116,7 +116,7 @@ def plot_scores(rows: Iterable[Row], metric: str = MAIN_METRIC, *, ax: "Axes | N
 
 
 def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[float | None]]:
-    """Give the values by template, None for each failed question; those of which nothing is known are left out."""
+    """Return the values by template, None for each failed question; those of which nothing is known are left out."""
     values: dict[str, list[float | None]] = {}
     is_measured = False
     for row in rows:
@@ -134,7 +134,7 @@ def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[f
 
 
 def _mean(values: Iterable[float | None], metric: MetricSpec) -> float:
-    """Give a mean by which templates are in order; where nothing is known of all that failed it is the worst."""
+    """Return a mean by which templates are in order; where nothing is known of all that failed it is the worst."""
     counted = [metric.value_of_failure if value is None else value for value in values]
     known = [value for value in counted if value is not None]
     return fmean(known) if known else inf if metric.lower_is_better else -inf
@@ -145,7 +145,7 @@ def _class_of_score(value: float) -> str:
 
 
 def _classes(values: list[float]) -> tuple[Callable[[float], str], Sequence[str], Sequence[str]]:
-    """Give what tells a value's class, the classes, the highest first, and their colours, that of the best first."""
+    """Return what tells a value's class, the classes, the highest first, and their colours, that of the best first."""
     if not values or 0 <= min(values) <= max(values) <= 1:
         return _class_of_score, _SCORE_CLASSES, _SCORE_COLORS
     low, step = min(values), (max(values) - min(values)) / 4 or 1.0
@@ -280,7 +280,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
 
 
 def _is_said(row: Mapping[str, Any]) -> bool:
-    """Tell whether a metric differs from its kind in which way is better."""
+    """Return whether a metric differs from its kind in which way is better."""
     return bool(row["lower_is_better"] is not row["is_spent"])
 
 

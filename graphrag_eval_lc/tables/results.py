@@ -30,7 +30,7 @@ class Results(list[Result]):
     """
 
     def table(self, kind: ResultsKind = "questions") -> Table:
-        """Give a row for each result (``questions``) or for each call of the agent (``steps``).
+        """Return a row for each result (``questions``) or for each call of the agent (``steps``).
 
         Raises:
             OptionError: There is no such kind.
@@ -42,7 +42,7 @@ class Results(list[Result]):
         raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint="Give questions or steps.")
 
     def to_pandas(self, kind: ResultsKind = "questions") -> "pd.DataFrame":
-        """Give the results as a frame, with a row for each result or each call of the agent.
+        """Return the results as a frame, with a row for each result or each call of the agent.
 
         Raises:
             MissingExtraError: pandas is not installed.

@@ -21,7 +21,7 @@ _RETRIEVAL = "retrieval_"
 
 
 def questions_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Give results as a frame with a row for each; see ``questions_table``.
+    """Return results as a frame with a row for each; see ``questions_table``.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -30,7 +30,7 @@ def questions_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
 
 
 def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
-    """Give results as a table with a row for each.
+    """Return results as a table with a row for each.
 
     Its columns are ``question_id``, ``repeat`` (1 where a question was asked once), ``template_id`` and ``status``,
     then each number that any result has, then each text. Of lists and dicts only this is taken up:
@@ -50,7 +50,7 @@ def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the row of one result."""
+    """Return the row of one result."""
     row: dict[str, Any] = {
         "question_id": str(result["question_id"]),
         "repeat": repeat_of(result),
@@ -68,13 +68,13 @@ def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def repeat_of(result: Mapping[str, Any]) -> int:
-    """Give which asking of its question a result is of: 1 where it does not say so."""
+    """Return which asking of its question a result is of: 1 where it does not say so."""
     repeat = result.get("repeat")
     return repeat if isinstance(repeat, int) else 1
 
 
 def _of_retrieval(steps: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Give what was measured of the steps that retrieve, in one number each."""
+    """Return what was measured of the steps that retrieve, in one number each."""
     values: dict[str, list[float]] = {}
     for step in steps:
         for key, value in step.items():
@@ -99,7 +99,7 @@ _FIRST_OF_STEPS = (
 
 
 def steps_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Give the steps of results as a frame with a row for each call; see ``steps_table``.
+    """Return the steps of results as a frame with a row for each call; see ``steps_table``.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -108,7 +108,7 @@ def steps_frame(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
 
 
 def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
-    """Give the steps of results as a table with a row for each call that the agent made.
+    """Return the steps of results as a table with a row for each call that the agent made.
 
     Its columns are ``question_id``, ``repeat``, ``template_id``, ``position`` (from 0), ``name`` and ``status``;
     ``matched`` says whether a reference step is fulfilled by this call, ``reference_group`` and ``reference_step``
@@ -161,7 +161,7 @@ _COLUMNS_OF_AGGREGATES = ("scope", "template_id", "metric", "statistic", "value"
 
 
 def aggregates_frame(aggregates: Mapping[str, Any]) -> "pd.DataFrame":
-    """Give aggregates as a frame with a row for each number; see ``aggregates_table``.
+    """Return aggregates as a frame with a row for each number; see ``aggregates_table``.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -170,7 +170,7 @@ def aggregates_frame(aggregates: Mapping[str, Any]) -> "pd.DataFrame":
 
 
 def aggregates_table(aggregates: Mapping[str, Any]) -> Table:
-    """Give aggregates as a table with a row for each number.
+    """Return aggregates as a table with a row for each number.
 
     Its columns are ``scope`` (template, micro, macro, totals or repeats), ``template_id`` (of the scope template
     only), ``metric``, ``statistic`` (sum, mean, …; "value" where there is but one number) and ``value``. How often

@@ -40,7 +40,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Row], first: Iterable[str] = ()) -> "Table":
-        """Give a table with the columns that its rows have, as they are first seen.
+        """Return a table with the columns that its rows have, as they are first seen.
 
         Args:
             rows: The cells by column.
@@ -50,7 +50,7 @@ class Table:
         return cls(tuple(dict.fromkeys([*first, *(column for row in kept for column in row)])), kept)
 
     def with_texts_last(self, first: Sequence[str]) -> "Table":
-        """Give the table with columns that hold texts after those that hold numbers, but for the ``first`` ones."""
+        """Return the table with columns that hold texts after those that hold numbers, but for the ``first`` ones."""
         texts = {
             column
             for row in self.rows
@@ -60,7 +60,7 @@ class Table:
         return Table(tuple(sorted(self.columns, key=texts.__contains__)), self.rows)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Give the table as a frame; what is absent is missing there.
+        """Return the table as a frame; what is absent is missing there.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -97,7 +97,7 @@ class Table:
 
 
 def _cell(value: object) -> object:
-    """Give a value as a spreadsheet shows it and does not run it."""
+    """Return a value as a spreadsheet shows it and does not run it."""
     is_formula = isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value)
     return f"'{value}" if is_formula else value
 
@@ -111,7 +111,7 @@ def _is_number(text: str) -> bool:
 
 
 def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":
-    """Give rows as a frame, with the columns that they have.
+    """Return rows as a frame, with the columns that they have.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -133,14 +133,14 @@ _NO_METRICS = frozenset(
 
 
 def scalars(record: Mapping[str, Any], but: Collection[str]) -> Iterable[tuple[str, Any]]:
-    """Give the numbers, truth values and texts of a record, those of the keys ``but`` left out."""
+    """Return the numbers, truth values and texts of a record, those of the keys ``but`` left out."""
     return (
         (key, value) for key, value in record.items() if isinstance(value, bool | int | float | str) and key not in but
     )
 
 
 def measured(value: object) -> float | None:
-    """Give a value that can be drawn and averaged as a number; None for all others.
+    """Return a value that can be drawn and averaged as a number; None for all others.
 
     Example:
         >>> measured(True), measured(0.5), measured(float("nan")), measured(10**400), measured("0.5")
@@ -150,7 +150,7 @@ def measured(value: object) -> float | None:
 
 
 def scores(table: Table) -> list[str]:
-    """Give the columns of a table of questions that say how good the agent was.
+    """Return the columns of a table of questions that say how good the agent was.
 
     Those are the numbers that are neither spent nor counted; one that nobody declared is a score.
     """
@@ -164,7 +164,7 @@ def scores(table: Table) -> list[str]:
 
 
 def means(rows: Sequence[Row], metrics: Iterable[str]) -> dict[str, float]:
-    """Give the mean of each metric over the questions that were answered and have it."""
+    """Return the mean of each metric over the questions that were answered and have it."""
     answered = [row for row in rows if row["status"] != "error"]
     values = {metric: [measured(row.get(metric)) for row in answered] for metric in metrics}
     known = {metric: [value for value in column if value is not None] for metric, column in values.items()}
@@ -175,7 +175,7 @@ _LEFT = ' style="text-align: left"'
 
 
 def table_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Give a table of names and values; whatever they hold is shown as text.
+    """Return a table of names and values; whatever they hold is shown as text.
 
     Example:
         >>> "&lt;b&gt;" in table_html("A run", [("folder", "<b>")])

@@ -68,7 +68,7 @@ def test_says_what_came_out_of_each_comparison(comparison: RunComparison, open_p
     assert all(warning in text for warning in comparison.warnings)
 
 
-def test_questions_that_turned_are_shown_with_their_steps_side_by_side(
+def test_questions_that_flipped_are_shown_with_their_steps_side_by_side(
     comparison: RunComparison, open_page: Open
 ) -> None:
     opened = open_page()

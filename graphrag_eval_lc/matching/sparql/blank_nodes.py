@@ -32,7 +32,7 @@ Renaming: TypeAlias = dict[int, int]
 def rows_agree_in_detail(
     reference: Iterable[Row], actual: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> bool:
-    """Tell whether rows of detailed codes agree whose coarse rows are known to.
+    """Return whether rows of detailed codes agree whose coarse rows are known to.
 
     Args:
         reference: Rows of detailed codes.
@@ -82,7 +82,7 @@ class _Search:
         }
 
     def finds_renaming(self) -> bool:
-        """Tell whether some renaming makes the rows agree."""
+        """Return whether some renaming makes the rows agree."""
         graph = self.graph
         if len(self.mine) != len(self.others) or len(graph.nodes[0]) != len(graph.nodes[1]):
             return False
@@ -130,14 +130,14 @@ class _Search:
         return True
 
     def _are_alike(self, group: list[int], other: list[int], fixed: Renaming) -> bool:
-        """Tell whether a renaming of one group's nodes to the other's makes their rows agree."""
+        """Return whether a renaming of one group's nodes to the other's makes their rows agree."""
         edges = list(dict.fromkeys(edge for node in group for edge in self.graph.edges_of[node]))
         return any(
             self.is_exact or self._fits(edges, renaming | fixed) for renaming in self._renamings(group, other, fixed)
         )
 
     def _fits(self, edges: list[Edge], renaming: Renaming) -> bool:
-        """Tell whether the rows of these edges agree in every detail with those that they become."""
+        """Return whether the rows of these edges agree in every detail with those that they become."""
         mine: list[Row] = []
         others: list[Row] = []
         back = {self.graph.label_of[other]: self.graph.label_of[node] for node, other in renaming.items()}
@@ -151,7 +151,7 @@ class _Search:
         return self.is_exact or row_groups_agree(mine, others, self.rows_as, self.codes, self.budget)
 
     def _renamings(self, group: list[int], other: list[int], fixed: Renaming) -> Iterator[Renaming]:
-        """Give the renamings under which each edge of a group becomes one of the other side."""
+        """Yield the renamings under which each edge of a group becomes one of the other side."""
         order, anchors = self.graph.walk(group)
         renaming: Renaming = {}
         used: set[int] = set()
@@ -188,7 +188,7 @@ class _Search:
         return True
 
     def _images(self, anchor: Edge, node: int, renaming: Renaming) -> Iterator[int]:
-        """Give the nodes that ``node`` can become, as seen from a neighbour that was renamed before."""
+        """Return the nodes that ``node`` can become, as seen from a neighbour that was renamed before."""
         if self.edges_at is None:
             self.edges_at = defaultdict(list)
             for edge in self.others:
@@ -202,7 +202,7 @@ class _Search:
 
 
 def edge_position(nodes: Sequence[int], renaming: Renaming) -> int:
-    """Give the first position of a node that is renamed already."""
+    """Return the first position of a node that is renamed already."""
     return next(position for position, node in enumerate(nodes) if node in renaming)
 
 
@@ -279,7 +279,7 @@ class Graph:
         )
 
     def _split(self, colour: int, parts: list[list[int]], sizes: Counter[int]) -> list[int]:
-        """Give new colours to all parts but one: the nodes that no part holds, or else the largest part."""
+        """Return new colours to all parts but one: the nodes that no part holds, or else the largest part."""
         parts.sort(key=len)
         if sizes[colour] == sum(map(len, parts)):
             parts.pop()
@@ -302,7 +302,7 @@ class Graph:
         )
 
     def groups(self, side: int, fixed: Collection[int]) -> Iterator[list[int]]:
-        """Give the nodes of a side that are not fixed, in groups that share no row."""
+        """Yield the nodes of a side that are not fixed, in groups that share no row."""
         seen = set(fixed)
         for start in self.nodes[side]:
             if start in seen:
@@ -317,7 +317,7 @@ class Graph:
             yield group
 
     def walk(self, group: list[int]) -> tuple[list[int], list[Edge]]:
-        """Give the nodes of a group in an order in which each shares a row with an earlier one.
+        """Return the nodes of a group in an order in which each shares a row with an earlier one.
 
         Returns:
             The nodes, and for each of them that row (for the first one, any of its rows).

@@ -97,7 +97,7 @@ def _mapping_of_sets(
 
 
 def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row]:
-    """Give the distinct rows; those from the start only where they are more than ``limit`` already."""
+    """Return the distinct rows; those from the start only where they are more than ``limit`` already."""
     row_count = len(columns[0])
     rows = iter(rows_of(columns))
     distinct: set[Row] = set()
@@ -111,7 +111,7 @@ def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row
 
 
 def _choices(classes: list[ColumnClass], duplicates: dict[int, int], budget: Budget) -> Iterator[list[ColumnClass]]:
-    """Give the ways to keep as many candidates of each class as it has required columns."""
+    """Yield the ways to keep as many candidates of each class as it has required columns."""
 
     def choices_of(at: int) -> Iterator[ColumnClass]:
         required, candidates = classes[at]
@@ -132,7 +132,7 @@ def _choices(classes: list[ColumnClass], duplicates: dict[int, int], budget: Bud
 
 
 def _combinations(candidates: list[int], size: int, duplicates: dict[int, int], budget: Budget) -> Iterator[list[int]]:
-    """Give the combinations of candidates, without those that differ by duplicates only."""
+    """Yield the combinations of candidates, without those that differ by duplicates only."""
     kept: list[int] = []
     at = 0
     while True:
@@ -171,7 +171,7 @@ class BagSearch:
     def mapping(
         self, columns: Mapping[int, Column], classes: list[ColumnClass], confirm: Confirm
     ) -> ColumnMapping | None:
-        """Give a mapping under which the bags are equal and that is confirmed, or None."""
+        """Return a mapping under which the bags are equal and that is confirmed, or None."""
         candidates = self._candidates(columns, classes)
         kept = dict.fromkeys(at for candidates in candidates.values() for at in candidates)
         order = sorted(candidates, key=lambda at: (len(candidates[at]), -len(self.counts[at])))
@@ -208,7 +208,7 @@ class BagSearch:
         return None
 
     def _candidates(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
-        """Give for each required column the candidates that have each value as often as it."""
+        """Return for each required column the candidates that have each value as often as it."""
         counts = {at: Counter(columns[at]) for _, candidates in classes for at in candidates}
         self.budget.spend(len(self.reference[0]) * len(counts) // 4)
         return {
@@ -218,7 +218,7 @@ class BagSearch:
         }
 
     def _contents_of_rows(self, columns: Sequence[Column]) -> Counter[Row] | None:
-        """Give the cells of each row whatever their columns; None where it is open which columns count."""
+        """Return the cells of each row whatever their columns; None where it is open which columns count."""
         if len(columns) != len(self.reference):
             return None
         self.budget.spend(len(columns) * len(columns[0]))
@@ -282,7 +282,7 @@ class _Renaming:
         self.back = back
 
     def with_columns(self, required: Column, candidate: Column, codes: DetailedCodes) -> "_Renaming | None":
-        """Give a renaming that makes these columns equal too, or None."""
+        """Return a renaming that makes these columns equal too, or None."""
         to, back = dict(self.to), dict(self.back)
         for one, other in dict.fromkeys(zip(required, candidate, strict=True)):
             if one >= 0:
@@ -380,7 +380,7 @@ def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: 
 
 
 def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Table) -> ColumnMapping:
-    """Give each required column its namesake, or else the first free column of its class."""
+    """Return each required column its namesake, or else the first free column of its class."""
     played: dict[int, int] = {}
     for required, candidates in classes:
         position = {actual.names[candidate]: candidate for candidate in candidates}
@@ -392,7 +392,7 @@ def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Ta
 
 
 def duplicates_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> dict[int, int]:
-    """Give for a column the one before it that is the same in every row: it need not be tried as well."""
+    """Return for a column the one before it that is the same in every row: it need not be tried as well."""
     duplicates = {}
     for _, candidates in classes:
         last: dict[Row, int] = {}

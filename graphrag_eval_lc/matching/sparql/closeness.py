@@ -16,7 +16,7 @@ _SAMPLED_ROWS: Final = 1_000
 
 
 def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> float:
-    """Give how much two results have in common, from a sample of their rows and by their texts.
+    """Return how much two results have in common, from a sample of their rows and by their texts.
 
     Returns:
         0 to below 1: mostly the share of common rows (F1) under the columns that have most in common, then the
@@ -48,7 +48,7 @@ def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequ
 
 
 def _dice_coefficient(mine: Set[object], theirs: Set[object]) -> float:
-    """Give what two sets share as F1, the Dice coefficient."""
+    """Return what two sets share as F1, the Dice coefficient."""
     total = len(mine) + len(theirs)
     return 2 * len(mine & theirs) / total if total else 0.0
 
@@ -61,7 +61,7 @@ _PROBED_CELLS: Final = 2_000_000
 
 
 def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
-    """Give the share of contents that each required and each actual column have in common, from a sample."""
+    """Return the share of contents that each required and each actual column have in common, from a sample."""
     samples = [_sample(content) for content in reference.contents]
     actual_samples = [_sample(content) for content in actual.contents]
     return [
@@ -165,7 +165,7 @@ def near_number(
     codes: Sequence[Sequence[int]],
     other_codes: Sequence[Sequence[int]],
 ) -> NearNumber | None:
-    """Give the number in which the first two rows differ most that are equal but for nearly the same numbers.
+    """Return the number in which the first two rows differ most that are equal but for nearly the same numbers.
 
     Args:
         columns: The required columns.
@@ -205,7 +205,7 @@ def _near(column: TermColumn, row: int, candidate: TermColumn, other: int) -> Ne
 
 
 def share_of_near_numbers(column: TermColumn, other: TermColumn) -> float:
-    """Give the share of a column's numbers, from a sample, that are nearly the same as some of another; 0 to 1.
+    """Return the share of a column's numbers, from a sample, that are nearly the same as some of another; 0 to 1.
 
     Integers, such as ids and counts, are near none.
     """

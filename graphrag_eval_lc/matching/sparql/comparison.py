@@ -344,7 +344,7 @@ def _gathered(items: Iterable[Hashable], rules: Rules) -> object:
 
 
 def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], tolerances: Tolerances) -> bool:
-    """Tell whether numbers of different values may be equal within a tolerance, by a look at all of them in order."""
+    """Return whether numbers of different values may be equal within a tolerance, by a look at all of them in order."""
     kinds = frozenset[NumberKind]().union(*(column.kinds for column in actual))
     tolerant = [column for column in required if tolerances.loosest(column.kinds, kinds)]
     if not tolerant:
@@ -372,7 +372,7 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
-    """Give the keys of a reference step that say how to compare, as arguments of ``compare_sparql_results``.
+    """Return the keys of a reference step that say how to compare, as arguments of ``compare_sparql_results``.
 
     Raises:
         ValueError: A key has a value that it cannot have.
@@ -396,7 +396,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 
 
 def _parsed(step: StepView) -> Any:
-    """Give the results of a step, or its output where that is unreadable, for the comparison to say so."""
+    """Return the results of a step, or its output where that is unreadable, for the comparison to say so."""
     try:
         return step.parsed(parse_sparql_results)
     except UnreadableOutput:
@@ -414,7 +414,7 @@ def check_sparql_step(step: StepView) -> Iterator[Finding]:
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Give a query's reference step; None where its results say nothing."""
+    """Return a query's reference step; None where its results say nothing."""
     del later
     results = parse_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:

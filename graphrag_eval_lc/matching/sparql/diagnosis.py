@@ -160,7 +160,7 @@ class UnlikeRows(NamedTuple):
 
 
 def _unlike_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> tuple[list[int], list[int]]:
-    """Give the positions of the rows that the other side lacks, on either side."""
+    """Return the positions of the rows that the other side lacks, on either side."""
     if rows_as == "set":
         return _absent(mine, set(others)), _absent(others, set(mine))
     return _surplus(mine, Counter(others)), _surplus(others, Counter(mine))
@@ -211,7 +211,7 @@ def _unlike_in_detail(
 
 
 def _places(rows: list[Row], wanted: Counter[Row]) -> list[int]:
-    """Give the first places of some rows, of each as many as are wanted."""
+    """Return the first places of some rows, of each as many as are wanted."""
     left = Counter(wanted)
     places = []
     for at, row in enumerate(rows) if left else ():
@@ -230,7 +230,7 @@ def _shown(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
 
 
 def _without_middle(text: str | None) -> str | None:
-    """Give a text on one line, without its middle where it is long."""
+    """Return a text on one line, without its middle where it is long."""
     if text is None or (len(text) <= _SHOWN_LENGTH and text.isprintable()):
         return text
     line = " ".join(text[:1_000].split())

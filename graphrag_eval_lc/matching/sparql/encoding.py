@@ -71,11 +71,11 @@ class _ValueSpace(dict[str, int]):
         return code
 
     def kind(self, text: str) -> NumberKind | None:
-        """Tell what the number is that is written so; None for booleans."""
+        """Return what the number is that is written so; None for booleans."""
         return None if self.is_boolean else number_kind(text, self._datatype)
 
     def numbers(self) -> dict[NumberKind, list[Finite]]:
-        """Give the finite numbers that have been read, by what they are."""
+        """Return the finite numbers that have been read, by what they are."""
         found: defaultdict[NumberKind, list[Finite]] = defaultdict(list)
         if self.is_boolean:
             return found
@@ -89,7 +89,7 @@ class _ValueSpace(dict[str, int]):
         return found
 
     def number_kinds(self) -> Collection[NumberKind]:
-        """Give what the numbers may be that have been read."""
+        """Return what the numbers may be that have been read."""
         if self.is_boolean or not self.values_read:
             return ()
         return {number_kind(text, self._datatype) for text in ("0", "0.0")}
@@ -131,7 +131,7 @@ class Encoding:
         self._exactly_joined: dict[int, int] = {}
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
-        """Give the codes of a column, or of some rows of it, before they are settled."""
+        """Return the codes of a column, or of some rows of it, before they are settled."""
         texts = column.texts[rows]
         if not isinstance(column.shapes, list):
             is_text = not self._strict and is_untyped(column.shapes) and not column.has_untyped_numbers
@@ -196,7 +196,7 @@ class Encoding:
         return {kind for space in self._value_spaces.values() for kind in space.number_kinds()}
 
     def _may_be_joined(self, shape: Shape, text: str, kinds: set[NumberKind]) -> bool:
-        """Tell whether a cell may turn out to equal one with another code."""
+        """Return whether a cell may turn out to equal one with another code."""
         space = self._space(shape)
         kind = space.kind(text) if isinstance(space, _ValueSpace) and text in space.values_read else None
         if kind is not None and (self._has_fine_numbers or self._tolerances.loosest({kind}, kinds)):
@@ -210,7 +210,7 @@ class Encoding:
         )
 
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
-        """Give the final codes of columns: chains of codes become one."""
+        """Return the final codes of columns: chains of codes become one."""
         self._join_equal_codes()
         if not self._joined:
             return list(columns)
@@ -283,7 +283,7 @@ class Encoding:
         return code
 
     def detailed(self, column: TermColumn, codes: list[int], blank_nodes: dict[str, int]) -> list[int]:
-        """Give the detailed codes of a column.
+        """Return the detailed codes of a column.
 
         Args:
             column: The terms.
@@ -312,7 +312,7 @@ class Encoding:
 
 
 def _term_space(shape: Shape) -> Hashable:
-    """Give what distinguishes terms of the same text when RDF terms are compared."""
+    """Return what distinguishes terms of the same text when RDF terms are compared."""
     kind, datatype, language = shape
     if kind == "uri":
         return "uri"
@@ -330,7 +330,7 @@ class PlainEncoding(Encoding):
         self._code_of: defaultdict[str | float, int] = defaultdict(self._next_code)
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
-        """Give the codes of a column, or of some rows of it."""
+        """Return the codes of a column, or of some rows of it."""
         return list(map(self._code_of.__getitem__, _cells(column)[rows]))
 
     def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
@@ -339,7 +339,7 @@ class PlainEncoding(Encoding):
         return any(codes <= content for content in contents)
 
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
-        """Give the codes as they are."""
+        """Return the codes as they are."""
         return list(columns)
 
 
@@ -348,7 +348,7 @@ def _cells(column: TermColumn) -> list[str] | list[float]:
 
 
 def encoding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Encoding:
-    """Give the quickest encoding that tells the cells of two results apart."""
+    """Return the quickest encoding that tells the cells of two results apart."""
     plain = None if rules.strict else plain_columns(reference, actual, required, by_value=True)
     if plain is not None:
         mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
@@ -398,7 +398,7 @@ class Table:
         ]
 
     def inexact_numbers(self, at: int) -> ColumnNumbers | None:
-        """Give the numbers of a column that have inexact codes; None where it has none, or texts that have such."""
+        """Return the numbers of a column that have inexact codes; None where it has none, or texts that have such."""
         if at not in self._numbers:
             self._numbers[at] = self._encoded.details.numbers_of(self.detailed_columns[at])
         return self._numbers[at]
@@ -410,7 +410,7 @@ class Table:
         return any(BLANK_CODE in content or not inexact.isdisjoint(content) for content in self.contents)
 
     def signatures(self, rows_as: RowsAs) -> list[Hashable]:
-        """Give for each column what must be equal in a column that can play it."""
+        """Return for each column what must be equal in a column that can play it."""
         if rows_as == "set":
             return list(self.contents)
         if rows_as == "list":
@@ -421,7 +421,7 @@ class Table:
 def coded_tables(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], encoding: Encoding, *, all_columns: bool
 ) -> tuple[Table, Table]:
-    """Give the tables of the required and of the actual columns.
+    """Return the tables of the required and of the actual columns.
 
     Args:
         reference: The results with the required columns.

@@ -87,7 +87,7 @@ class TermColumn:
         return plain_cells_by_value(self.shapes, self.texts) if self.has_untyped_numbers else self.plain
 
     def number(self, row: int) -> tuple[Number, NumberKind] | None:
-        """Give the number that a cell holds, and what kind of number; None where it holds none."""
+        """Return the number that a cell holds, and what kind of number; None where it holds none."""
         shape = self.shapes[row] if isinstance(self.shapes, list) else self.shapes
         datatype, text = shape[1], self.texts[row]
         if shape[0] == "uri" or not (is_numeric_datatype(datatype) or is_untyped(shape)):
@@ -96,11 +96,11 @@ class TermColumn:
         return None if found is None else (found[0], number_kind(text, datatype))
 
     def kind(self, row: int) -> str:
-        """Give the type of a cell: uri, literal, bnode; empty where it is unbound."""
+        """Return the type of a cell: uri, literal, bnode; empty where it is unbound."""
         return (self.shapes[row] if isinstance(self.shapes, list) else self.shapes)[0]
 
     def readable(self, row: int) -> str | None:
-        """Give the text of a cell, with ``_:`` before a blank node; None where it is unbound."""
+        """Return the text of a cell, with ``_:`` before a blank node; None where it is unbound."""
         kind = self.kind(row)
         return None if not kind else f"_:{self.texts[row]}" if kind == "bnode" else self.texts[row]
 
@@ -273,7 +273,7 @@ PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
 def plain_columns(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], *, by_value: bool
 ) -> PlainColumns | None:
-    """Give the required and the actual columns as texts and floats; None where they cannot be compared so.
+    """Return the required and the actual columns as texts and floats; None where they cannot be compared so.
 
     Args:
         reference: The results with the required columns.
@@ -289,7 +289,7 @@ def plain_columns(
 
 
 def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
-    """Give the cells of a column as texts or floats, equal only where the cells are; None where that takes more.
+    """Return the cells of a column as texts or floats, equal only where the cells are; None where that takes more.
 
     That is so for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0, and
     columns in which numbers or booleans stand among other terms.
@@ -314,19 +314,19 @@ def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | N
 
 
 def plain_cells_by_value(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
-    """Give the same, with texts that have no datatype and are written as numbers compared by their value."""
+    """Return the same, with texts that have no datatype and are written as numbers compared by their value."""
     plain = plain_cells(shapes, texts)
     return plain if plain is None or plain.numbers else _with_untyped_numbers(texts, untyped_texts(shapes, texts))
 
 
 def is_untyped(shape: Shape) -> bool:
-    """Tell whether a term is a literal with neither a datatype nor a language, so that its text may be a number."""
+    """Return whether a term is a literal with neither a datatype nor a language, so that its text may be a number."""
     kind, datatype, language = shape
     return datatype is None and not language and kind not in ("", "uri", "bnode")
 
 
 def untyped_texts(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:
-    """Give the texts that may be numbers although they have no datatype."""
+    """Return the texts that may be numbers although they have no datatype."""
     if not isinstance(shapes, list):
         return texts if is_untyped(shapes) else []
     untyped = set(filter(is_untyped, set(shapes)))
@@ -355,7 +355,7 @@ def _plain_numbers(texts: list[str], kinds: frozenset[NumberKind], *, with_fract
 
 
 def are_comparable(columns: Iterable[PlainCells]) -> bool:
-    """Tell whether columns can be compared with each other.
+    """Return whether columns can be compared with each other.
 
     A number equals a text that is written like it, and an integer without a datatype equals a number of its value,
     which texts and floats do not show.

@@ -18,7 +18,7 @@ from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, Ro
 def row_groups_agree(
     reference: Sequence[Row], actual: Sequence[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> bool:
-    """Tell whether detailed rows agree whose coarse rows are known to agree.
+    """Return whether detailed rows agree whose coarse rows are known to agree.
 
     Args:
         reference: Rows of detailed codes, duplicates too.
@@ -47,7 +47,7 @@ def row_groups_agree(
 def rows_left_over(
     rows: Iterable[Row], others: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> Counter[Row]:
-    """Give the rows that have no partner where the most of them are paired off, each as often as it is left.
+    """Return the rows that have no partner where the most of them are paired off, each as often as it is left.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -84,7 +84,7 @@ def _group_agrees(
 
 
 def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, budget: Budget) -> bool:
-    """Tell whether rows are equal one by one in the order of their numbers: nearly always if they can be paired."""
+    """Return whether rows are equal one by one in the order of their numbers: nearly always if they can be paired."""
     budget.spend(STEPS_OF_A_PAIR * len(rows))
     if len(rows) > 1:
         columns = number_columns(rows, codes)
@@ -93,7 +93,7 @@ def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, bu
 
 
 def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedCodes, budget: Budget) -> Iterator[Row]:
-    """Give the distinct rows that equal none of the others, then those that share a partner with rows of other values.
+    """Yield the distinct rows that equal none of the others, then those that share a partner with rows of other values.
 
     Rows of the same values need one partner between them, and others of the same values are as many partners as
     they occur.
@@ -142,11 +142,11 @@ class Neighbours:
         self._times = [rows[row] for row in self._rows]
 
     def has_equal(self, row: Row, budget: Budget) -> bool:
-        """Tell whether some row equals one with the same coarse row."""
+        """Return whether some row equals one with the same coarse row."""
         return next(self._equal_to(row, budget), None) is not None
 
     def unpaired(self, classes: Sequence[Sequence[Row]], budget: Budget) -> Iterator[int]:
-        """Give the positions of the classes, each of one or more rows, that are left where the most are paired off."""
+        """Return the positions of the classes, each of one or more rows, that are left where the most are paired off."""
         columns = [] if self._column is None else [self._column]
         # In the order of the partners few have to change theirs.
         order = sorted(range(len(classes)), key=lambda at: _sort_key(classes[at][0], columns, self._codes))
@@ -165,7 +165,7 @@ class Neighbours:
         return unpaired_items(order, partners_of, budget, times=self._times, likely=likely)
 
     def _equal_to(self, row: Row, budget: Budget) -> Iterator[int]:
-        """Give the positions of the rows that equal one with the same coarse row, the nearest first."""
+        """Return the positions of the rows that equal one with the same coarse row, the nearest first."""
         return (at for at in self._from_nearest(row) if self._equals(row, at, budget))
 
     def _equals(self, row: Row, at: int, budget: Budget) -> bool:
@@ -173,7 +173,7 @@ class Neighbours:
         return self._codes.rows_are_equal(row, self._rows[at])
 
     def _from_nearest(self, row: Row) -> Iterator[int]:
-        """Give the positions of the rows that may equal one, those of the nearest numbers first."""
+        """Yield the positions of the rows that may equal one, those of the nearest numbers first."""
         near, middle = self._near(row)
         below, above = middle - 1, middle
         while below >= near.start or above < near.stop:
@@ -185,7 +185,7 @@ class Neighbours:
                 below -= 1
 
     def _near(self, row: Row) -> tuple[range, int]:
-        """Give the positions of the rows that may equal one, and where it would stand among them."""
+        """Return the positions of the rows that may equal one, and where it would stand among them."""
         number = None if self._column is None else self._codes.finite_number(row[self._column])
         if self._column is None or number is None:
             return range(len(self._rows)), 0
@@ -194,7 +194,7 @@ class Neighbours:
         return near, bisect_left(self._numbers, number, near.start, near.stop)
 
     def _lie_on_a_line(self, classes: Sequence[Sequence[Row]]) -> bool:
-        """Tell whether rows differ only in one column, of numbers that all have the same tolerance."""
+        """Return whether rows differ only in one column, of numbers that all have the same tolerance."""
         at = self._column
         rows = [row for each in classes for row in each]
         if at is None or len({row[:at] + row[at + 1 :] for row in chain(self._rows, rows)}) != 1:
@@ -204,7 +204,7 @@ class Neighbours:
     def _unpaired_on_a_line(
         self, classes: Sequence[Sequence[Row]], order: Sequence[int], budget: Budget
     ) -> Iterator[int]:
-        """Give each class in order the first partner that is left: no other choice pairs off more."""
+        """Yield each class in order the first partner that is left: no other choice pairs off more."""
         left = list(self._times)
         first = 0
         for item in order:
@@ -221,7 +221,7 @@ class Neighbours:
 
 
 def number_columns(rows: list[Row], codes: DetailedCodes) -> list[int]:
-    """Give the columns that hold different numbers and nothing else, those with the most different ones first."""
+    """Return the columns that hold different numbers and nothing else, those with the most different ones first."""
     columns = {at: set(column) for at, column in enumerate(rows_of(rows))}
     numeric = [
         at
@@ -232,7 +232,7 @@ def number_columns(rows: list[Row], codes: DetailedCodes) -> list[int]:
 
 
 def sorted_by(columns: Sequence[int], rows: list[Row], codes: DetailedCodes) -> list[Row]:
-    """Give rows in the order of the numbers in some columns."""
+    """Return rows in the order of the numbers in some columns."""
     return sorted(rows, key=lambda row: _sort_key(row, columns, codes)) if columns else rows
 
 
@@ -246,7 +246,7 @@ PartnersOf: TypeAlias = Callable[[int], Iterable[int]]
 
 
 def can_be_paired(partners: list[list[int]], budget: Budget) -> bool:
-    """Tell whether each item can have a partner of its own.
+    """Return whether each item can have a partner of its own.
 
     Args:
         partners: For each item the numbers of its possible partners.
@@ -267,7 +267,7 @@ def unpaired_items(
     times: Sequence[int] | None = None,
     likely: PartnersOf | None = None,
 ) -> Iterator[int]:
-    """Give the items that are left where as many as can be have a partner.
+    """Return the items that are left where as many as can be have a partner.
 
     Args:
         items: The items.
@@ -294,7 +294,7 @@ class _Pairing:
         self._exhausted: set[int] = set()
 
     def takes_free(self, item: int, partners: Iterable[int]) -> bool:
-        """Give an item the first partner that is free."""
+        """Return an item the first partner that is free."""
         for partner in partners:
             self._budget.spend(1)
             if self._is_free(partner):

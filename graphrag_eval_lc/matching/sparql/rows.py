@@ -42,7 +42,7 @@ class Rules(NamedTuple):
 
 
 def rows_of(columns: Sequence[Column]) -> Iterable[Row]:
-    """Give the rows of one or more columns."""
+    """Return the rows of one or more columns."""
     return zip(*columns, strict=True)
 
 
@@ -60,7 +60,7 @@ class ColumnNumbers(NamedTuple):
     tolerances: Tolerances
 
     def may_equal(self, other: Self, rows_as: RowsAs) -> bool:
-        """Tell whether two columns may hold the same rows: if not, some number is too far from all others.
+        """Return whether two columns may hold the same rows: if not, some number is too far from all others.
 
         In order, numbers within one tolerance can be paired off if any order will do.
         """
@@ -71,7 +71,7 @@ class ColumnNumbers(NamedTuple):
 
 
 def _lie_near(numbers: Sequence[Any], others: Sequence[Any], relative: Decimal) -> bool:
-    """Tell whether each number equals one of the others; both are in order."""
+    """Return whether each number equals one of the others; both are in order."""
     at = 0
     for number in dict.fromkeys(numbers):
         while at < len(others) and others[at] < number:
@@ -102,7 +102,7 @@ class Cell(NamedTuple):
 
 
 def cells_are_equal(one: Cell, other: Cell, tolerances: Tolerances) -> bool:
-    """Tell whether two cells are equal: numbers and booleans by value, unlike kinds by their text.
+    """Return whether two cells are equal: numbers and booleans by value, unlike kinds by their text.
 
     Example:
         >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "5"), Cell(5, NumberKind.INTEGER, "+5"), Tolerances())
@@ -136,7 +136,7 @@ class DetailedCodes:
         self._kinds: set[NumberKind] = set()
 
     def detail(self, cell: Cell, code: int, exact_code: int) -> int:
-        """Give the detailed code of a cell with an inexact code.
+        """Return the detailed code of a cell with an inexact code.
 
         Args:
             cell: The cell.
@@ -154,28 +154,28 @@ class DetailedCodes:
         return detail
 
     def coarse_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
-        """Give the row of codes for a row of detailed codes; blank nodes stay as they are."""
+        """Return the row of codes for a row of detailed codes; blank nodes stay as they are."""
         coarse = self._code_of.get
         return tuple(coarse(detail, detail) for detail in row)
 
     def exact_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
-        """Give what a row of detailed codes has in common with its duplicates: numbers by their value."""
+        """Return what a row of detailed codes has in common with its duplicates: numbers by their value."""
         exact = self._exact_code_of.get
         return tuple(exact(detail, detail) for detail in row)
 
     def is_inexact_row(self, row: tuple[int, ...]) -> bool:
-        """Tell whether a row of detailed codes holds a cell with an inexact code."""
+        """Return whether a row of detailed codes holds a cell with an inexact code."""
         return not self._cell_of.keys().isdisjoint(row)
 
     def finite_number(self, detail: int) -> int | Decimal | None:
-        """Give the number that a detailed code stands for; None if it stands for anything else."""
+        """Return the number that a detailed code stands for; None if it stands for anything else."""
         cell = self._cell_of.get(detail)
         if cell is None or cell.kind is None or isinstance(cell.value, str):
             return None
         return cell.value
 
     def numbers_of(self, column: Iterable[int]) -> ColumnNumbers | None:
-        """Give the finite numbers among detailed codes; None where there are none, or other cells beside them."""
+        """Return the finite numbers among detailed codes; None where there are none, or other cells beside them."""
         times = Counter(detail for detail in column if detail in self._cell_of)
         cells = [(self._cell_of[detail], count) for detail, count in times.items()]
         if not cells or any(cell.kind is None or isinstance(cell.value, str) for cell, _ in cells):
@@ -185,7 +185,7 @@ class DetailedCodes:
         return ColumnNumbers(sorted(numbers), kinds, self._tolerances)
 
     def has_one_tolerance(self, details: Collection[int], others: Collection[int]) -> bool:
-        """Tell whether detailed codes stand for finite numbers that all have the same tolerance with all the others."""
+        """Return whether detailed codes stand for finite numbers that all have the same tolerance with all the others."""
         if any(self.finite_number(detail) is None for detail in chain(details, others)):
             return False
         kinds, other_kinds = ({self._cell_of[detail].kind for detail in each} for each in (details, others))
@@ -193,17 +193,17 @@ class DetailedCodes:
         return len({self._tolerances.between(*pair) for pair in pairs}) == 1
 
     def range_of_equals(self, detail: int) -> tuple[Decimal, Decimal]:
-        """Give bounds between which all numbers lie that equal the finite number of a detailed code."""
+        """Return bounds between which all numbers lie that equal the finite number of a detailed code."""
         cell = self._cell_of[detail]
         relative = self._tolerances.loosest({cell.kind}, self._kinds)  # type: ignore[arg-type]  # a number has a kind
         return tolerated_range(cell.value, relative)  # type: ignore[arg-type]  # and a value
 
     def rows_are_equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-        """Tell whether two rows of detailed codes with the same coarse row are equal, cell by cell."""
+        """Return whether two rows of detailed codes with the same coarse row are equal, cell by cell."""
         return all(x == y or self.are_equal(x, y) for x, y in zip(one, other, strict=True))
 
     def are_equal(self, one: int, other: int) -> bool:
-        """Tell whether two detailed codes stand for equal cells."""
+        """Return whether two detailed codes stand for equal cells."""
         if one not in self._cell_of or other not in self._cell_of:
             return one == other
         equal = self._equal.get((one, other))

@@ -69,12 +69,12 @@ _LEXICAL_FORMS: Final = {
 
 
 def is_numeric_datatype(datatype: str | None) -> bool:
-    """Tell whether a datatype is one of XSD's numeric ones."""
+    """Return whether a datatype is one of XSD's numeric ones."""
     return datatype in _KINDS
 
 
 def number_kind(lexical: str, datatype: str | None) -> NumberKind:
-    """Tell what a number is; without a datatype it is an integer where it is written whole, else a double.
+    """Return what a number is; without a datatype it is an integer where it is written whole, else a double.
 
     Example:
         >>> number_kind("5", XSD + "float").name, number_kind("5", None).name, number_kind("5.0", None).name
@@ -147,7 +147,7 @@ def _untyped(text: str) -> tuple[Number, bool] | None:
 
 
 def has_untyped_number(texts: Sequence[str]) -> bool:
-    """Tell whether one of the texts may be a number although it has no datatype.
+    """Return whether one of the texts may be a number although it has no datatype.
 
     Example:
         >>> has_untyped_number(["OSLO T1", "007"]), has_untyped_number(["OSLO T1", "15.5"])
@@ -179,7 +179,7 @@ class Tolerances(NamedTuple):
 
     @classmethod
     def of(cls, tolerance: Tolerance | None, *, strict: bool = False) -> Self:
-        """Give the tolerances from what a caller says.
+        """Return the tolerances from what a caller says.
 
         Args:
             tolerance: One for all numbers but integers, or those of ``float`` and ``double`` that differ from the
@@ -201,11 +201,11 @@ class Tolerances(NamedTuple):
         return cls() if strict else cls(**shares)
 
     def between(self, one: NumberKind, other: NumberKind) -> Decimal:
-        """Give the relative tolerance of two kinds."""
+        """Return the relative tolerance of two kinds."""
         return max(self[one], self[other]) if one and other else self.integer
 
     def loosest(self, kinds: Collection[NumberKind], others: Collection[NumberKind]) -> Decimal:
-        """Give the largest relative tolerance of numbers of some kinds and those of others; 0 where there are none."""
+        """Return the largest relative tolerance of numbers of some kinds and those of others; 0 where there are none."""
         return max((self.between(one, other) for one in kinds for other in others), default=self.integer)
 
 
@@ -217,7 +217,7 @@ def _exact_share(name: str, share: object) -> Decimal:
 
 
 def tolerated_range(number: int | Decimal, relative: Decimal) -> tuple[Decimal, Decimal]:
-    """Give bounds between which all numbers lie that equal a finite one within a relative tolerance, and few others."""
+    """Return bounds between which all numbers lie that equal a finite one within a relative tolerance, and few others."""
     width = ABSOLUTE_TOLERANCE
     if relative:
         share = _ROUNDED_UP.divide(relative, 1 - relative)
@@ -235,7 +235,7 @@ def boolean_from(lexical: str) -> bool | None:
 
 
 def numbers_are_equal(one: Number, other: Number, relative: Decimal = Decimal(0)) -> bool:
-    """Tell whether two numbers differ by at most 1e-8 or by at most a share of the larger one, computed exactly.
+    """Return whether two numbers differ by at most 1e-8 or by at most a share of the larger one, computed exactly.
 
     Args:
         one: A number.
@@ -257,7 +257,7 @@ def numbers_are_equal(one: Number, other: Number, relative: Decimal = Decimal(0)
 
 
 def all_are_equal(least: int | Decimal, greatest: int | Decimal, relative: Decimal) -> bool:
-    """Tell whether any two numbers from the least to the greatest are sure to be equal within a relative tolerance."""
+    """Return whether any two numbers from the least to the greatest are sure to be equal within a relative tolerance."""
     spread = _EXACT.subtract(greatest, least)
     if spread <= ABSOLUTE_TOLERANCE:
         return True
@@ -267,7 +267,7 @@ def all_are_equal(least: int | Decimal, greatest: int | Decimal, relative: Decim
 
 
 def relative_difference(one: Number, other: Number) -> float | None:
-    """Give the difference of two numbers as a share of the larger one; None where one is infinite or none.
+    """Return the difference of two numbers as a share of the larger one; None where one is infinite or none.
 
     Example:
         >>> relative_difference(Decimal("0.5"), 1)
@@ -300,7 +300,7 @@ class Chain(NamedTuple):
 def number_chains(
     kinds_of: Mapping[Finite, Sequence[NumberKind]], tolerances: Tolerances, *, are_fine: bool = True
 ) -> list[Chain]:
-    """Give the chains of more than one number.
+    """Return the chains of more than one number.
 
     Args:
         kinds_of: The numbers, each with the kinds in which it occurs.
@@ -343,7 +343,7 @@ def _links(
     approximate: Sequence[float],
     tolerance: Decimal,
 ) -> Iterator[tuple[int, int]]:
-    """Give the neighbours that lie within the tolerance of an anchor: the nearest one before or after them.
+    """Yield the neighbours that lie within the tolerance of an anchor: the nearest one before or after them.
 
     Args:
         members: The places of the numbers to link.
@@ -379,7 +379,7 @@ def _links(
 def _are_equal(
     places: Sequence[int], numbers: Sequence[Finite], kinds: Sequence[Sequence[NumberKind]], tolerances: Tolerances
 ) -> bool:
-    """Tell whether all numbers are equal by the tightest tolerance that any two of them have."""
+    """Return whether all numbers are equal by the tightest tolerance that any two of them have."""
     times = Counter(kind for at in places for kind in kinds[at])
     pairs = ((one, other) for one in times for other in times if one != other or times[one] > 1)
     tightest = min(tolerances.between(one, other) for one, other in pairs)

@@ -35,7 +35,7 @@ def folder(path: Path, results: list[dict[str, Any]], **record: Any) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-def test_tables_show_metrics_errors_and_turned_questions(exit_code: Command, capsys: Output) -> None:
+def test_tables_show_metrics_errors_and_flips(exit_code: Command, capsys: Output) -> None:
     assert exit_code("compare", "worse", "better", "--show", "2") == 0
     output = capsys.readouterr()
     assert output.err == ""
@@ -46,7 +46,7 @@ def test_tables_show_metrics_errors_and_turned_questions(exit_code: Command, cap
     assert "│ 6/6/0 │ better │" in text
     assert "total_tokens │ 12 │ 1,006 │ 1,006 │ 0 │ 0 to 0 │ 1.000 │ 1.000 │ – │ 0/12/0 │ the same" in text
     assert "Failed samples, of which scores count as 0: 0 in A, 0 in B." in text
-    assert "Questions that turned in steps_score (2 of 6)" in text
+    assert "Questions that flipped in steps_score (2 of 6)" in text
     assert "What of [b]0? │ │ │" in text
     assert "│ now right │ 0.00 │ 1.00" in text
     assert "B is better in steps_score: 0.500 → 1.000 (+0.500, 95 % interval" in text

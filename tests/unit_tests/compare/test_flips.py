@@ -72,7 +72,7 @@ def test_best_value_of_the_range_is_right(
     assert direction_of(0.5, 1.5, spec) == direction
 
 
-def test_turned_questions_have_both_scores_reasons_and_answers() -> None:
+def test_flips_have_both_scores_reasons_and_answers() -> None:
     question = flips([step("lookup", "urn:oslo")], [step("lookup", "urn:bergen")])
     assert (question.question_id, question.template_id, question.direction) == ("q", "t", "now wrong")
     assert (question.score_a, question.score_b) == (1.0, 0.0)

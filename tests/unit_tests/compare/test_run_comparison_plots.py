@@ -48,4 +48,4 @@ def test_metric_that_was_not_compared_is_told(comparison: RunComparison) -> None
 
 
 def test_line_names_the_runs(comparison: RunComparison) -> None:
-    assert repr(comparison) == "<Comparison of before with after (4 questions)>"
+    assert repr(comparison) == "<RunComparison of before with after (4 questions)>"

@@ -75,7 +75,7 @@ def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
     assert "Each 95 % interval is of its metric for itself." in html
 
 
-def test_what_was_spent_has_no_questions_that_turned() -> None:
+def test_what_was_spent_has_no_questions_that_flipped() -> None:
     runs = run([1.0, 1.0]), run([1.0, 0.0])
     assert 'id="flips-B"' in comparison_html(compare_runs(*runs))
     html = comparison_html(compare_runs(*runs, metrics=["total_tokens"]))
@@ -83,7 +83,7 @@ def test_what_was_spent_has_no_questions_that_turned() -> None:
     assert "flips-B" not in html
 
 
-def test_questions_that_turned_are_there_with_their_steps() -> None:
+def test_questions_that_flipped_are_there_with_their_steps() -> None:
     html = page()
     assert "1 now wrong" in html
     assert "1 now right" in html
