@@ -101,7 +101,7 @@ def correctness_prompt(template: str) -> Prompt:
 
 
 def _score(claims: ClaimLists, cost: float | None) -> JudgeScore:
-    """Return the scores of sorted claims, F1 as ``2·TP / (2·TP + FP + FN)``, so that an answer without claims has one."""
+    """Return the scores of sorted claims; F1 as ``2·TP / (2·TP + FP + FN)`` also scores an answer without claims."""
     supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
     f1 = _share(2 * supported, 2 * supported + wrong + missing)
     details = {

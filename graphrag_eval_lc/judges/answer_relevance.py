@@ -9,9 +9,15 @@ from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.model_interface import Embedded, given_embedding_model, given_judge_model
+from graphrag_eval_lc.judges.model_interface import (
+    Embedded,
+    given_embedding_model,
+    given_judge_model,
+    paid_error,
+    total_cost,
+)
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt, sendable_text
-from graphrag_eval_lc.judges.scores import JudgeScore, paid_error, total_cost
+from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE
 
 _NUMBER_OF_QUESTIONS = 3

@@ -7,18 +7,19 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
+from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
 from graphrag_eval_lc.judges.cache import AnswerCache, request_digest
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, UnusableAnswerError, Usage
-from graphrag_eval_lc.judges.scores import note_known_cost, total_cost
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, UnusableAnswerError, Usage, total_cost
+from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
@@ -250,7 +251,7 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
 
 def usage_of(message: AIMessage) -> Usage:
     """Return the usage that a message of a LangChain chat model reports."""
-    return _usage(LLMResult(generations=[[ChatGeneration(message=message)]]))
+    return _usage(message_result(message))
 
 
 def _usage(result: LLMResult) -> Usage:
@@ -265,18 +266,16 @@ def _usage(result: LLMResult) -> Usage:
     )
 
 
-def usages_cost(usages: Iterable[Usage], pricing: Pricing | None, *, model: str, provider: str | None) -> float | None:
+def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
     """Return the USD of requests; None where one of them cannot be priced.
 
     Args:
         usages: What they reported.
-        pricing: The prices; None: there are none.
-        model: The model that was asked for. Its price counts, and that of the model which answered only where this
-            one has none, or where the config gives a price for the latter alone: a local server may report any name.
+        pricing: The prices.
+        model: The model that was asked for. Its price goes before that of the model which answered, as a local server
+            may report any name, unless the config prices the latter alone.
         provider: Who runs the model.
     """
-    if pricing is None:
-        return None
     return total_cost(_cost(usage, pricing, model, provider) for usage in usages)
 
 
@@ -303,25 +302,34 @@ def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> f
     return None
 
 
-class Addressed(Protocol):
-    """A model of the config, as far as its address is concerned."""
+ModelSettings = GenerationConfig | EmbeddingConfig
+"""A model of the config."""
 
-    @property
-    def provider(self) -> str: ...  # noqa: D102
-
-    @property
-    def base_url(self) -> str | None: ...  # noqa: D102
-
-    @property
-    def model_extra(self) -> dict[str, Any] | None: ...  # noqa: D102
+# LiteLLM's names of options that no model takes.
+LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
-def given_base_url(settings: Addressed) -> str | None:
-    """Return the address that the config names: ``base_url``, else ``api_base``, as LiteLLM calls it."""
-    return settings.base_url or (settings.model_extra or {}).get("api_base") or None
+def model_name_of(settings: ModelSettings) -> str:
+    """Return the name of a model in messages and in the cache, such as ``openai:gpt-4o-mini``."""
+    return f"{settings.provider}:{settings.model}"
 
 
-def effective_base_url(settings: Addressed) -> str | None:
-    """Return the address that is asked; ``OPENAI_BASE_URL`` counts for OpenAI alone. None: OpenAI's own."""
+def extra_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Return what the config says of a model beside the known keys."""
+    return settings.model_extra or {}
+
+
+def given_api_key(settings: ModelSettings) -> str | None:
+    """Return the key that the config gives."""
+    return settings.api_key.get_secret_value() if settings.api_key is not None else None
+
+
+def given_base_url(settings: ModelSettings) -> str | None:
+    """Return the address that the config gives: ``base_url``, else ``api_base``, LiteLLM's name of it."""
+    return settings.base_url or extra_settings(settings).get("api_base") or None
+
+
+def effective_base_url(settings: ModelSettings) -> str | None:
+    """Return the address to ask; None is OpenAI's own. ``OPENAI_BASE_URL`` is read for the provider openai alone."""
     of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
     return given_base_url(settings) or of_environment or None

@@ -10,9 +10,16 @@ from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.judges.answer_correctness import Claim
-from graphrag_eval_lc.judges.model_interface import Asked, JudgeModel, given_judge_model
+from graphrag_eval_lc.judges.model_interface import (
+    Asked,
+    JudgeModel,
+    cost_of,
+    given_judge_model,
+    paid_error,
+    total_cost,
+)
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt
-from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, paid_error, total_cost
+from graphrag_eval_lc.judges.scores import JudgeScore
 
 
 class ContextVerdict(BaseModel):

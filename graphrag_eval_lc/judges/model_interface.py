@@ -1,7 +1,7 @@
 """What a judge asks a model through: the models' interface, the places they share, and what goes wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -123,6 +123,37 @@ class UnusableAnswerError(JudgeError):
         super().__init__(what, hint=hint)
         self.cost = cost
         self.usages = tuple(usages)
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of costs; None where one is unknown.
+
+    Example:
+        >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
+        (0.75, None, 0.0)
+    """
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
+    """Return an error with all that was paid in vain: the error's own cost and ``costs``.
+
+    Example:
+        >>> paid_error(JudgeError("refused"), [0.5]).cost
+        0.5
+    """
+    cost = total_cost([cost_of(error), *costs])
+    return UnusableAnswerError(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
+
+
+def cost_of(error: BaseException) -> float | None:
+    """Return the USD paid in vain, as the error says; 0.0 where it says nothing."""
+    return error.cost if isinstance(error, UnusableAnswerError) else 0.0
 
 
 _FACTORIES = "graphrag_eval_lc.judges.models"

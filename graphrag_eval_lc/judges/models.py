@@ -13,10 +13,18 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import message_text
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
-from graphrag_eval_lc.judges.asked_model import AskingOptions, given_base_url, usage_in, usage_of
+from graphrag_eval_lc.judges.asked_model import (
+    LITELLM_OPTIONS,
+    AskingOptions,
+    ModelSettings,
+    extra_settings,
+    given_api_key,
+    given_base_url,
+    usage_in,
+    usage_of,
+)
 from graphrag_eval_lc.judges.chat_model import (
     Messages,
     StructuredJudgeModel,
@@ -41,7 +49,6 @@ _LANGCHAIN_PROVIDERS = {
     "mistral": "mistralai",
     "vertex_ai": "google_vertexai",
 }
-_LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
 def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
@@ -63,7 +70,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
         llm = GenerationConfig.model_validate(named_settings(llm))
     if isinstance(llm, GenerationConfig):
         if is_openai_compatible(llm):
-            return cast("JudgeModel", _openai_model("openai_models", "OpenAIJudgeModel", llm, options))
+            return cast("JudgeModel", _openai_model("OpenAIJudgeModel", llm, options))
         bounds = {"temperature": llm.temperature, "max_tokens": llm.max_tokens}
         llm = _langchain_model(llm, _langchain_function("langchain.chat_models", "init_chat_model"), **bounds)
     if isinstance(llm, BaseChatModel):
@@ -93,7 +100,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         embeddings = EmbeddingConfig.model_validate(named_settings(embeddings))
     if isinstance(embeddings, EmbeddingConfig):
         if is_openai_compatible(embeddings):
-            return cast("EmbeddingModel", _openai_model("openai_models", "OpenAIEmbeddingModel", embeddings, options))
+            return cast("EmbeddingModel", _openai_model("OpenAIEmbeddingModel", embeddings, options))
         embeddings = _langchain_model(embeddings, _langchain_function("langchain.embeddings", "init_embeddings"))
     if isinstance(embeddings, Embeddings):
         return LangChainEmbeddingModel(embeddings, **options)
@@ -109,7 +116,7 @@ def named_settings(name: str) -> dict[str, str]:
     return {"provider": provider, "model": model} if sign else {"model": name}
 
 
-def is_openai_compatible(settings: GenerationConfig | EmbeddingConfig) -> bool:
+def is_openai_compatible(settings: ModelSettings) -> bool:
     """Return whether a model of the config is asked through openai's client."""
     base_url = given_base_url(settings)
     if settings.provider == "openai" or base_url is None:
@@ -119,9 +126,9 @@ def is_openai_compatible(settings: GenerationConfig | EmbeddingConfig) -> bool:
     return not settings.provider.startswith(_OWN_LANGUAGE)
 
 
-def _openai_model(file: str, kind: str, settings: GenerationConfig | EmbeddingConfig, options: AskingOptions) -> Any:
+def _openai_model(kind: str, settings: ModelSettings, options: AskingOptions) -> Any:
     try:
-        module = import_module(f"graphrag_eval_lc.judges.{file}")
+        module = import_module("graphrag_eval_lc.judges.openai_models")
     except ModuleNotFoundError as problem:
         if problem.name != "openai":
             raise
@@ -139,18 +146,15 @@ def _langchain_function(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def _langchain_model(
-    settings: GenerationConfig | EmbeddingConfig, make: Callable[..., Any], **bounds: float | None
-) -> Any:
-    """Return the model that LangChain makes of a section of the config."""
+def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds: float | None) -> Any:
     provider = _LANGCHAIN_PROVIDERS.get(settings.provider, settings.provider)
     name = f"{provider}:{settings.model}"
-    key = settings.api_key.get_secret_value() if settings.api_key is not None else None
+    key = given_api_key(settings)
     remember_secret(key)
     # Azure's class takes the address of a resource under a name of its own.
     address = "base_url" if settings.base_url or provider != "azure_openai" else "azure_endpoint"
     options = {address: given_base_url(settings), "api_key": key, **bounds}
-    extra = {key: value for key, value in (settings.model_extra or {}).items() if key not in _LITELLM_OPTIONS}
+    extra = {option: value for option, value in extra_settings(settings).items() if option not in LITELLM_OPTIONS}
     given = {option: value for option, value in options.items() if value is not None}
     try:
         return make(name, **{**given, **extra})
@@ -173,11 +177,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
         **options: How it is asked.
     """
 
-    def __init__(
-        self,
-        model: BaseChatModel,
-        **options: Unpack[AskingOptions],
-    ) -> None:
+    def __init__(self, model: BaseChatModel, **options: Unpack[AskingOptions]) -> None:
         described = model._get_ls_params()
         provider = described.get("ls_provider")
         model_name = described.get("ls_model_name") or type(model).__name__
@@ -198,9 +198,13 @@ class LangChainJudgeModel(StructuredJudgeModel):
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
         while True:
             model, mode = self._chat_model, self._mode
+            runnable = _runnable(model, mode, form)
+            if runnable is None:
+                self._leave(mode)
+                continue
+            told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
             try:
-                request = partial(self._answered, model, mode, messages, form, paid)
-                message = await self._calls.outcome_of(request)
+                message = await self._calls.outcome_of(partial(self._answered, runnable, told, paid))
             except Exception as refusal:
                 if not self._has_learned_from(refusal, model, mode):
                     raise
@@ -208,29 +212,26 @@ class LangChainJudgeModel(StructuredJudgeModel):
             return [_answer_text(message)]
 
     def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode) -> bool:
-        """Leave out what the model refused; give whether it is anything that can be left out."""
-        is_refused = refuses_part(error)
-        if is_refused and "temperature" in str(error) and getattr(model, "temperature", None) is not None:
+        """Leave out what the model refused, and tell whether there is anything to leave out."""
+        if not refuses_part(error):
+            return False
+        if "temperature" in str(error) and getattr(model, "temperature", None) is not None:
             if self._chat_model is model:
                 self._chat_model = model.model_copy(update={"temperature": None})
             return True
-        if mode not in _NEXT_MODE or not (
-            isinstance(error, _CannotStructureError) or (is_refused and _REFUSED_FORM.search(str(error)))
-        ):
+        if mode not in _NEXT_MODE or not _REFUSED_FORM.search(str(error)):
             return False
-        if self._mode == mode:
-            self._mode = _NEXT_MODE[mode]
+        self._leave(mode)
         return True
 
-    async def _answered(
-        self, model: BaseChatModel, mode: _Mode, messages: Messages, form: type[BaseModel], paid: list[Usage]
-    ) -> AIMessage:
-        if mode == "prompt":
-            messages = messages_with_form(messages, closed_schema(form))
-        runnable = _runnable(model, mode, form)
+    def _leave(self, mode: _Mode) -> None:
+        if self._mode == mode:  # else another request has left it meanwhile
+            self._mode = _NEXT_MODE[mode]
+
+    async def _answered(self, runnable: Any, messages: Messages, paid: list[Usage]) -> AIMessage:
         try:
             given: Any = await runnable.ainvoke(messages)
-            message = given if mode == "prompt" else given["raw"]
+            message = given["raw"] if isinstance(given, dict) else given
         except _UNREADABLE as problem:
             raise BrokenAnswerError(f"the answer cannot be read: {error_text(problem)}") from problem
         except Exception as problem:
@@ -250,11 +251,8 @@ class LangChainJudgeModel(StructuredJudgeModel):
             check_finish_reason(self.name, message.response_metadata.get(key))
 
 
-class _CannotStructureError(Exception):
-    """A model that has no structured output of this kind."""
-
-
 def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
+    """Return what is asked; None where the model has no structured output of this kind."""
     if mode == "prompt":
         return model
     # The schema and not the class: langchain-openai drops an answer that breaks the class, and what it cost.
@@ -264,8 +262,8 @@ def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
         options["strict"] = True
     try:
         return model.with_structured_output(schema, include_raw=True, **options)
-    except (NotImplementedError, TypeError, ValueError) as problem:
-        raise _CannotStructureError(error_text(problem)) from problem
+    except (NotImplementedError, TypeError, ValueError):
+        return None
 
 
 def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) -> None:
@@ -285,7 +283,7 @@ def _answer_text(message: AIMessage) -> str:
         return json.dumps(message.tool_calls[0]["args"])
     if message.invalid_tool_calls:
         return message.invalid_tool_calls[0]["args"] or ""
-    return message_text(message)
+    return str(message.text)
 
 
 class LangChainEmbeddingModel(CachedEmbeddingModel):
@@ -296,11 +294,7 @@ class LangChainEmbeddingModel(CachedEmbeddingModel):
         **options: How it is asked.
     """
 
-    def __init__(
-        self,
-        embeddings: Embeddings,
-        **options: Unpack[AskingOptions],
-    ) -> None:
+    def __init__(self, embeddings: Embeddings, **options: Unpack[AskingOptions]) -> None:
         model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")
         kind = type(embeddings).__name__
         super().__init__(

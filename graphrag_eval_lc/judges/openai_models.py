@@ -6,13 +6,23 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
+from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from openai import APIStatusError, AsyncOpenAI
 from pydantic import BaseModel
 
+from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError
-from graphrag_eval_lc.judges.asked_model import AskingOptions, effective_base_url, usage_in
+from graphrag_eval_lc.judges.asked_model import (
+    LITELLM_OPTIONS,
+    AskingOptions,
+    ModelSettings,
+    effective_base_url,
+    extra_settings,
+    given_api_key,
+    model_name_of,
+    usage_in,
+)
 from graphrag_eval_lc.judges.chat_model import (
     EndpointAbilities,
     Messages,
@@ -29,35 +39,6 @@ from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
 
-class ModelSettings(Protocol):
-    """A model of the config: ``GenerationConfig`` or ``EmbeddingConfig``."""
-
-    @property
-    def provider(self) -> str: ...  # noqa: D102
-
-    @property
-    def model(self) -> str: ...  # noqa: D102
-
-    @property
-    def base_url(self) -> str | None: ...  # noqa: D102
-
-    @property
-    def api_key(self) -> Any: ...  # noqa: D102
-
-    @property
-    def model_extra(self) -> dict[str, Any] | None: ...  # noqa: D102
-
-
-class GenerationSettings(ModelSettings, Protocol):
-    """The chat model of the config: ``GenerationConfig``."""
-
-    @property
-    def temperature(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def max_tokens(self) -> int | None: ...  # noqa: D102
-
-
 class OpenAIJudgeModel(StructuredJudgeModel):
     """A chat model behind an OpenAI-compatible endpoint.
 
@@ -72,19 +53,10 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         ConfigError: There is no API key.
     """
 
-    def __init__(
-        self,
-        generation: GenerationSettings,
-        **options: Unpack[AskingOptions],
-    ) -> None:
+    def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
         bounds = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
-        super().__init__(
-            model_name_of(generation),
-            generation.model,
-            generation.provider,
-            {**answer_settings(generation), **bounds},
-            **options,
-        )
+        settings = {**answer_settings(generation), **bounds}
+        super().__init__(model_name_of(generation), generation.model, generation.provider, settings, **options)
         self._bounds = bounds
         self._generation = generation
         self._client = openai_client(generation)
@@ -151,18 +123,9 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
         ConfigError: There is no API key.
     """
 
-    def __init__(
-        self,
-        embedding: ModelSettings,
-        **options: Unpack[AskingOptions],
-    ) -> None:
-        super().__init__(
-            model_name_of(embedding),
-            embedding.model,
-            embedding.provider,
-            answer_settings(embedding),
-            **options,
-        )
+    def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
+        settings = answer_settings(embedding)
+        super().__init__(model_name_of(embedding), embedding.model, embedding.provider, settings, **options)
         self._embedding = embedding
         self._client = openai_client(embedding)
         self._encoding: Literal["base64", "float"] = "base64"
@@ -289,23 +252,12 @@ class LoopBound(Generic[Thing]):
 
 _CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
 _REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
-# LiteLLM's names of what is settled elsewhere here; endpoints refuse them in a request.
-_LITELLM_OPTIONS = frozenset({"api_base", "api_version", "drop_params", "max_retries", "num_retries", "timeout"})
+# Options of other clients, which endpoints refuse in a request.
+_UNSENT_OPTIONS = LITELLM_OPTIONS | {"api_version", "max_retries", "timeout"}
 # Who asks, which does not change the answer.
 _ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
-_NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _LITELLM_OPTIONS
+_NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _UNSENT_OPTIONS
 _SHOWN_CHARACTERS = 200
-
-
-def model_name_of(settings: ModelSettings) -> str:
-    """Return what a model is called in messages and in the cache, such as ``openai:gpt-4o-mini``."""
-    return f"{settings.provider}:{settings.model}"
-
-
-def secret_text(secret: Any) -> str | None:
-    """Return a secret as text, whether it is kept in pydantic's SecretStr or as it is."""
-    text: str | None = secret.get_secret_value() if hasattr(secret, "get_secret_value") else secret
-    return text
 
 
 def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
@@ -320,14 +272,14 @@ def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = As
     """
     base_url = effective_base_url(settings)
     key_name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
-    key = secret_text(settings.api_key) or os.environ.get(key_name)
+    key = given_api_key(settings) or os.environ.get(key_name)
     if not key and base_url is None:
         raise ConfigError(
             f"there is no API key for {model_name_of(settings)}",
             hint=f"Set the environment variable {key_name}, or api_key in the config.",
         )
     remember_secret(key)
-    options = {name: value for name, value in _extra(settings).items() if name in _CLIENT_OPTIONS}
+    options = {name: value for name, value in extra_settings(settings).items() if name in _CLIENT_OPTIONS}
     return LoopBound(
         # An endpoint of one's own may want no key, but the client does.
         lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options),
@@ -363,7 +315,7 @@ async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settin
 
 def request_settings(settings: ModelSettings) -> dict[str, Any]:
     """Return what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
-    extra = _extra(settings)
+    extra = extra_settings(settings)
     own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
     return {
         "extra_body": {**own, **extra.get("extra_body", {})},
@@ -374,8 +326,8 @@ def request_settings(settings: ModelSettings) -> dict[str, Any]:
 
 def answer_settings(settings: ModelSettings) -> dict[str, Any]:
     """Return what determines a model's answers beside its name and what it is asked."""
-    left_out = _ASKER_OPTIONS | _LITELLM_OPTIONS
-    extra = {name: value for name, value in _extra(settings).items() if name not in left_out}
+    left_out = _ASKER_OPTIONS | _UNSENT_OPTIONS
+    extra = {name: value for name, value in extra_settings(settings).items() if name not in left_out}
     return {**extra, "base_url": effective_base_url(settings)}
 
 
@@ -388,7 +340,3 @@ def _json_object(text: str) -> Mapping[str, Any]:
         what = "an error with the status 200" if isinstance(body, dict) else "no JSON object"
         raise BrokenAnswerError(f"the endpoint answered with {what}: {masked_text(text)[:_SHOWN_CHARACTERS]!r}")
     return body
-
-
-def _extra(settings: ModelSettings) -> dict[str, Any]:
-    return settings.model_extra or {}

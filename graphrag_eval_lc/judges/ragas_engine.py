@@ -13,21 +13,14 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError
-from graphrag_eval_lc.judges.asked_model import AskedModel, AskingOptions, usage_in
+from graphrag_eval_lc.judges.asked_model import AskedModel, AskingOptions, ModelSettings, model_name_of, usage_in
 from graphrag_eval_lc.judges.context_metrics import given_contexts
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
 from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings
-from graphrag_eval_lc.judges.openai_models import (
-    ModelSettings,
-    answer_settings,
-    answer_texts,
-    model_name_of,
-    openai_client,
-    request_settings,
-)
+from graphrag_eval_lc.judges.openai_models import answer_settings, answer_texts, openai_client, request_settings
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.ragas_import import ENGINE_KEY, ragas_module
-from graphrag_eval_lc.judges.scores import JudgeScore, paid_error, total_cost
+from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import error_text
 
 _Send = Callable[[], Awaitable[Any]]
@@ -207,7 +200,7 @@ def _checked(section: Any, kind: type[Any], key: str) -> Any:
         section = kind.model_validate(named_settings(section))
     if isinstance(section, kind) and is_openai_compatible(section):
         return section
-    name = f"{section.provider}:{section.model}" if isinstance(section, kind) else type(section).__name__
+    name = model_name_of(section) if isinstance(section, kind) else type(section).__name__
     raise ConfigError(
         f"ragas asks models behind OpenAI-compatible endpoints only, and {name} is none",
         key=ENGINE_KEY,

@@ -1,14 +1,14 @@
 """What a judged metric gives back: its value, reason and cost, and the keys under which they stand in results."""
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_eval_lc.errors import GraphRAGEvalError, JudgeError
-from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
+from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.judges.model_interface import cost_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
 
@@ -32,37 +32,6 @@ class JudgeScore:
     reason: str | None
     cost: float | None
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of costs, None where one of them is not known.
-
-    Example:
-        >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
-        (0.75, None, 0.0)
-    """
-    total = 0.0
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
-    """Return an error with what the metric paid for in vain: what the error tells itself, and more costs.
-
-    Example:
-        >>> paid_error(JudgeError("refused"), [0.5]).cost
-        0.5
-    """
-    cost = total_cost([cost_of(error), *costs])
-    return UnusableAnswerError(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
-
-
-def cost_of(error: BaseException) -> float | None:
-    """Return what an error tells was paid for it; 0.0 where it tells nothing."""
-    return error.cost if isinstance(error, UnusableAnswerError) else 0.0
 
 
 async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
