@@ -1,4 +1,4 @@
-"""What all models of judges share: their address, requests in places and with retries, tokens and prices."""
+"""The base of all models of judges: settings of the config, requests with retries, shared answers, tokens and costs."""
 
 import asyncio
 import logging
@@ -42,11 +42,11 @@ class AskingOptions(TypedDict, total=False):
     """How a model is asked.
 
     Attributes:
-        pool: The places for requests; None, the default: 16 of its own.
-        pricing: The prices; None, the default: those that are known.
-        cache: Where answers are kept; None, the default: nowhere.
-        max_retries: How many requests may follow one that failed; 3 by default.
-        timeout: The longest that a request may take, in seconds; 120 by default.
+        pool: Bounds the requests at once; None, the default: 16.
+        pricing: The prices; None, the default: those of genai-prices.
+        cache: Keeps answers; None, the default: none is kept.
+        max_retries: How many requests may follow a failed one; 3 by default.
+        timeout: The longest time of a request in seconds; 120 by default.
     """
 
     pool: CallPool | None
@@ -58,7 +58,7 @@ class AskingOptions(TypedDict, total=False):
 
 @dataclass(slots=True)
 class _Flight:
-    """A request in flight, and how many wait for it."""
+    """A request in flight, and the number of its waiters."""
 
     task: asyncio.Task[Any]
     waiters: int = 0
@@ -68,10 +68,10 @@ class AskedModel:
     """A model that judges ask.
 
     Args:
-        name: What it is called in messages and in the cache.
-        model: The model's name at its provider.
+        name: Its name in messages and in the cache.
+        model: Its name at the provider.
         provider: Who runs it.
-        settings: All else that determines its answers.
+        settings: All else that its answers depend on.
         **options: How it is asked.
     """
 
@@ -94,14 +94,14 @@ class AskedModel:
         )
 
     def _digest(self, asked: Mapping[str, Any]) -> str:
-        """Return what a request is known by in the cache; nothing where there is none."""
+        """Return the cache's key of a request; an empty one without a cache."""
         return request_digest(self.name, {**asked, "settings": self._settings}) if self._cache is not None else ""
 
     def _record(self, digest: str) -> Mapping[str, Any] | None:
         return self._cache.get(digest) if self._cache is not None else None
 
     def _keep(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep a paid answer for later; where that fails it is used nevertheless, and no other is tried."""
+        """Keep a paid answer; if that fails, this one is used all the same, and no further one is kept."""
         self._counted.add(digest)
         if self._cache is None or not self._takes_records:
             return
@@ -112,12 +112,12 @@ class AskedModel:
             _log.warning("answers of %s are not kept from here on: %s", self.name, problem)
 
     async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Outcome]]) -> tuple[Outcome, bool]:
-        """Return what a request gives, and whether another one equal to it was in flight, which then paid for both.
+        """Return the outcome of a request, and whether an equal one was in flight, whose outcome it then is.
 
-        Where there is no cache each is sent. The request is cancelled with the last that waits for it.
+        Without a cache every request is sent. A request is cancelled with its last waiter.
 
         Raises:
-            UnusableAnswerError: There is no answer that can be used; the cost is with the first that asked.
+            UnusableAnswerError: There is no usable answer; the first waiter's error has the cost.
         """
         if self._cache is None:
             return await request(), False
@@ -143,7 +143,7 @@ class AskedModel:
         return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
 
     def _known_cost(self, usages: Iterable[Usage], digest: str | None = None) -> float | None:
-        """Return what an answer once cost that is known from an earlier run; 0 from the second time of a digest on."""
+        """Return what a cached answer once cost; 0 from the second use of a digest on."""
         if digest in self._counted:
             return 0.0
         if digest is not None:
@@ -153,7 +153,7 @@ class AskedModel:
         return cost
 
     async def _outcome(self, request: Awaitable[Outcome], paid: list[Usage]) -> Outcome:
-        """Return what is asked for, and any failure as the one error that has the cost."""
+        """Return the outcome of a request; raise any failure as an UnusableAnswerError with the cost."""
         try:
             return await request
         except JudgeError as problem:
@@ -173,16 +173,16 @@ FIRST_WAIT_SEC = 0.5
 
 
 class ModelCalls:
-    """The requests to one model.
+    """The requests to one model, with retries.
 
-    Rate limits, server errors, timeouts, lost connections and broken answers are retried, after a wait that doubles
-    and is as long as the server asks at least. No place is held meanwhile. After a rate limit with a Retry-After
-    nothing else is sent to this model before that time either.
+    Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
+    each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
+    Retry-After nothing is sent to this model before that time.
 
     Args:
-        pool: The places.
+        pool: Bounds the requests at once.
         max_retries: How many requests may follow the first.
-        timeout: The longest that a request may take, in seconds, longer where others block the event loop meanwhile.
+        timeout: The longest time of a request in seconds, without the time in which others block the event loop.
     """
 
     def __init__(self, pool: CallPool, *, max_retries: int, timeout: float) -> None:
@@ -192,13 +192,13 @@ class ModelCalls:
         self._resumes_at = 0.0
 
     async def outcome_of(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Return what a request gives in the end.
+        """Return the outcome of a request.
 
         Args:
-            request: Sends it; called once for each attempt.
+            request: Sends it; called for each attempt.
 
         Raises:
-            Exception: What the last attempt failed with; a JudgeError at once.
+            Exception: That of the last attempt; a JudgeError at once.
         """
         close_connections_of_resting_loops()
         for attempt in count(1):
@@ -239,7 +239,7 @@ def _is_worth_a_retry(error: BaseException) -> bool:
 
 
 def usage_in(body: Mapping[str, Any]) -> Usage:
-    """Return the usage that the body of an answer of the OpenAI API reports.
+    """Return the usage in the body of an OpenAI API response.
 
     Example:
         >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
@@ -250,7 +250,7 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
 
 
 def usage_of(message: AIMessage) -> Usage:
-    """Return the usage that a message of a LangChain chat model reports."""
+    """Return the usage in a message of a LangChain chat model."""
     return _usage(message_result(message))
 
 
@@ -270,10 +270,10 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provid
     """Return the USD of requests; None where one of them cannot be priced.
 
     Args:
-        usages: What they reported.
+        usages: Their usages.
         pricing: The prices.
-        model: The model that was asked for. Its price goes before that of the model which answered, as a local server
-            may report any name, unless the config prices the latter alone.
+        model: The model asked for. Its price goes before that of the model that answered, since a local server may
+            report any name; but not where the config prices the latter alone.
         provider: Who runs the model.
     """
     return total_cost(_cost(usage, pricing, model, provider) for usage in usages)
@@ -282,7 +282,7 @@ def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provid
 def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
     names = sorted(
         dict.fromkeys((model, usage.model or model)),
-        key=lambda name: not pricing.is_overridden(name),  # those of the config come first
+        key=lambda name: not pricing.is_overridden(name),  # names that the config prices come first
     )
     unpriced = set(names) & pricing.unpriced
     for name in names:
@@ -296,7 +296,7 @@ def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> f
             provider=provider,
         )
         if cost is not None:
-            # Of the other name no price is needed, unless something else asked for it before.
+            # The other name needs no price, unless it lacked one before.
             pricing.unpriced.difference_update(set(names) - unpriced)
             return cost
     return None

@@ -1,4 +1,4 @@
-"""What a judge asks a model through: the models' interface, the places they share, and what goes wrong."""
+"""The interface between judges and models: protocols, answers, costs, errors, and the places that requests share."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -16,15 +16,15 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one request reported of its tokens; None: not reported.
+    """The tokens of one request, as the provider reports them; None: not reported.
 
     Attributes:
         model: The model that answered.
-        input_tokens: Tokens of the prompt, cached ones included; of the texts for embeddings.
+        input_tokens: All tokens of the prompt, or of the texts for embeddings.
         output_tokens: Tokens of the answer; 0 for embeddings.
-        cached_input_tokens: Those of the prompt that the provider had in its cache.
-        cache_write_input_tokens: Those that it wrote to its cache.
-        cache_write_1h_input_tokens: Those of the written ones that it keeps for an hour.
+        cached_input_tokens: Those of the prompt that were read from the provider's cache.
+        cache_write_input_tokens: Those that were written to it.
+        cache_write_1h_input_tokens: Those of the written ones that are kept for an hour.
     """
 
     model: str | None
@@ -37,13 +37,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Answer]):
-    """What a model answered.
+    """The answers of a model.
 
     Attributes:
-        values: The answers, as many as were asked for.
-        cost: USD of all requests that were paid for them, those asked again included; None where one cannot be priced.
-        usages: What each of these requests reported.
-        is_cached: Whether nothing was asked now, as the answers were known from an earlier run.
+        values: As many as were asked for.
+        cost: USD of all requests paid for them, repeated ones too; None where one cannot be priced.
+        usages: The usage of each of these requests.
+        is_cached: Whether they come from the cache, or from an equal request in flight.
     """
 
     values: tuple[Answer, ...]
@@ -59,8 +59,8 @@ class Embedded:
     Attributes:
         vectors: One for each text, in their order.
         cost: USD; None where it cannot be priced.
-        usages: What each request reported.
-        is_cached: Whether nothing was asked now.
+        usages: The usage of each request.
+        is_cached: As for ``Asked``.
     """
 
     vectors: tuple[tuple[float, ...], ...]
@@ -73,7 +73,7 @@ class JudgeModel(Protocol):
     """A chat model that answers in a given form.
 
     Attributes:
-        name: What it is called in messages and in the cache, such as ``openai:gpt-4o-mini``.
+        name: Its name in messages and in the cache, such as ``openai:gpt-4o-mini``.
     """
 
     name: str
@@ -82,7 +82,7 @@ class JudgeModel(Protocol):
         """Ask for ``n`` answers of the form ``schema``.
 
         Raises:
-            JudgeError: There is no answer that can be used.
+            JudgeError: There is no usable answer.
         """
         ...
 
@@ -91,7 +91,7 @@ class EmbeddingModel(Protocol):
     """A model that turns texts into vectors.
 
     Attributes:
-        name: What it is called in messages and in the cache.
+        name: Its name in messages and in the cache.
     """
 
     name: str
@@ -100,21 +100,21 @@ class EmbeddingModel(Protocol):
         """Return the vectors of texts in one request.
 
         Raises:
-            JudgeError: There are none that can be used.
+            JudgeError: There are no usable vectors.
         """
         ...
 
 
 class BrokenAnswerError(Exception):
-    """A server answered with something that is no answer, which may pass when it is asked again."""
+    """A server's response is no answer; a retry may help."""
 
 
 class UnusableAnswerError(JudgeError):
-    """A model's answer cannot be used, and may have been paid for nevertheless.
+    """A model gave no usable answer, which may have cost something all the same.
 
     Attributes:
-        cost: USD of what was paid in vain: 0.0 where nothing was, None where it cannot be priced.
-        usages: What each of these requests reported.
+        cost: USD paid in vain; 0.0 where nothing was paid, None where it cannot be priced.
+        usages: The usage of each of these requests.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ _FACTORIES = "graphrag_eval_lc.judges.models"
 
 
 def given_judge_model(llm: Any) -> JudgeModel:
-    """Return the chat model to ask: ``llm`` itself, or what ``as_judge_model`` makes of it."""
+    """Return ``llm`` if it is a JudgeModel, else what ``as_judge_model`` makes of it."""
     if hasattr(llm, "aask"):
         model: JudgeModel = llm
     else:
@@ -169,7 +169,7 @@ def given_judge_model(llm: Any) -> JudgeModel:
 
 
 def given_embedding_model(embeddings: Any) -> EmbeddingModel:
-    """Return the embedding model to ask: ``embeddings`` itself, or what ``as_embedding_model`` makes of it."""
+    """Return ``embeddings`` if it is an EmbeddingModel, else what ``as_embedding_model`` makes of it."""
     if hasattr(embeddings, "aembed"):
         model: EmbeddingModel = embeddings
     else:
