@@ -1,4 +1,4 @@
-"""The models of judges: from all that can name one (the config, a name, a LangChain model), and those of LangChain."""
+"""The models of judges, made from the config, a name or a LangChain model; and those that ask through LangChain."""
 
 import inspect
 import json
@@ -40,7 +40,7 @@ from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Embedding
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import error_text
 
-# Providers whose endpoints speak a language of their own, whatever their address.
+# Providers whose endpoints are not OpenAI-compatible, whatever their address.
 _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
 # LiteLLM's names of providers, and those of LangChain.
 _LANGCHAIN_PROVIDERS = {
@@ -52,10 +52,10 @@ _LANGCHAIN_PROVIDERS = {
 
 
 def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
-    """Return the chat model that judges.
+    """Return a chat model for judges.
 
     Args:
-        llm: A JudgeModel, which is given back as it is; a chat model of LangChain; a name such as ``gpt-4o-mini`` or
+        llm: A JudgeModel, which is returned as it is; a chat model of LangChain; a name such as ``gpt-4o-mini`` or
             ``anthropic:claude-haiku-4-5``; or the config's ``GenerationConfig``.
         **options: How it is asked.
 
@@ -82,10 +82,10 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
 
 
 def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> EmbeddingModel:
-    """Return the embedding model of judges.
+    """Return an embedding model for judges.
 
     Args:
-        embeddings: An EmbeddingModel, which is given back as it is; LangChain's ``Embeddings``; a name such as
+        embeddings: An EmbeddingModel, which is returned as it is; LangChain's ``Embeddings``; a name such as
             ``text-embedding-3-small``; or the config's ``EmbeddingConfig``.
         **options: How it is asked.
 
@@ -111,17 +111,17 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
 
 
 def named_settings(name: str) -> dict[str, str]:
-    """Return provider and model of a name such as ``openai:gpt-4o-mini``, as a section of the config has them."""
+    """Return provider and model of a name such as ``openai:gpt-4o-mini``, by the config's keys."""
     provider, sign, model = name.partition(":")
     return {"provider": provider, "model": model} if sign else {"model": name}
 
 
 def is_openai_compatible(settings: ModelSettings) -> bool:
-    """Return whether a model of the config is asked through openai's client."""
+    """Return whether a model of the config is asked through OpenAI's client."""
     base_url = given_base_url(settings)
     if settings.provider == "openai" or base_url is None:
         return settings.provider == "openai"
-    if settings.provider == "ollama":  # which has both languages
+    if settings.provider == "ollama":  # which has both APIs
         return base_url.rstrip("/").endswith("/v1")
     return not settings.provider.startswith(_OWN_LANGUAGE)
 
@@ -151,7 +151,7 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
     name = f"{provider}:{settings.model}"
     key = given_api_key(settings)
     remember_secret(key)
-    # Azure's class takes the address of a resource under a name of its own.
+    # Azure's class has its own name for the address of a resource.
     address = "base_url" if settings.base_url or provider != "azure_openai" else "azure_endpoint"
     options = {address: given_base_url(settings), "api_key": key, **bounds}
     extra = {option: value for option, value in extra_settings(settings).items() if option not in LITELLM_OPTIONS}
@@ -165,15 +165,15 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
 _Mode = Literal["structured", "function_calling", "prompt"]
 _NEXT_MODE: dict[_Mode, _Mode] = {"structured": "function_calling", "function_calling": "prompt"}
 _REFUSED_FORM = re.compile(r"response.?format|json.?schema|structured.?output|tool|function", re.IGNORECASE)
-# What LangChain's models raise on a body that is no answer.
+# Raised by LangChain's models on a body that is no answer.
 _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 
 
 class LangChainJudgeModel(StructuredJudgeModel):
-    """A chat model of LangChain: structured output in the way it prefers, else by a function to call, else in words.
+    """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
 
     Args:
-        model: The chat model; its own retries come before those of this class.
+        model: The chat model; its own retries come first.
         **options: How it is asked.
     """
 
@@ -185,7 +185,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
             f"{provider}:{model_name}" if provider else model_name,
             model_name,
             provider,
-            {"model": model._get_llm_string()},  # by which LangChain's own cache knows it
+            {"model": model._get_llm_string()},  # the key in LangChain's own cache
             **options,
         )
         self._chat_model = model
@@ -212,7 +212,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
             return [_answer_text(message)]
 
     def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode) -> bool:
-        """Leave out what the model refused, and tell whether there is anything to leave out."""
+        """Leave out what the model refused; return whether there is anything to leave out."""
         if not refuses_part(error):
             return False
         if "temperature" in str(error) and getattr(model, "temperature", None) is not None:
@@ -267,7 +267,7 @@ def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
 
 
 def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) -> None:
-    """Raise what the openai client's own reading of endings means; by name, as it need not be installed."""
+    """Raise the error for a finish reason that the openai client raised; by name, as it need not be installed."""
     kind = type(error).__name__
     if kind == "LengthFinishReasonError":
         completion = getattr(error, "completion", None)
@@ -287,7 +287,7 @@ def _answer_text(message: AIMessage) -> str:
 
 
 class LangChainEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model of LangChain. These report no tokens, so that their cost is not known.
+    """An embedding model of LangChain. It reports no tokens, so its cost is unknown.
 
     Args:
         embeddings: The embedding model.

@@ -1,4 +1,4 @@
-"""The chat models and embedding models of judges behind an OpenAI-compatible endpoint."""
+"""Chat models and embedding models of judges behind OpenAI-compatible endpoints."""
 
 import asyncio
 import json
@@ -42,8 +42,7 @@ from graphrag_eval_lc.masking import masked_text, remember_secret
 class OpenAIJudgeModel(StructuredJudgeModel):
     """A chat model behind an OpenAI-compatible endpoint.
 
-    What the endpoint does not take (a JSON schema, several answers at once, a temperature) is found out at the first
-    request that is refused for it, and then left out.
+    What the endpoint refuses (a JSON schema, several answers at once, a temperature) is left out from then on.
 
     Args:
         generation: The section ``llm.generation`` of the config.
@@ -67,7 +66,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         return self._abilities.takes_n
 
     async def aclose(self) -> None:
-        """Close its connections; a loop that ends does so as well."""
+        """Close its connections; the end of the loop does so too."""
         await self._client.aclose()
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
@@ -81,7 +80,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
                     raise
-                if self._abilities == abilities:  # else another request has learned something meanwhile
+                if self._abilities == abilities:  # else another request has learned meanwhile
                     self._abilities = learned
                 continue
             if len(texts) < request.get("n", 1):
@@ -113,7 +112,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
 
 
 class OpenAIEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 where it has that.
+    """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 where it can.
 
     Args:
         embedding: The section ``llm.embedding`` of the config.
@@ -131,7 +130,7 @@ class OpenAIEmbeddingModel(CachedEmbeddingModel):
         self._encoding: Literal["base64", "float"] = "base64"
 
     async def aclose(self) -> None:
-        """Close its connections; a loop that ends does so as well."""
+        """Close its connections; the end of the loop does so too."""
         await self._client.aclose()
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
@@ -168,15 +167,15 @@ def _vector(embedding: Any) -> tuple[float, ...]:
 
 
 def answer_texts(completion: Mapping[str, Any], name: str) -> list[str]:
-    """Return the texts of a completion's answers: what they say, or the arguments of the function they call.
+    """Return the texts of a completion's answers: their content, or the arguments of the function they call.
 
     Args:
         completion: The body of the response.
         name: The model, for messages.
 
     Raises:
-        BrokenAnswerError: There is no answer in it.
-        JudgeError: An answer is refused or cut off.
+        BrokenAnswerError: It has no answer.
+        JudgeError: An answer was refused or cut off.
     """
     choices = completion.get("choices")
     if not isinstance(choices, list) or not choices:
@@ -213,10 +212,10 @@ Thing = TypeVar("Thing")
 
 
 class LoopBound(Generic[Thing]):
-    """A thing that is made at its first use in an event loop, and closed with that loop.
+    """A thing made at its first use in an event loop, and closed with that loop.
 
     Args:
-        make: Makes it.
+        make: Makes the thing.
         close: Closes it.
     """
 
@@ -242,7 +241,7 @@ class LoopBound(Generic[Thing]):
             await life.aclose()
 
     async def _living(self) -> AsyncGenerator[Thing, None]:
-        # A loop ends its generators before it closes, so that nobody has to think of it.
+        # A loop that closes ends its generators first.
         thing = self._make()
         try:
             yield thing
@@ -254,21 +253,21 @@ _CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "defa
 _REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
 # Options of other clients, which endpoints refuse in a request.
 _UNSENT_OPTIONS = LITELLM_OPTIONS | {"api_version", "max_retries", "timeout"}
-# Who asks, which does not change the answer.
+# Options that say who asks, which does not change the answer.
 _ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
 _NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _UNSENT_OPTIONS
 _SHOWN_CHARACTERS = 200
 
 
 def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
-    """Return the client for a model's endpoint; retries and timeouts are not its business.
+    """Return the client for a model's endpoint, without retries and timeouts.
 
     Args:
         settings: The model of the config.
         kind: Makes a client.
 
     Raises:
-        ConfigError: OpenAI's own endpoint is asked, and there is no key.
+        ConfigError: There is no key for OpenAI's own endpoint.
     """
     base_url = effective_base_url(settings)
     key_name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
@@ -281,16 +280,14 @@ def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = As
     remember_secret(key)
     options = {name: value for name, value in extra_settings(settings).items() if name in _CLIENT_OPTIONS}
     return LoopBound(
-        # An endpoint of one's own may want no key, but the client does.
+        # The client wants a key, even where the endpoint does not.
         lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options),
         lambda client: client.close(),
     )
 
 
 async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settings: ModelSettings) -> Mapping[str, Any]:
-    """Send a request and give the JSON object of its answer.
-
-    What the config says beside the known keys goes into the body, but for ``extra_headers`` and ``extra_query``.
+    """Send a request, with the config's further keys for the model, and return the JSON object of the response.
 
     Args:
         client: The client of the endpoint.
@@ -299,11 +296,11 @@ async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settin
         settings: The model of the config.
 
     Raises:
-        BrokenAnswerError: The answer is no JSON object, or one that tells of an error in spite of the status 200.
-        openai.OpenAIError: What the client raises.
+        BrokenAnswerError: The response is no JSON object, or holds an error despite the status 200.
+        openai.OpenAIError: From the client.
     """
     sent = request_settings(settings)
-    # Not the client's methods for each endpoint: those take broken answers for good, and walk through every schema.
+    # Not the client's method for the endpoint, which takes broken answers for good and walks through every schema.
     text = await client.post(
         path,
         cast_to=str,
@@ -325,7 +322,7 @@ def request_settings(settings: ModelSettings) -> dict[str, Any]:
 
 
 def answer_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Return what determines a model's answers beside its name and what it is asked."""
+    """Return the settings on which a model's answers depend, for the cache."""
     left_out = _ASKER_OPTIONS | _UNSENT_OPTIONS
     extra = {name: value for name, value in extra_settings(settings).items() if name not in left_out}
     return {**extra, "base_url": effective_base_url(settings)}

@@ -1,4 +1,4 @@
-"""The engine ``ragas``: contexts and answers judged by ragas itself, with this package's requests, cache and prices."""
+"""The engine ``ragas``: ragas computes the metrics, with this package's requests, cache and prices."""
 
 import math
 from collections import Counter
@@ -28,12 +28,12 @@ _Send = Callable[[], Awaitable[Any]]
 
 @dataclass(slots=True)
 class Account:
-    """What was asked for one score.
+    """The requests for one score.
 
     Attributes:
         costs: USD of each answer.
-        failure: The error of the request that failed; nothing is asked after it, though instructor may try.
-        times: How often each request was made: ragas asks for three questions with three equal ones.
+        failure: The error of a failed request; nothing is asked after it, though instructor may try.
+        times: How often each request was made: ragas makes three equal ones for three questions.
     """
 
     costs: list[float | None] = field(default_factory=list)
@@ -45,11 +45,11 @@ ACCOUNT: ContextVar[Account] = ContextVar("ACCOUNT")
 
 
 class RagasModel(AskedModel):
-    """A model of the config as ragas asks it.
+    """A model of the config that ragas asks.
 
     Args:
         settings: The section of the config.
-        make: Makes ragas' own object for the model from a client.
+        make: Makes ragas' object for the model from a client.
         **options: How it is asked.
 
     Attributes:
@@ -78,20 +78,20 @@ class RagasModel(AskedModel):
         return self._made[1]
 
     async def aclose(self) -> None:
-        """Close its connections; a loop that ends does so as well."""
+        """Close its connections; the end of the loop does so too."""
         await self._client.aclose()
 
     async def answer(self, path: str, body: Mapping[str, Any], form: Callable[[Any], Any], send: _Send) -> Any:
-        """Return the answer to a request, kept or new, and note in the account of the score what it cost.
+        """Return the answer to a request, from the cache or new, and add its cost to the account of the score.
 
         Args:
             path: Such as ``/chat/completions``.
             body: The request.
-            form: Gives the client's object for the JSON of an answer.
-            send: Sends the request; called once for each attempt.
+            form: Makes the client's object from the JSON of an answer.
+            send: Sends the request; called for each attempt.
 
         Raises:
-            JudgeError: There is no answer that can be used.
+            JudgeError: There is no usable answer.
         """
         account = ACCOUNT.get()
         if account.failure is not None:
@@ -141,7 +141,7 @@ def _usage(path: str, content: Mapping[str, Any]) -> Usage:
 
 
 class _Client(AsyncOpenAI):
-    """The client that ragas and instructor get: each of its requests goes through the model."""
+    """The client for ragas and instructor: its requests go through the model."""
 
     def __init__(self, model: RagasModel, **options: Any) -> None:
         super().__init__(**options)
@@ -157,13 +157,13 @@ class _Client(AsyncOpenAI):
         return await self._asked_model.answer(path, body, cast_to.model_validate, send)
 
 
-_ONCE_MORE = 1  # an answer that breaks the schema is asked again once
+_ONCE_MORE = 1  # how often an answer that breaks the schema is asked for again
 
 
 def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> RagasModel:
     """Return the chat model that ragas asks.
 
-    What the config does not set is as ragas has it, but for temperature and max_tokens, which are then not sent.
+    What the config does not set is as in ragas; but temperature and max_tokens are then not sent.
 
     Args:
         generation: The section ``llm.generation`` of the config.
@@ -185,7 +185,7 @@ def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> Ragas
 
 
 def ragas_embedding_model(embedding: Any, **options: Unpack[AskingOptions]) -> RagasModel:
-    """Return the embedding model that ragas asks; otherwise as ``ragas_chat_model``."""
+    """Return the embedding model that ragas asks, as ``ragas_chat_model`` does."""
     kind = ragas_module("ragas.embeddings").OpenAIEmbeddings
     settings = _checked(embedding, EmbeddingConfig, "llm.embedding")
 
@@ -209,12 +209,7 @@ def _checked(section: Any, kind: type[Any], key: str) -> Any:
 
 
 class _RagasMetric:
-    """A metric of ragas.
-
-    Args:
-        llm: The chat model.
-        embeddings: The embedding model, where the metric needs one.
-    """
+    """A metric of ragas; ``embeddings`` only where it needs them."""
 
     _name = ""
 
