@@ -55,14 +55,9 @@ class Rates:
         cache_write_input_tokens: int = 0,
         cache_write_1h_input_tokens: int = 0,
     ) -> float | None:
-        """Return the USD of one request; None where a rate is not known.
+        """Return the USD of one request; None where a rate is unknown.
 
-        Args:
-            input_tokens: All tokens of the prompt.
-            output_tokens: Tokens of the answer.
-            cached_input_tokens: Those of the prompt that were read from the provider's cache.
-            cache_write_input_tokens: Those that were written to it.
-            cache_write_1h_input_tokens: Those of the written ones that are kept for an hour.
+        Tokens of the prompt are all of them; the cached ones and the written ones are parts of these.
         """
         of_write = self.cache_write_input or self.input
         parts = (

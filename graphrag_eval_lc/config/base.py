@@ -36,23 +36,12 @@ class Section(BaseModel):
 
 
 def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
-    """Return an error beyond pydantic's own rules.
-
-    Args:
-        what: What is wrong.
-        hint: How to put it right.
-        *key: Where, from the section that is checked.
-    """
+    """Return an error beyond pydantic's own rules; ``key`` is its place in the section that is checked."""
     return PydanticCustomError(MISTAKE, "{what}. {hint}", {"what": what, "hint": hint, "key": key})
 
 
 def named(known: Sequence[str], name: str, near: str | None = None) -> str:
-    """Return the hint on an unknown name: the nearest name, and all names.
-
-    Args:
-        known: The names.
-        name: What was written.
-        near: The nearest; None for the one with the most similar spelling.
+    """Return the hint on an unknown name: the nearest, by default in spelling, and all known names.
 
     Example:
         >>> named(["recall", "precision"], "recal")

@@ -177,12 +177,8 @@ class ModelCalls:
 
     Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
     each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
-    Retry-After nothing is sent to this model before that time.
-
-    Args:
-        pool: Bounds the requests at once.
-        max_retries: How many requests may follow the first.
-        timeout: The longest time of a request in seconds, without the time in which others block the event loop.
+    Retry-After nothing is sent to this model before that time. The timeout, in seconds, leaves out the time in which
+    others block the event loop.
     """
 
     def __init__(self, pool: CallPool, *, max_retries: int, timeout: float) -> None:
@@ -192,10 +188,7 @@ class ModelCalls:
         self._resumes_at = 0.0
 
     async def outcome_of(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Return the outcome of a request.
-
-        Args:
-            request: Sends it; called for each attempt.
+        """Return the outcome of a request, which is called for each attempt.
 
         Raises:
             Exception: That of the last attempt; a JudgeError at once.
@@ -269,12 +262,8 @@ def _usage(result: LLMResult) -> Usage:
 def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
     """Return the USD of requests; None where one of them cannot be priced.
 
-    Args:
-        usages: Their usages.
-        pricing: The prices.
-        model: The model asked for. Its price goes before that of the model that answered, since a local server may
-            report any name; but not where the config prices the latter alone.
-        provider: Who runs the model.
+    The price of ``model``, which was asked for, goes before that of the model that answered, since a local server may
+    report any name; but not where the config prices the latter alone.
     """
     return total_cost(_cost(usage, pricing, model, provider) for usage in usages)
 

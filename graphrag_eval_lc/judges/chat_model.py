@@ -135,12 +135,7 @@ class EndpointAbilities:
     tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
-        """Return what is known after a refused request; None where the error tells nothing new.
-
-        Args:
-            error: The exception, with ``status_code`` and, where the endpoint names it, ``param``.
-            request: The body of the request.
-        """
+        """Return what is known after an endpoint refused a request; None where the error tells nothing new."""
         if not refuses_part(error):
             return None
         text = f"{error} ({getattr(error, 'param', None)})"
@@ -193,10 +188,6 @@ def messages_with_form(messages: list[dict[str, str]], schema: dict[str, Any]) -
     """Return messages that ask for the form in words, at the end of the system's and of the user's.
 
     The user's may ask for another form, and the last word weighs most.
-
-    Args:
-        messages: The system's, the user's, and any that follow.
-        schema: The JSON schema of the form.
     """
     words = form_in_words(schema)
     told = [{**message, "content": f"{message['content']}\n\n{words}"} for message in messages[:2]]
@@ -306,11 +297,7 @@ def refused(name: str, text: str) -> JudgeError:
 
 
 def check_finish_reason(name: str, reason: str | None) -> None:
-    """Check that an answer was not cut off.
-
-    Args:
-        name: The model.
-        reason: The finish reason, in the provider's word.
+    """Check that an answer of the model ``name`` was not cut off.
 
     Raises:
         JudgeError: It was cut off.

@@ -272,12 +272,9 @@ class ContextRecall:
 def retrieval_steps(
     result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the successful retrieval steps of a result, each with the id that ``matches`` has for it.
+    """Yield the successful steps of a result with a name in ``retrieving``, by the ids that ``matches`` has for them.
 
-    Args:
-        result: The result.
-        names: Step names by tool name.
-        retrieving: Names of the steps that retrieve documents.
+    ``names`` has step names by tool name.
     """
     for index, step in enumerate(result.get("actual_steps") or ()):
         name, identifier = step.get("name"), step.get("id")
@@ -307,10 +304,6 @@ def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str
     """Return the texts of reference contexts, joined by newlines, by the id of the actual step that matched them.
 
     Reference steps without texts, such as those with ids only, are left out.
-
-    Args:
-        result: The result.
-        retrieving: Names of the steps that retrieve documents.
     """
     texts: dict[str, str] = {}
     for group in result.get("reference_steps") or ():

@@ -199,14 +199,7 @@ def _python_number(value: Any) -> Any:
 
 
 class MetricFunction(CustomFunction):
-    """A metric that a user registered: ``(question, response) -> float | None``.
-
-    Args:
-        metric: The metric.
-
-    Attributes:
-        spec: Its declaration.
-    """
+    """A metric that a user registered: ``(question, response) -> float | None``."""
 
     def __init__(self, metric: RegisteredMetric) -> None:
         super().__init__(metric.function, metric.spec.key)

@@ -172,9 +172,7 @@ _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 class LangChainJudgeModel(StructuredJudgeModel):
     """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
 
-    Args:
-        model: The chat model; its own retries come first.
-        **options: How it is asked.
+    Its own retries come before those of this class.
     """
 
     def __init__(self, model: BaseChatModel, **options: Unpack[AskingOptions]) -> None:
@@ -287,12 +285,7 @@ def _answer_text(message: AIMessage) -> str:
 
 
 class LangChainEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model of LangChain. It reports no tokens, so its cost is unknown.
-
-    Args:
-        embeddings: The embedding model.
-        **options: How it is asked.
-    """
+    """An embedding model of LangChain. It reports no tokens, so its cost is unknown."""
 
     def __init__(self, embeddings: Embeddings, **options: Unpack[AskingOptions]) -> None:
         model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")

@@ -44,10 +44,6 @@ class OpenAIJudgeModel(StructuredJudgeModel):
 
     What the endpoint refuses (a JSON schema, several answers at once, a temperature) is left out from then on.
 
-    Args:
-        generation: The section ``llm.generation`` of the config.
-        **options: How it is asked.
-
     Raises:
         ConfigError: There is no API key.
     """
@@ -114,10 +110,6 @@ class OpenAIJudgeModel(StructuredJudgeModel):
 class OpenAIEmbeddingModel(CachedEmbeddingModel):
     """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 where it can.
 
-    Args:
-        embedding: The section ``llm.embedding`` of the config.
-        **options: How it is asked.
-
     Raises:
         ConfigError: There is no API key.
     """
@@ -169,10 +161,6 @@ def _vector(embedding: Any) -> tuple[float, ...]:
 def answer_texts(completion: Mapping[str, Any], name: str) -> list[str]:
     """Return the texts of a completion's answers: their content, or the arguments of the function they call.
 
-    Args:
-        completion: The body of the response.
-        name: The model, for messages.
-
     Raises:
         BrokenAnswerError: It has no answer.
         JudgeError: An answer was refused or cut off.
@@ -212,12 +200,7 @@ Thing = TypeVar("Thing")
 
 
 class LoopBound(Generic[Thing]):
-    """A thing made at its first use in an event loop, and closed with that loop.
-
-    Args:
-        make: Makes the thing.
-        close: Closes it.
-    """
+    """A thing made at its first use in an event loop, and closed with that loop."""
 
     def __init__(self, make: Callable[[], Thing], close: Callable[[Thing], Awaitable[None]]) -> None:
         self._make = make
@@ -262,10 +245,6 @@ _SHOWN_CHARACTERS = 200
 def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
     """Return the client for a model's endpoint, without retries and timeouts.
 
-    Args:
-        settings: The model of the config.
-        kind: Makes a client.
-
     Raises:
         ConfigError: There is no key for OpenAI's own endpoint.
     """
@@ -288,12 +267,6 @@ def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = As
 
 async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settings: ModelSettings) -> Mapping[str, Any]:
     """Send a request, with the config's further keys for the model, and return the JSON object of the response.
-
-    Args:
-        client: The client of the endpoint.
-        path: Such as ``/chat/completions``.
-        body: The request.
-        settings: The model of the config.
 
     Raises:
         BrokenAnswerError: The response is no JSON object, or holds an error despite the status 200.

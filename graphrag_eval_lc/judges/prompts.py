@@ -91,10 +91,7 @@ def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Return a prompt of this package.
-
-    Args:
-        name: The name of its file, without the suffix.
+    """Return a prompt of this package by the name of its file, without the suffix.
 
     Example:
         >>> "{context}" in load_prompt("context_precision").user
@@ -132,10 +129,8 @@ def _prompt_text(name: str) -> str:
 def fences(texts: Mapping[str, str]) -> list[str]:
     """Return the texts of one message, each between tags with a code that occurs in none of them.
 
-    The code comes from the text, so that the same texts make the same prompt, as the cache needs.
-
-    Args:
-        texts: The texts by what they are, such as ``question``; characters that cannot be sent become U+FFFD.
+    The code comes from the text, so that the same texts make the same prompt, as the cache needs. Characters that
+    cannot be sent become U+FFFD.
     """
     sendable = {name: sendable_text(text) for name, text in texts.items()}
     tags = {name: _tag(name, text, sendable.values()) for name, text in sendable.items()}

@@ -47,11 +47,6 @@ ACCOUNT: ContextVar[Account] = ContextVar("ACCOUNT")
 class RagasModel(AskedModel):
     """A model of the config that ragas asks.
 
-    Args:
-        settings: The section of the config.
-        make: Makes ragas' object for the model from a client.
-        **options: How it is asked.
-
     Attributes:
         added: What the config adds to each request.
 
@@ -84,11 +79,7 @@ class RagasModel(AskedModel):
     async def answer(self, path: str, body: Mapping[str, Any], form: Callable[[Any], Any], send: _Send) -> Any:
         """Return the answer to a request, from the cache or new, and add its cost to the account of the score.
 
-        Args:
-            path: Such as ``/chat/completions``.
-            body: The request.
-            form: Makes the client's object from the JSON of an answer.
-            send: Sends the request; called for each attempt.
+        ``form`` makes the client's object from the JSON of an answer; ``send`` is called for each attempt.
 
         Raises:
             JudgeError: There is no usable answer.
@@ -165,10 +156,6 @@ def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> Ragas
 
     What the config does not set is as in ragas; but temperature and max_tokens are then not sent.
 
-    Args:
-        generation: The section ``llm.generation`` of the config.
-        **options: How it is asked.
-
     Raises:
         ConfigError: ragas cannot be used, or the model is not behind an OpenAI-compatible endpoint.
         MissingExtraError: ragas is not installed.
@@ -242,24 +229,22 @@ class _RagasMetric:
         return await self._score(retrieved_contexts=[sendable_text(text) for text in texts], **given)
 
 
-class ContextRecall(_RagasMetric):
+class _ReferenceMetric(_RagasMetric):
+    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Return the score; see the metric of this name in ``judges``."""
+        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
+
+
+class ContextRecall(_ReferenceMetric):
     """The share of the statements of the reference that the contexts support."""
 
     _name = "ContextRecall"
 
-    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score; see ``judges.ContextRecall``."""
-        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
 
-
-class ContextPrecision(_RagasMetric):
+class ContextPrecision(_ReferenceMetric):
     """The mean of precision@k over the ranks of the contexts that are of use for the reference."""
 
     _name = "ContextPrecision"
-
-    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score; see ``judges.ContextPrecision``."""
-        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
 
 
 class ContextUtilization(_RagasMetric):

@@ -11,10 +11,7 @@ ENGINE_KEY = "judges.engine"
 
 
 def ragas_module(name: str) -> ModuleType:
-    """Return a module of ragas, without telemetry unless the environment allows it.
-
-    Args:
-        name: Such as ``ragas.llms``.
+    """Return a module of ragas, such as ``ragas.llms``, without telemetry unless the environment allows it.
 
     Raises:
         ConfigError: It is installed, and its import fails.
