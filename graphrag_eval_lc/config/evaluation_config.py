@@ -288,14 +288,7 @@ def _load_plugins(names: Any, file: TextFile | None) -> None:
         try:
             load_plugins([name] if isinstance(name, str) else (), via="config")
         except GraphRAGEvalError as problem:
-            location = ("plugins", index)
-            raise ConfigError(
-                problem.what,
-                path=file.path if file else None,
-                line=line_of(file, location) if file else None,
-                key=f"plugins.{index}",
-                hint=problem.hint,
-            ) from problem
+            raise _error_at(("plugins", index), problem.what, problem.hint, file) from problem
 
 
 def _validated(values: Any, file: TextFile | None) -> EvaluationConfig:
@@ -326,6 +319,10 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
     else:
         what = f"{_shown(first['input'], location)} is not allowed here"
         hint = f"{first['msg']}."
+    return _error_at(location, what, hint, file)
+
+
+def _error_at(location: _Location, what: str, hint: str | None, file: TextFile | None) -> ConfigError:
     return ConfigError(
         what,
         path=file.path if file else None,

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.model_interface import given_judge_model
+from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
@@ -20,15 +20,11 @@ def _not_blank(text: str) -> str:
 # Not min_length, which the strict JSON schemas of some endpoints lack.
 Claim = Annotated[str, AfterValidator(_not_blank)]
 
-
 _PLACEHOLDERS = ("question", "reference_answer", "actual_answer")
 
 
-# The docstring stands in the schema that models get.
-class ClaimLists(BaseModel):
+class ClaimLists(ClosedAnswer):
     """The claims of both answers, sorted: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: str
     true_positives: list[Claim]

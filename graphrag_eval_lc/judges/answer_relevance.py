@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.model_interface import (
+    ClosedAnswer,
     Embedded,
     given_embedding_model,
     given_judge_model,
@@ -23,11 +22,8 @@ from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE
 _NUMBER_OF_QUESTIONS = 3
 
 
-# The docstring stands in the schema that models get.
-class GeneratedQuestion(BaseModel):
+class GeneratedQuestion(ClosedAnswer):
     """A question that the answer replies to: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: str
     noncommittal: Literal[0, 1]

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -18,13 +18,22 @@ from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
 from graphrag_eval_lc.judges.cache import AnswerCache, request_digest
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, UnusableAnswerError, Usage, total_cost
+from graphrag_eval_lc.judges.model_interface import (
+    Asked,
+    BrokenAnswerError,
+    CallPool,
+    Embedded,
+    UnusableAnswerError,
+    Usage,
+    total_cost,
+)
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
 
 Outcome = TypeVar("Outcome")
+Answered = TypeVar("Answered", bound=Asked[Any] | Embedded)
 
 _log = logging.getLogger(__name__)
 
@@ -111,8 +120,8 @@ class AskedModel:
             self._takes_records = False
             _log.warning("answers of %s are not kept from here on: %s", self.name, problem)
 
-    async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Outcome]]) -> tuple[Outcome, bool]:
-        """Return the outcome of a request, and whether an equal one was in flight, whose outcome it then is.
+    async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Answered]]) -> Answered:
+        """Return the outcome of a request, or that of an equal one in flight, at no further cost.
 
         Without a cache every request is sent. A request is cancelled with its last waiter.
 
@@ -120,7 +129,7 @@ class AskedModel:
             UnusableAnswerError: There is no usable answer; the first waiter's error has the cost.
         """
         if self._cache is None:
-            return await request(), False
+            return await request()
         key = asyncio.get_running_loop(), digest
         flight = self._in_flight.get(key)
         is_shared = flight is not None
@@ -128,7 +137,8 @@ class AskedModel:
             flight = self._in_flight[key] = _Flight(asyncio.create_task(request()))
         flight.waiters += 1
         try:
-            return await asyncio.shield(flight.task), is_shared
+            answered: Answered = await asyncio.shield(flight.task)
+            return replace(answered, cost=0.0, is_cached=True) if is_shared else answered
         except UnusableAnswerError as problem:
             if not is_shared:
                 raise

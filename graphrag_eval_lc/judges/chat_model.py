@@ -46,8 +46,7 @@ class StructuredJudgeModel(AskedModel, ABC):
         known = self._known(digest, schema, n)
         if known is not None:
             return known
-        asked_now, is_shared = await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
-        return replace(asked_now, cost=0.0, is_cached=True) if is_shared else asked_now
+        return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
 
     async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
         paid: list[Usage] = []

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
@@ -12,6 +12,7 @@ from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.judges.answer_correctness import Claim
 from graphrag_eval_lc.judges.model_interface import (
     Asked,
+    ClosedAnswer,
     JudgeModel,
     cost_of,
     given_judge_model,
@@ -22,11 +23,8 @@ from graphrag_eval_lc.judges.prompts import given_text, load_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 
 
-# The docstrings of answers stand in the schemas that models get.
-class ContextVerdict(BaseModel):
+class ContextVerdict(ClosedAnswer):
     """Whether one context is of use: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: str
     verdict: Literal[0, 1]
@@ -188,21 +186,16 @@ class ContextUtilization:
         )
 
 
-# As above: the docstrings of both are sent.
-class Statement(BaseModel):
+class Statement(ClosedAnswer):
     """One statement of the reference, and whether the contexts support it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     statement: Claim
     reason: str
     attributed: Literal[0, 1]
 
 
-class Statements(BaseModel):
+class Statements(ClosedAnswer):
     """The reference, statement by statement: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     statements: list[Statement]
 

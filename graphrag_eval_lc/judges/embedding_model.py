@@ -4,7 +4,7 @@ import base64
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from struct import pack, unpack
 
 from graphrag_eval_lc.judges.asked_model import AskedModel
@@ -32,8 +32,7 @@ class CachedEmbeddingModel(AskedModel, ABC):
         known = self._known(digest, len(texts))
         if known is not None:
             return known
-        embedded, is_shared = await self._shared(digest, lambda: self._embedded(digest, list(texts)))
-        return replace(embedded, cost=0.0, is_cached=True) if is_shared else embedded
+        return await self._shared(digest, lambda: self._embedded(digest, list(texts)))
 
     async def _embedded(self, digest: str, texts: list[str]) -> Embedded:
         paid: list[Usage] = []

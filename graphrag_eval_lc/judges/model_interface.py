@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.errors import JudgeError, OptionError
 
 Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class ClosedAnswer(BaseModel):
+    """The form of an answer without further keys. Its docstring and those of its parts are sent with the schema."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +167,14 @@ _FACTORIES = "graphrag_eval_lc.judges.models"
 
 def given_judge_model(llm: Any) -> JudgeModel:
     """Return ``llm`` if it is a JudgeModel, else what ``as_judge_model`` makes of it."""
-    if hasattr(llm, "aask"):
-        model: JudgeModel = llm
-    else:
-        model = import_module(_FACTORIES).as_judge_model(llm)
+    model: JudgeModel = llm if hasattr(llm, "aask") else import_module(_FACTORIES).as_judge_model(llm)
     return model
 
 
 def given_embedding_model(embeddings: Any) -> EmbeddingModel:
     """Return ``embeddings`` if it is an EmbeddingModel, else what ``as_embedding_model`` makes of it."""
-    if hasattr(embeddings, "aembed"):
-        model: EmbeddingModel = embeddings
-    else:
-        model = import_module(_FACTORIES).as_embedding_model(embeddings)
+    is_model = hasattr(embeddings, "aembed")
+    model: EmbeddingModel = embeddings if is_model else import_module(_FACTORIES).as_embedding_model(embeddings)
     return model
 
 
