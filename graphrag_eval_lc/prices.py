@@ -1,4 +1,4 @@
-"""What calls of models cost, in USD: by the prices of the config, else by those that are known."""
+"""The cost of model calls in USD: by the prices of the config, else by those of genai-prices."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,26 +14,26 @@ from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, INPUT_TOKENS, JU
 __all__ = ["Pricing", "dollars", "lacks_costs", "priced_response", "unpriced_warning"]
 
 
-# (tokens, USD): prompts of more than so many tokens pay this for a million tokens. The first holds for every prompt.
+# (tokens, USD): prompts of more than so many tokens pay so much per million tokens. The first is for all prompts.
 Rate = Sequence[tuple[int, float]]
 
 
 def flat_rate(usd: float) -> Rate:
-    """Return the rate that is the same for every prompt."""
+    """Return a rate that is the same for all prompts."""
     return ((-1, usd),)
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a model's tokens cost.
+    """The rates of a model.
 
     Attributes:
-        input: That of tokens of the prompt.
-        output: That of tokens of the answer; None for a model that gives none, such as one of embeddings.
-        cached_input: That of tokens of the prompt which the provider had in its cache.
+        input: For tokens of the prompt.
+        output: For tokens of the answer; None for a model without any, such as one of embeddings.
+        cached_input: For tokens of the prompt that were read from the provider's cache.
         request: USD for the request itself.
-        cache_write_input: That of tokens of the prompt which the provider wrote to its cache; None: as ``input``.
-        cache_write_1h_input: That of those which it keeps for an hour; None: as ``cache_write_input``.
+        cache_write_input: For tokens of the prompt that were written to the cache; None: as ``input``.
+        cache_write_1h_input: For those of them that are kept for an hour; None: as ``cache_write_input``.
 
     Example:
         >>> Rates(input=flat_rate(2.0), output=flat_rate(8.0), cached_input=flat_rate(0.5)).cost(500_000, 100_000, 0)
@@ -55,14 +55,9 @@ class Rates:
         cache_write_input_tokens: int = 0,
         cache_write_1h_input_tokens: int = 0,
     ) -> float | None:
-        """Return the USD of one request; None where a rate is not known.
+        """Return the USD of one request; None where a rate is unknown.
 
-        Args:
-            input_tokens: Tokens of the prompt, all of them.
-            output_tokens: Tokens of the answer.
-            cached_input_tokens: Those of the prompt that were read from the provider's cache.
-            cache_write_input_tokens: Those that were written to it.
-            cache_write_1h_input_tokens: Those of the written ones that stay for an hour.
+        Tokens of the prompt are all of them; the cached ones and the written ones are parts of these.
         """
         of_write = self.cache_write_input or self.input
         parts = (
@@ -88,13 +83,13 @@ _UNNAMED = "a model without a name"
 
 
 class Pricing:
-    """Prices calls of models, with the data of ``genai-prices`` where that is installed; nothing is downloaded.
+    """Prices model calls, with the data of ``genai-prices`` where it is installed; nothing is downloaded.
 
-    A model's price is looked up once, and holds as it was at that moment.
+    The price of a model is looked up once.
 
     Args:
-        overrides: Prices by model that go before those that are known. The name is the one that the provider reports;
-            that without the provider before it (``openai:gpt-4o``) or the date behind it will do.
+        overrides: Prices by model, which go before those of genai-prices. A name is as the provider reports it, or
+            without the provider before it (``openai:gpt-4o``) or the date behind it.
 
     Attributes:
         unpriced: The models that spent tokens and have no price.
@@ -129,15 +124,15 @@ class Pricing:
 
         Args:
             model: The model that answered, as the provider reports it.
-            input_tokens: Tokens of the prompt, those read from a cache and written to one included.
+            input_tokens: All tokens of the prompt, with those read from a cache and written to one.
             output_tokens: Tokens of the answer; 0 for embeddings.
-            cached_input_tokens: Those of the prompt that the provider had in its cache; None: none.
-            cache_write_input_tokens: Those that it wrote to its cache; None: none.
-            cache_write_1h_input_tokens: Those of the written ones that it keeps for an hour; None: none.
+            cached_input_tokens: Those of the prompt that were read from the provider's cache; None: none.
+            cache_write_input_tokens: Those that were written to it; None: none.
+            cache_write_1h_input_tokens: Those of the written ones that are kept for an hour; None: none.
             provider: Who runs the model, where that is known.
 
         Returns:
-            None where the model has no known price, or the tokens are not known or contradict each other.
+            None where the model has no known price, or the tokens are unknown or contradict each other.
         """
         cached, written = cached_input_tokens or 0, cache_write_input_tokens or 0
         hourly = cache_write_1h_input_tokens or 0
@@ -168,23 +163,17 @@ class Pricing:
 
 
 def _config_rates(price: PriceConfig) -> Rates:
-    of_input = flat_rate(price.input)
-    return Rates(
-        input=of_input,
-        output=None if price.output is None else flat_rate(price.output),
-        cached_input=of_input if price.cached_input is None else flat_rate(price.cached_input),
-        cache_write_input=None if price.cache_write_input is None else flat_rate(price.cache_write_input),
-        cache_write_1h_input=None if price.cache_write_1h_input is None else flat_rate(price.cache_write_1h_input),
-    )
+    rates: dict[str, Any] = {kind: flat_rate(usd) for kind, usd in price if usd is not None}
+    return Rates(**{"cached_input": rates["input"], **rates})
 
 
 def lacks_costs(totals: Mapping[str, object], *, has_judges: bool) -> bool:
-    """Return whether the totals of a run lack what its agent, or its judges, cost."""
+    """Return whether the totals of a run lack the cost of its agent or of its judges."""
     return AGENT_COST not in totals or (has_judges and JUDGES_COST not in totals)
 
 
 def unpriced_warning(models: Iterable[str]) -> str:
-    """Say of which models no price is known, and how to give one."""
+    """Return the warning about models without a known price, with what to do."""
     names = ", ".join(sorted(models))
     install = "" if find_spec("genai_prices") else "install graphrag-eval-lc[judges], or "
     return (
@@ -194,12 +183,11 @@ def unpriced_warning(models: Iterable[str]) -> str:
 
 
 def priced_response(response: Mapping[str, Any], pricing: Pricing) -> dict[str, Any]:
-    """Return a response with what its model calls cost in USD; the one given stays as it is.
+    """Return a copy of a response with the USD of its model calls.
 
-    Each of ``llm_calls`` gets ``cost``, and the response ``agent_cost``, their sum; the same in each of
-    ``failed_attempts``. A cost that stands there already stays where the model has no known price. A call that failed
-    without tokens is not counted. ``agent_cost`` is absent where the cost of another call is not known. A response
-    without such calls is given as it is.
+    Each of ``llm_calls`` gets ``cost``, and the response their sum as ``agent_cost``; likewise in each of
+    ``failed_attempts``. A cost that is there already stays where the model has no known price. A call that failed
+    without tokens does not count. ``agent_cost`` is absent where the cost of a call that counts is unknown.
 
     Example:
         >>> from graphrag_eval_lc.config import PriceConfig
@@ -256,23 +244,23 @@ def _count(call: Mapping[str, Any], key: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-# LangChain's names of providers that the data has under another one.
+# LangChain's names of providers, and those of genai-prices.
 _PROVIDERS = {"azure_openai": "azure", "azure_ai": "azure"}
-# What an OpenAI-compatible endpoint of anybody may be called.
+# Names that any OpenAI-compatible endpoint may have.
 _ANY_PROVIDER = {None, "openai", "litellm"}
-# Ollama's names of models that run on one's own machine: deepseek-r1:8b, mistral:latest.
+# Ollama's names of local models: deepseek-r1:8b, mistral:latest.
 _LOCAL = re.compile(r".+:(latest|\d[\d.x]*b\b.*)", re.IGNORECASE)
 _BEDROCK = re.compile(r"(?:arn:.*/)?((?:[a-z-]+\.)?[a-z0-9]+\.[a-z].*)")
 
 
 def known_rates(model: str, provider: str | None = None) -> Rates | None:
-    """Return the price of a model as it is now; None where it is not known, or ``genai-prices`` is not installed.
+    """Return today's price of a model; None where it is unknown, or ``genai-prices`` is not installed.
 
     Args:
         model: Its name as a provider reports it or as LangChain and LiteLLM write it: ``gpt-4o-mini-2024-07-18``,
             ``openai:gpt-4o-mini``, ``azure/gpt-4o``, ``us.anthropic.claude-3-haiku-20240307-v1:0``.
-        provider: Who runs it. ``openai`` may be any endpoint that speaks its language, so that there the name alone
-            decides where OpenAI has no such model.
+        provider: Who runs it. ``openai`` may be any compatible endpoint: where OpenAI has no such model, the name
+            alone decides.
     """
     if _LOCAL.fullmatch(model):
         return None
@@ -306,25 +294,23 @@ def _candidates(model: str, provider: str | None) -> Iterator[tuple[str, str | N
         yield model, "openai"
 
 
+_GENAI_NAMES = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cached_input": "cache_read_mtok",
+    "cache_write_input": "cache_write_mtok",
+    "cache_write_1h_input": "cache_write_1h_mtok",
+}
+
+
 def _genai_rates(price: Any) -> Rates | None:
-    """Return a price of genai-prices; None where tokens have none, as with models that are paid by the minute."""
-    if price.input_mtok is None:
+    """Return a price of genai-prices; None where tokens have none, as for models paid by the minute."""
+    found = {kind: getattr(price, name, None) for kind, name in _GENAI_NAMES.items()}  # older data lacks some
+    rates: dict[str, Any] = {kind: _rate(each) for kind, each in found.items() if each is not None}
+    if "input" not in rates:
         return None
-    of_input = _rate(price.input_mtok)
-    return Rates(
-        input=of_input,
-        output=None if price.output_mtok is None else _rate(price.output_mtok),
-        cached_input=of_input if price.cache_read_mtok is None else _rate(price.cache_read_mtok),
-        request=float(price.requests_kcount or 0) / 1000,
-        cache_write_input=_rate_or_none(price, "cache_write_mtok"),
-        cache_write_1h_input=_rate_or_none(price, "cache_write_1h_mtok"),
-    )
-
-
-def _rate_or_none(price: Any, name: str) -> Rate | None:
-    """Return a rate that older data does not have for any model."""
-    found = getattr(price, name, None)
-    return None if found is None else _rate(found)
+    per_request = float(price.requests_kcount or 0) / 1000
+    return Rates(**{"output": None, "cached_input": rates["input"], **rates, "request": per_request})
 
 
 def _rate(price: Any) -> Rate:
@@ -334,7 +320,7 @@ def _rate(price: Any) -> Rate:
 
 
 def dollars(amount: float) -> str:
-    """Return USD as text: cents, and below 10 cents two digits that say something.
+    """Return USD as text: with cents, and below 10 cents with two significant digits.
 
     Example:
         >>> dollars(1234.5), dollars(0.12), dollars(0.0036), dollars(0)

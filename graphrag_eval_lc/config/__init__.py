@@ -1,4 +1,4 @@
-"""The configuration of an evaluation: one section a room, read from a file or a dict, or made in Python."""
+"""The configuration of an evaluation, read from a file or a dict, or made in Python."""
 
 from graphrag_eval_lc.config.base import expanded
 from graphrag_eval_lc.config.evaluation_config import (

@@ -1,4 +1,4 @@
-"""What all sections of the configuration share: closed keys, hidden secrets, and environment variables."""
+"""The base of all sections of the configuration: known keys only, hidden secrets, environment variables."""
 
 import difflib
 import os
@@ -24,7 +24,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_exponent(cls, value: Any, info: ValidationInfo) -> Any:
-        """Take 1e-6 for a number where one is needed: in YAML 1.1 it is a text, as it has no point."""
+        """Read 1e-6 as a number where one is needed; in YAML 1.1 it is a text, as it has no point."""
         annotation = cls.model_fields[info.field_name or ""].annotation
         if isinstance(value, str) and annotation in (float, float | None) and _NUMBER_WITH_EXPONENT.fullmatch(value):
             return float(value)
@@ -36,23 +36,12 @@ class Section(BaseModel):
 
 
 def mistake(what: str, hint: str, *key: str) -> PydanticCustomError:
-    """Return the error for values that pydantic's own rules allow.
-
-    Args:
-        what: What is wrong.
-        hint: How to put it right.
-        *key: Where, seen from the section that is checked.
-    """
+    """Return an error beyond pydantic's own rules; ``key`` is its place in the section that is checked."""
     return PydanticCustomError(MISTAKE, "{what}. {hint}", {"what": what, "hint": hint, "key": key})
 
 
 def named(known: Sequence[str], name: str, near: str | None = None) -> str:
-    """Return the sentences that tell which names there are, and first the nearest to one that is not among them.
-
-    Args:
-        known: The names.
-        name: What was written.
-        near: The nearest; None for the one that is written most alike.
+    """Return the hint on an unknown name: the nearest, by default in spelling, and all known names.
 
     Example:
         >>> named(["recall", "precision"], "recal")
@@ -70,7 +59,7 @@ _VARIABLE = re.compile(r"\$(?P<escape>\$?)\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text is nothing but a reference, so that it shows no secret.
+    """Return whether a text is only a reference, which shows no secret.
 
     Example:
         >>> is_reference("${OPENAI_API_KEY}"), is_reference("sk-${SUFFIX}")
@@ -80,12 +69,11 @@ def is_reference(text: str) -> bool:
 
 
 def expanded(value: Value, key: str) -> Value:
-    """Return a value with the environment's variables in all its strings.
+    """Return a copy of a value with environment variables put into all its strings.
 
     Args:
-        value: A section, or strings in dicts and lists; it is not changed. ``$${NAME}`` stands for the text
-            ``${NAME}``.
-        key: The key under which the value stands, for messages.
+        value: A section, or strings in dicts and lists. ``$${NAME}`` stands for the text ``${NAME}``.
+        key: The key of the value, for messages.
 
     Raises:
         ConfigError: A variable is not set or empty, or a value was masked when it was written to a run's folder.

@@ -1,4 +1,4 @@
-"""The whole configuration: how it is loaded and checked, with errors that name the place and show no secret."""
+"""The whole configuration, loaded and checked, with errors that name the place and show no secret."""
 
 import difflib
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 class EvaluationConfig(Section):
     """The whole configuration.
 
-    ``${NAME}`` in a string stands for an environment variable and is put in where the value is used.
+    ``${NAME}`` in a string stands for an environment variable, which is read where the value is used.
 
     Attributes:
         steps: How steps are scored.
@@ -49,11 +49,11 @@ class EvaluationConfig(Section):
         custom_evaluations: Evaluations in the user's words.
         judges: How judges ask, and which metrics.
         retrieval: Which steps count as retrieval, and how they are measured without a language model.
-        prices: USD per million tokens by model name, for models that the package does not know or knows otherwise.
+        prices: USD per million tokens by model name; they go before the known prices.
         capture: What is kept of the agent's runs while they are recorded.
         plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
-            ``path/to/file.py``, as seen from the current folder. They are loaded before all else is checked; where a
-            run's folder names them, they are not.
+            ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked; those that
+            a run's folder names are not loaded.
 
     Example:
         >>> EvaluationConfig(steps=StepsConfig(scoring="all_groups")).sparql.ignore_duplicates
@@ -90,7 +90,7 @@ class EvaluationConfig(Section):
 
     @model_validator(mode="after")
     def _retrieval_steps_agree(self) -> Self:
-        """Refuse two tools that stand for the same reference steps and have their ids in different places."""
+        """Refuse two tools for the same reference steps with their ids in different places."""
         steps = self.retrieval.steps
         named = {RETRIEVAL, *(step.name for step in steps)}
         tools: dict[str, RetrievalStepConfig] = {}
@@ -109,7 +109,7 @@ class EvaluationConfig(Section):
 
 
 def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool) -> None:
-    """Refuse a configuration that asks for something without the models that it needs.
+    """Refuse a configuration without the models that it needs.
 
     Args:
         config: The configuration.
@@ -117,7 +117,7 @@ def check_models(config: EvaluationConfig, *, has_llm: bool, has_embeddings: boo
         has_embeddings: Whether an embedding model was passed in Python; else ``llm.embedding`` names it.
 
     Raises:
-        ConfigError: What asks for a model that is not there, and what to add.
+        ConfigError: A model is missing.
     """
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
@@ -156,19 +156,19 @@ def _needing_embeddings(config: EvaluationConfig) -> list[str]:
 
 
 def is_enabled(config: EvaluationConfig, judge: JudgeSpec) -> bool | None:
-    """Return whether a judge is on by a section of its own; None where it has none."""
+    """Return whether a judge's own section is on; None without one."""
     section = getattr(config, judge.key, None)
     return None if section is None else bool(section.enabled)
 
 
 def check_repeats(config: EvaluationConfig) -> None:
-    """Refuse repeats that are to pass by a score that nobody gives, or by a threshold that is no value of it.
+    """Refuse ``repeats`` with an unknown score, or a threshold out of its range.
 
-    This is told when a configuration is about to be used, and not when one is read: the run that it is of may have
-    known metrics that are not registered now.
+    Checked when a configuration is used, not when it is read: a finished run may have had metrics that are not
+    registered now.
 
     Raises:
-        ConfigError: With the scores that there are.
+        ConfigError: With the known scores, or the range.
     """
     metric, threshold = config.repeats.metric, config.repeats.threshold
     scores = _scores(config)
@@ -207,19 +207,18 @@ _Location = Sequence[str | int]
 def load_config(
     source: ConfigSource = None, *, has_llm: bool = False, has_embeddings: bool = False
 ) -> EvaluationConfig:
-    """Return the configuration from a YAML or JSON file, a dict, an EvaluationConfig, or the defaults for None.
+    """Return the configuration from a YAML or JSON file, a dict or an EvaluationConfig, or the defaults for None.
 
-    The plugins of installed packages are loaded first, then those that it names, as it may name their metrics.
+    Plugins of installed packages are loaded first, then those that it names, as it may name their metrics.
 
     Args:
-        source: Where it stands.
-        has_llm: Whether a chat model is passed in Python beside it, so that it need not name one.
+        source: The path, dict or object.
+        has_llm: Whether a chat model is passed in Python, so that it need not name one.
         has_embeddings: The same for an embedding model.
 
     Raises:
-        ConfigError: The file cannot be read, a key does not exist (with the nearest that does), a value is none
-            that the key takes, a plugin cannot be loaded, or something needs a model that is not there. Values of
-            secret keys are not shown.
+        ConfigError: The file cannot be read, a key is unknown (with the nearest known), a value is not allowed, a
+            plugin cannot be loaded, or a model is missing. Secrets are not shown.
         PluginError: A plugin of an installed package fails to load.
 
     Example:
@@ -240,14 +239,14 @@ def load_config(
 
 
 def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:
-    """Return a configuration with other measures of retrieval, all else as it is.
+    """Return a copy of a configuration with other measures of retrieval.
 
     Args:
         config: The configuration.
         measures: The measures, such as ``nDCG@10``.
 
     Raises:
-        ConfigError: One of them does not exist, or ``repeats.metric`` is not measured any more.
+        ConfigError: A measure is unknown, or ``repeats.metric`` is no longer measured.
 
     Example:
         >>> with_measures(EvaluationConfig(), ["P@5", "nDCG@10"]).retrieval.measures
@@ -284,19 +283,12 @@ def _read_config(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | Non
 
 
 def _load_plugins(names: Any, file: TextFile | None) -> None:
-    """Load the plugins that a configuration names; what is no list of names is told with all else of it."""
+    """Load the plugins that a configuration names; anything but a list of names is refused later."""
     for index, name in enumerate(names if isinstance(names, list) else ()):
         try:
             load_plugins([name] if isinstance(name, str) else (), via="config")
         except GraphRAGEvalError as problem:
-            location = ("plugins", index)
-            raise ConfigError(
-                problem.what,
-                path=file.path if file else None,
-                line=line_of(file, location) if file else None,
-                key=f"plugins.{index}",
-                hint=problem.hint,
-            ) from problem
+            raise _error_at(("plugins", index), problem.what, problem.hint, file) from problem
 
 
 def _validated(values: Any, file: TextFile | None) -> EvaluationConfig:
@@ -307,7 +299,7 @@ def _validated(values: Any, file: TextFile | None) -> EvaluationConfig:
 
 
 def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigError:
-    # A misspelt key is also a missing one; what was written says more.
+    # A misspelt key is also a missing one; the former says more.
     first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
     location: _Location = tuple(part for part in first["loc"] if isinstance(part, str | int))
     if first["type"] == "extra_forbidden":
@@ -327,6 +319,10 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
     else:
         what = f"{_shown(first['input'], location)} is not allowed here"
         hint = f"{first['msg']}."
+    return _error_at(location, what, hint, file)
+
+
+def _error_at(location: _Location, what: str, hint: str | None, file: TextFile | None) -> ConfigError:
     return ConfigError(
         what,
         path=file.path if file else None,
@@ -337,27 +333,27 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
 
 
 def _shown(value: Any, location: _Location) -> str:
-    """Return a value as it may be told; what stands under a secret's key may not."""
+    """Return a value for a message, unless its key is a secret's."""
     masked = masked_values({str(location[-1]) if location else "": value}).popitem()[1]
     is_hidden = masked == MASK or any(masked_values({str(part): "-"})[str(part)] == MASK for part in location)
     return "the value" if is_hidden else f"{masked!r:.200}"
 
 
 def _known_keys(location: _Location) -> list[str]:
-    """Return the keys of the section at ``location``; none where that is no section."""
+    """Return the keys of the section at ``location``, if it is one."""
     section: type[BaseModel] | None = EvaluationConfig
     for part in location:
         if section is None:
             return []
         field = section.model_fields.get(str(part))
-        # The place of an item in a list or dict leaves its section as it is.
+        # A place in a list or dict does not change the section.
         if field is not None:
             section = _section_in(field.annotation)
     return list(section.model_fields) if section is not None else []
 
 
 def _section_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a type is or holds: ``LLMConfig | None``, ``list[CustomEvaluationConfig] | None``."""
+    """Return the section in a type such as ``LLMConfig | None`` or ``list[CustomEvaluationConfig] | None``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((section for part in get_args(annotation) if (section := _section_in(part))), None)

@@ -1,4 +1,4 @@
-"""The sections on judged metrics: which ones, custom evaluations, the models that are asked, and their prices."""
+"""The sections on judged metrics, custom evaluations, models and prices."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -22,9 +22,9 @@ class AnswerCorrectnessConfig(Section):
     """The comparison of the answer's claims with the reference answer's; on where there is a model.
 
     Attributes:
-        enabled: Whether it is asked for.
-        prompt: A prompt of your own with ``{question}``, ``{reference_answer}`` and ``{actual_answer}``; None for
-            the package's.
+        enabled: Whether it is computed.
+        prompt: Your own prompt, with ``{question}``, ``{reference_answer}`` and ``{actual_answer}``; None for the
+            package's.
     """
 
     enabled: bool = True
@@ -35,7 +35,7 @@ class AnswerRelevanceConfig(Section):
     """Whether the answer answers the question; on where there are a model and an embedding model.
 
     Attributes:
-        enabled: Whether it is asked for.
+        enabled: Whether it is computed.
     """
 
     enabled: bool = True
@@ -49,8 +49,8 @@ class JudgesConfig(Section):
         max_retries: How often a request is sent again after rate limits, server errors and timeouts.
         timeout: The longest wait for an answer, in seconds.
         engine: ``native``, or ``ragas`` to let ragas compute the context metrics and answer relevance.
-        metrics: Those to compute: judges such as ``answer_correctness``; None: all that can be.
-        cache: Whether answers are kept in the run's folder, so that scoring again asks only what is new.
+        metrics: Judges to compute, such as ``answer_correctness``; None: all that can be.
+        cache: Whether answers are kept in the run's folder, so that another scoring asks only what is new.
     """
 
     max_concurrency: int = Field(default=16, ge=1)
@@ -62,14 +62,14 @@ class JudgesConfig(Section):
 
 
 class PriceConfig(Section):
-    """What a model costs, in USD per million tokens.
+    """The price of a model in USD per million tokens.
 
     Attributes:
-        input: Of the prompt.
-        output: Of the answer; 0 for embedding models.
-        cached_input: Of the part of the prompt that the provider had in its cache; None: as ``input``.
-        cache_write_input: Of the part that it wrote to its cache; None: as ``input``.
-        cache_write_1h_input: Of the part of it that stays for an hour; None: as ``cache_write_input``.
+        input: For the prompt.
+        output: For the answer; 0 for embedding models.
+        cached_input: For the part of the prompt that was read from the provider's cache; None: as ``input``.
+        cache_write_input: For the part that was written to the cache; None: as ``input``.
+        cache_write_1h_input: For the written part that is kept for an hour; None: as ``cache_write_input``.
     """
 
     input: float = Field(ge=0.0, allow_inf_nan=False)
@@ -87,13 +87,13 @@ class CustomEvaluationConfig(Section):
     """One evaluation.
 
     Attributes:
-        name: Its name; ``{name}_error`` and ``{name}_cost`` stand in the results.
+        name: Its name; the results have ``{name}_error`` and ``{name}_cost``.
         inputs: What the model sees, of ``question``, ``reference_answer``, ``reference_steps``, ``actual_answer``
             and ``actual_steps``.
         instructions: What the model is told to do.
-        outputs: What it gives: the results' keys, each with the description of its value.
-        steps_name: The name of the steps that it sees; needed with steps in ``inputs``.
-        steps_keys: What it sees of them, of ``args`` and ``output``; needed with steps in ``inputs``.
+        outputs: The keys of the results, each with a description of its value.
+        steps_name: The name of the steps that the model sees; needed with steps in ``inputs``.
+        steps_keys: What it sees of them: ``args``, ``output`` or both; needed with steps in ``inputs``.
     """
 
     name: str = Field(min_length=1)
@@ -182,7 +182,7 @@ class EmbeddingConfig(_ModelConfig):
 
 
 class LLMConfig(Section):
-    """The models. The empty section stands for both defaults.
+    """The models; the empty section stands for both defaults.
 
     Attributes:
         generation: The chat model that judges.

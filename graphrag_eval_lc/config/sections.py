@@ -19,9 +19,9 @@ class StepsConfig(Section):
     """How the steps of a question become its ``steps_score``.
 
     Attributes:
-        scoring: ``last_group``: the last group of reference steps counts alone. ``all_groups``: the mean over the
-            groups, walking back from the last and stopping after a group that is not matched in full.
-        names: Step names by tool name, for tools that are called otherwise than the reference steps:
+        scoring: ``last_group``: only the last group of reference steps counts. ``all_groups``: the mean over the
+            groups, going back from the last and stopping after a group that is not fully matched.
+        names: Step names by tool name, for tools with other names than the reference steps:
             ``{search_docs: retrieval}``.
     """
 
@@ -30,13 +30,13 @@ class StepsConfig(Section):
 
 
 class ToleranceConfig(Section):
-    """The share of the larger one by which two numbers may differ and still be equal, by XSD datatype; 0 to below 1.
+    """The relative difference up to which two numbers are equal, by XSD datatype: a share of the larger, 0 to below 1.
 
-    Of two datatypes the larger share counts. Decimals among themselves have none, and integers are exact beside all.
+    For two datatypes the larger tolerance counts. Between decimals, and for integers, there is none.
 
     Attributes:
-        float: That of xsd:float.
-        double: That of xsd:double, and of numbers that have no datatype and are not whole.
+        float: For xsd:float.
+        double: For xsd:double, and for numbers without a datatype that are not integers.
     """
 
     float: RelativeTolerance = 1e-5
@@ -44,13 +44,13 @@ class ToleranceConfig(Section):
 
 
 class SparqlConfig(Section):
-    """How SPARQL results are compared where a reference step does not say so itself.
+    """How SPARQL results are compared, where the reference step does not say.
 
     Attributes:
-        ordered: Compare the rows in their order, duplicates too.
+        ordered: Compare the rows in order, with duplicates.
         ignore_duplicates: Compare unordered rows as a set; false compares them as a bag.
         strict: Compare RDF terms with kind, datatype and language tag; false compares values.
-        tolerance: By how much numbers may differ, where values are compared; 1e-8 is always allowed.
+        tolerance: How much numbers may differ where values are compared; 1e-8 is always allowed.
     """
 
     ordered: bool = False
@@ -59,7 +59,7 @@ class SparqlConfig(Section):
     tolerance: ToleranceConfig = Field(default_factory=ToleranceConfig)
 
     def step_defaults(self) -> dict[str, Any]:
-        """Return what counts for the keys that a reference step lacks."""
+        """Return the defaults for the keys of a reference step."""
         return self.model_dump()
 
 
@@ -67,20 +67,20 @@ class AggregatesConfig(Section):
     """What the statistics are taken over.
 
     Attributes:
-        errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0, or as
-            the greatest value of a score of which less is better.
+        errors: ``exclude`` leaves failed questions out of the statistics; ``include`` counts their scores as 0, or,
+            where less is better, as the greatest value.
     """
 
     errors: Literal["exclude", "include"] = "exclude"
 
 
 class RepeatsConfig(Section):
-    """When a sample passes, for pass@k and pass^k of questions that were asked several times.
+    """When a sample passes, for pass@k and pass^k of questions asked several times.
 
     Attributes:
-        metric: The score that decides: one of this package, a registered one, or one that a custom evaluation gives.
-            Of a score of steps it is the mean over the sample's steps.
-        threshold: The least score that passes; where less is better, the greatest. It lies in the score's range.
+        metric: The score that decides: one of this package, of a plugin or of a custom evaluation; for a score of
+            steps, its mean over the sample's steps.
+        threshold: The least score that passes; where less is better, the greatest. It is in the score's range.
     """
 
     metric: str = MAIN_METRIC
@@ -105,12 +105,12 @@ def _without_mark(column: Any) -> Any:
 
 
 class RetrievalStepConfig(Section):
-    """A tool whose steps count as retrieval; in a file its name alone will do.
+    """A tool whose steps count as retrieval; in a file its name alone is enough.
 
     Attributes:
-        name: The name of the tool, or that of its steps where ``steps.names`` gives them another.
-        column: The column of its SPARQL results that holds the ids, with or without a question mark; None for tools
-            that give documents.
+        name: The name of the tool, or of its steps where ``steps.names`` renames them.
+        column: The column of its SPARQL results with the ids, with or without a question mark; None for tools that
+            give documents.
 
     Example:
         >>> RetrievalStepConfig.model_validate("search_docs").name
@@ -127,12 +127,12 @@ class RetrievalStepConfig(Section):
 
 
 class TextSimilarityConfig(Section):
-    """How retrieved texts are compared with those of the reference step; on where both have texts.
+    """How retrieved texts are compared with those of the reference step, where both have texts.
 
     Attributes:
         enabled: Whether they are compared.
-        threshold: The least similarity of two texts that are taken for the same, 0 to 1.
-        distance: What the similarity is made of.
+        threshold: The least similarity of texts that count as the same, 0 to 1.
+        distance: The distance behind the similarity; see ``metrics.text_context_precision``.
     """
 
     enabled: bool = True
@@ -144,11 +144,11 @@ class RetrievalConfig(Section):
     """Which steps count as retrieval, and how they are measured without a language model.
 
     Attributes:
-        measures: What is measured of the retrieved ids, such as ``P@5`` and ``nDCG@10``; None for precision, recall,
-            F1, RR, AP, nDCG, Success and Rprec, each without a cut-off; an empty list for nothing.
+        measures: Measures of the retrieved ids, such as ``P@5`` and ``nDCG@10``; None for precision, recall, F1, RR,
+            AP, nDCG, Success and Rprec without a cut-off; an empty list for none.
         steps: The tools that count as retrieval beside ``retrieval``: ``[search_docs]``, or for SPARQL results
             ``[{name: sparql_query, column: document}]``.
-        missing: ``absent`` leaves reference steps that no step fulfilled out of the figures; ``zero`` counts them as 0.
+        missing: ``absent`` leaves reference steps that no step matched out of the metrics; ``zero`` counts them as 0.
         text: How texts are compared.
 
     Example:
@@ -175,7 +175,7 @@ class RetrievalConfig(Section):
         return DEFAULT_MEASURES if self.measures is None else _parsed_measures(tuple(self.measures))
 
     def metric_keys(self) -> dict[str, tuple[str, ...]]:
-        """Return the metrics that are measured, by the family to which they belong.
+        """Return the keys of the metrics, by family.
 
         Example:
             >>> RetrievalConfig(measures=["P@5"], text=TextSimilarityConfig(enabled=False)).metric_keys()
@@ -191,24 +191,24 @@ class RetrievalConfig(Section):
         """Return the names of the steps that give documents.
 
         Args:
-            names: ``steps.names``: the names of the tools' steps count too.
+            names: ``steps.names``, whose names of the tools' steps count too.
         """
         return frozenset(
             {RETRIEVAL, *(name for name, column in self._columns_by_name(names or {}).items() if column is None)}
         )
 
     def columns(self, names: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the columns that hold the ids, by the name of the steps that give SPARQL results.
+        """Return the columns with the ids, by the name of the steps that give SPARQL results.
 
         Args:
-            names: ``steps.names``: the names of the tools' steps count too.
+            names: ``steps.names``, whose names of the tools' steps count too.
         """
         return {name: column for name, column in self._columns_by_name(names or {}).items() if column is not None}
 
     def _columns_by_name(self, names: Mapping[str, str]) -> dict[str, str | None]:
         columns: dict[str, str | None] = {step.name: step.column for step in self.steps}
         for step in self.steps:
-            # What is said of a name itself goes before what is said of a tool that is called so.
+            # A step's own entry goes before that of a tool renamed to it.
             name = names.get(step.name, RETRIEVAL)
             if name != RETRIEVAL:
                 columns.setdefault(name, step.column)
@@ -245,21 +245,20 @@ def _function_spec(value: Any) -> Any:
 
 
 class CaptureConfig(Section):
-    """What is kept of the agent's runs while they are recorded; see ``GraphRAGEvalCallbackHandler``.
+    """What is kept of the agent's runs; see ``GraphRAGEvalCallbackHandler``.
 
-    It counts where an agent is asked. Where recorded responses are scored it changes nothing, and nothing that it
-    names is imported.
+    It is used where an agent is asked. The scoring of recorded responses ignores it, and imports nothing that it names.
 
     Attributes:
-        step_names: The steps' names in the responses by tool name, for other readers of these; ``steps.names`` gives
-            tools the names of the reference steps, and can still be changed when a run is scored again.
+        step_names: Step names in the responses by tool name, for other readers of them; ``steps.names`` maps tools to
+            reference steps, and may still change when a run is scored again.
         retrieval_documents: Whether the output of a retriever tool is its documents, as a JSON array of ``{id, text}``:
             true for all tools, or the names of some.
-        max_output_chars: The number of characters to which outputs and errors of steps are cut; None: they are not.
-        redact: The spec of a function that is applied to args, outputs, artifacts, errors and messages before they
-            are kept: ``package.module:function`` or ``path/to/file.py:function``, as seen from the current folder.
-        keep_artifacts: Whether steps have what a tool gives beside its text.
-        keep_messages: Whether responses have what each model call was given and gave.
+        max_output_chars: The length in characters to which outputs and errors of steps are cut; None: uncut.
+        redact: A function that is applied to args, outputs, artifacts, errors and messages before they are kept:
+            ``package.module:function`` or ``path/to/file.py:function``, relative to the current folder.
+        keep_artifacts: Whether steps have the artifact of a tool.
+        keep_messages: Whether responses have the input and output messages of each model call.
 
     Example:
         >>> CaptureConfig(retrieval_documents=["search_docs"]).keep_artifacts

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.model_interface import given_judge_model
+from graphrag_eval_lc.judges.model_interface import ClosedAnswer, given_judge_model
 from graphrag_eval_lc.judges.prompts import Prompt, given_text, load_prompt, own_prompt
 from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS
@@ -17,17 +17,14 @@ def _not_blank(text: str) -> str:
     return text.strip()
 
 
-# Not by min_length, which strict JSON schemas of some endpoints do not know.
+# Not min_length, which the strict JSON schemas of some endpoints lack.
 Claim = Annotated[str, AfterValidator(_not_blank)]
-
 
 _PLACEHOLDERS = ("question", "reference_answer", "actual_answer")
 
 
-class ClaimLists(BaseModel):
+class ClaimLists(ClosedAnswer):
     """The claims of both answers, sorted: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: str
     true_positives: list[Claim]
@@ -39,10 +36,10 @@ class AnswerCorrectness:
     """The F1 of the claims of an answer against those of the reference answer, in one request.
 
     Args:
-        llm: The model that judges: all that ``as_judge_model`` takes.
-        prompt: Your own prompt in place of the package's, with the placeholders ``{question}``,
-            ``{reference_answer}`` and ``{actual_answer}``, as graphrag-eval's ``answer_correctness.prompt``; literal
-            braces are doubled. The form of the answer stays the same, whatever the prompt says of it.
+        llm: The model: all that ``as_judge_model`` takes.
+        prompt: Your own prompt, as graphrag-eval's ``answer_correctness.prompt``: with the placeholders ``{question}``,
+            ``{reference_answer}`` and ``{actual_answer}``, and literal braces doubled. The form of the model's answer
+            stays the same.
 
     Raises:
         ConfigError: The prompt has another placeholder, lacks one of the two answers, or cannot be read.
@@ -62,11 +59,11 @@ class AnswerCorrectness:
 
         Returns:
             The value is F1, from 0 to 1; None where neither answer makes a claim. ``details``: ``true_positives``,
-            ``false_positives``, ``false_negatives`` (lists of texts), ``precision``, ``recall`` (None where the
-            answer, or the reference, makes no claim) and ``f1``.
+            ``false_positives``, ``false_negatives`` (lists of texts), ``precision`` (None where the answer makes no
+            claim), ``recall`` (None where the reference makes none) and ``f1``.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no answer that can be used.
+            JudgeError: The question or the reference is blank, or the model gives no usable answer.
         """
         question, expected = given_text("user_input", user_input), given_text("reference", reference)
         if isinstance(response, str) and not response.strip():
@@ -86,7 +83,7 @@ class AnswerCorrectness:
 
 
 def correctness_prompt(template: str) -> Prompt:
-    """Return the prompt of a user's own template for answer correctness.
+    """Return the prompt of a user's own template.
 
     Raises:
         ConfigError: It has another placeholder, lacks one of the two answers, or cannot be read.
@@ -101,7 +98,7 @@ def correctness_prompt(template: str) -> Prompt:
 
 
 def _score(claims: ClaimLists, cost: float | None) -> JudgeScore:
-    """Return the scores of sorted claims, F1 as ``2·TP / (2·TP + FP + FN)``, so that an answer without claims has one."""
+    """Return the scores of sorted claims; F1 as ``2·TP / (2·TP + FP + FN)`` also scores an answer without claims."""
     supported, wrong, missing = map(len, (claims.true_positives, claims.false_positives, claims.false_negatives))
     f1 = _share(2 * supported, 2 * supported + wrong + missing)
     details = {

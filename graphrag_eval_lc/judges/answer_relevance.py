@@ -1,36 +1,39 @@
-"""Answer relevance: whether the questions that an answer replies to resemble the one that was asked."""
+"""Answer relevance: how much the question asked resembles those that the answer replies to."""
 
 import math
 from collections.abc import Sequence
 from operator import mul
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.judges.model_interface import Embedded, given_embedding_model, given_judge_model
+from graphrag_eval_lc.judges.model_interface import (
+    ClosedAnswer,
+    Embedded,
+    given_embedding_model,
+    given_judge_model,
+    paid_error,
+    total_cost,
+)
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt, sendable_text
-from graphrag_eval_lc.judges.scores import JudgeScore, paid_error, total_cost
+from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE
 
 _NUMBER_OF_QUESTIONS = 3
 
 
-class GeneratedQuestion(BaseModel):
+class GeneratedQuestion(ClosedAnswer):
     """A question that the answer replies to: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: str
     noncommittal: Literal[0, 1]
 
 
 class AnswerRelevance:
-    """The mean cosine similarity of three questions, generated from the answer, to the question that was asked.
+    """The mean cosine similarity to the question asked of three questions generated from the answer.
 
-    The definition is that of ragas' answer relevancy: 0 where all three times the answer is found noncommittal. One
-    request for three questions, and one for the vectors of all four.
+    As ragas' answer relevancy; 0 where the answer is found noncommittal all three times. There is one request for
+    three questions, and one for the vectors of all four.
 
     Args:
         llm: The model that writes the questions: all that ``as_judge_model`` takes.
@@ -50,11 +53,11 @@ class AnswerRelevance:
 
         Returns:
             The value from -1 to 1, in practice hardly ever below 0; 0 where the answer is noncommittal.
-            ``details``: ``questions``, ``noncommittal`` (0 or 1) and, where there was need of them, ``similarities``,
-            one for each question that the model wrote.
+            ``details``: ``questions``, ``noncommittal`` (0 or 1) and, where computed, ``similarities``, one for each
+            question that the model wrote.
 
         Raises:
-            JudgeError: The question is blank, or a model gives no answer that can be used.
+            JudgeError: The question is blank, or a model gives no usable answer.
         """
         asked_question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
@@ -104,7 +107,7 @@ def cosine_similarity(left: Sequence[float], right: Sequence[float]) -> float:
     """Return the cosine of the angle between two vectors of the same length, from -1 to 1.
 
     Raises:
-        JudgeError: A vector has the length 0, or a number in it is none or infinite.
+        JudgeError: A vector has only zeros, NaN or an infinite number.
 
     Example:
         >>> cosine_similarity([1.0, 0.0], [3.0, 0.0])

@@ -1,29 +1,39 @@
-"""What all models of judges share: their address, requests in places and with retries, tokens and prices."""
+"""The base of all models of judges: settings of the config, requests with retries, shared answers, tokens and costs."""
 
 import asyncio
 import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.outputs import LLMResult
 
-from graphrag_eval_lc.capture.llm_calls import model_usage, result_model_name
+from graphrag_eval_lc.capture.llm_calls import message_result, model_usage, result_model_name
+from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import JudgeError, RunFolderError
 from graphrag_eval_lc.event_loop.http_connections import close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.stalls import timeout_beside_stalls
 from graphrag_eval_lc.judges.cache import AnswerCache, request_digest
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, CallPool, UnusableAnswerError, Usage
-from graphrag_eval_lc.judges.scores import note_known_cost, total_cost
+from graphrag_eval_lc.judges.model_interface import (
+    Asked,
+    BrokenAnswerError,
+    CallPool,
+    Embedded,
+    UnusableAnswerError,
+    Usage,
+    total_cost,
+)
+from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
 from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
 
 Outcome = TypeVar("Outcome")
+Answered = TypeVar("Answered", bound=Asked[Any] | Embedded)
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +51,11 @@ class AskingOptions(TypedDict, total=False):
     """How a model is asked.
 
     Attributes:
-        pool: The places for requests; None, the default: 16 of its own.
-        pricing: The prices; None, the default: those that are known.
-        cache: Where answers are kept; None, the default: nowhere.
-        max_retries: How many requests may follow one that failed; 3 by default.
-        timeout: The longest that a request may take, in seconds; 120 by default.
+        pool: Bounds the requests at once; None, the default: 16.
+        pricing: The prices; None, the default: those of genai-prices.
+        cache: Keeps answers; None, the default: none is kept.
+        max_retries: How many requests may follow a failed one; 3 by default.
+        timeout: The longest time of a request in seconds; 120 by default.
     """
 
     pool: CallPool | None
@@ -57,7 +67,7 @@ class AskingOptions(TypedDict, total=False):
 
 @dataclass(slots=True)
 class _Flight:
-    """A request in flight, and how many wait for it."""
+    """A request in flight, and the number of its waiters."""
 
     task: asyncio.Task[Any]
     waiters: int = 0
@@ -67,10 +77,10 @@ class AskedModel:
     """A model that judges ask.
 
     Args:
-        name: What it is called in messages and in the cache.
-        model: The model's name at its provider.
+        name: Its name in messages and in the cache.
+        model: Its name at the provider.
         provider: Who runs it.
-        settings: All else that determines its answers.
+        settings: All else that its answers depend on.
         **options: How it is asked.
     """
 
@@ -93,14 +103,14 @@ class AskedModel:
         )
 
     def _digest(self, asked: Mapping[str, Any]) -> str:
-        """Return what a request is known by in the cache; nothing where there is none."""
+        """Return the cache's key of a request; an empty one without a cache."""
         return request_digest(self.name, {**asked, "settings": self._settings}) if self._cache is not None else ""
 
     def _record(self, digest: str) -> Mapping[str, Any] | None:
         return self._cache.get(digest) if self._cache is not None else None
 
     def _keep(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep a paid answer for later; where that fails it is used nevertheless, and no other is tried."""
+        """Keep a paid answer; if that fails, this one is used all the same, and no further one is kept."""
         self._counted.add(digest)
         if self._cache is None or not self._takes_records:
             return
@@ -110,16 +120,16 @@ class AskedModel:
             self._takes_records = False
             _log.warning("answers of %s are not kept from here on: %s", self.name, problem)
 
-    async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Outcome]]) -> tuple[Outcome, bool]:
-        """Return what a request gives, and whether another one equal to it was in flight, which then paid for both.
+    async def _shared(self, digest: str, request: Callable[[], Coroutine[Any, Any, Answered]]) -> Answered:
+        """Return the outcome of a request, or that of an equal one in flight, at no further cost.
 
-        Where there is no cache each is sent. The request is cancelled with the last that waits for it.
+        Without a cache every request is sent. A request is cancelled with its last waiter.
 
         Raises:
-            UnusableAnswerError: There is no answer that can be used; the cost is with the first that asked.
+            UnusableAnswerError: There is no usable answer; the first waiter's error has the cost.
         """
         if self._cache is None:
-            return await request(), False
+            return await request()
         key = asyncio.get_running_loop(), digest
         flight = self._in_flight.get(key)
         is_shared = flight is not None
@@ -127,7 +137,8 @@ class AskedModel:
             flight = self._in_flight[key] = _Flight(asyncio.create_task(request()))
         flight.waiters += 1
         try:
-            return await asyncio.shield(flight.task), is_shared
+            answered: Answered = await asyncio.shield(flight.task)
+            return replace(answered, cost=0.0, is_cached=True) if is_shared else answered
         except UnusableAnswerError as problem:
             if not is_shared:
                 raise
@@ -142,7 +153,7 @@ class AskedModel:
         return usages_cost(usages, self._pricing, model=self._model, provider=self._provider)
 
     def _known_cost(self, usages: Iterable[Usage], digest: str | None = None) -> float | None:
-        """Return what an answer once cost that is known from an earlier run; 0 from the second time of a digest on."""
+        """Return what a cached answer once cost; 0 from the second use of a digest on."""
         if digest in self._counted:
             return 0.0
         if digest is not None:
@@ -152,7 +163,7 @@ class AskedModel:
         return cost
 
     async def _outcome(self, request: Awaitable[Outcome], paid: list[Usage]) -> Outcome:
-        """Return what is asked for, and any failure as the one error that has the cost."""
+        """Return the outcome of a request; raise any failure as an UnusableAnswerError with the cost."""
         try:
             return await request
         except JudgeError as problem:
@@ -172,16 +183,12 @@ FIRST_WAIT_SEC = 0.5
 
 
 class ModelCalls:
-    """The requests to one model.
+    """The requests to one model, with retries.
 
-    Rate limits, server errors, timeouts, lost connections and broken answers are retried, after a wait that doubles
-    and is as long as the server asks at least. No place is held meanwhile. After a rate limit with a Retry-After
-    nothing else is sent to this model before that time either.
-
-    Args:
-        pool: The places.
-        max_retries: How many requests may follow the first.
-        timeout: The longest that a request may take, in seconds, longer where others block the event loop meanwhile.
+    Rate limits, server errors, timeouts, lost connections and broken answers are retried after a wait, which doubles
+    each time and is at least what the server asks for. A waiting request holds no place. After a rate limit with
+    Retry-After nothing is sent to this model before that time. The timeout, in seconds, leaves out the time in which
+    others block the event loop.
     """
 
     def __init__(self, pool: CallPool, *, max_retries: int, timeout: float) -> None:
@@ -191,13 +198,10 @@ class ModelCalls:
         self._resumes_at = 0.0
 
     async def outcome_of(self, request: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Return what a request gives in the end.
-
-        Args:
-            request: Sends it; called once for each attempt.
+        """Return the outcome of a request, which is called for each attempt.
 
         Raises:
-            Exception: What the last attempt failed with; a JudgeError at once.
+            Exception: That of the last attempt; a JudgeError at once.
         """
         close_connections_of_resting_loops()
         for attempt in count(1):
@@ -238,7 +242,7 @@ def _is_worth_a_retry(error: BaseException) -> bool:
 
 
 def usage_in(body: Mapping[str, Any]) -> Usage:
-    """Return the usage that the body of an answer of the OpenAI API reports.
+    """Return the usage in the body of an OpenAI API response.
 
     Example:
         >>> usage = usage_in({"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
@@ -249,8 +253,8 @@ def usage_in(body: Mapping[str, Any]) -> Usage:
 
 
 def usage_of(message: AIMessage) -> Usage:
-    """Return the usage that a message of a LangChain chat model reports."""
-    return _usage(LLMResult(generations=[[ChatGeneration(message=message)]]))
+    """Return the usage in a message of a LangChain chat model."""
+    return _usage(message_result(message))
 
 
 def _usage(result: LLMResult) -> Usage:
@@ -265,25 +269,19 @@ def _usage(result: LLMResult) -> Usage:
     )
 
 
-def usages_cost(usages: Iterable[Usage], pricing: Pricing | None, *, model: str, provider: str | None) -> float | None:
+def usages_cost(usages: Iterable[Usage], pricing: Pricing, *, model: str, provider: str | None) -> float | None:
     """Return the USD of requests; None where one of them cannot be priced.
 
-    Args:
-        usages: What they reported.
-        pricing: The prices; None: there are none.
-        model: The model that was asked for. Its price counts, and that of the model which answered only where this
-            one has none, or where the config gives a price for the latter alone: a local server may report any name.
-        provider: Who runs the model.
+    The price of ``model``, which was asked for, goes before that of the model that answered, since a local server may
+    report any name; but not where the config prices the latter alone.
     """
-    if pricing is None:
-        return None
     return total_cost(_cost(usage, pricing, model, provider) for usage in usages)
 
 
 def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> float | None:
     names = sorted(
         dict.fromkeys((model, usage.model or model)),
-        key=lambda name: not pricing.is_overridden(name),  # those of the config come first
+        key=lambda name: not pricing.is_overridden(name),  # names that the config prices come first
     )
     unpriced = set(names) & pricing.unpriced
     for name in names:
@@ -297,31 +295,40 @@ def _cost(usage: Usage, pricing: Pricing, model: str, provider: str | None) -> f
             provider=provider,
         )
         if cost is not None:
-            # Of the other name no price is needed, unless something else asked for it before.
+            # The other name needs no price, unless it lacked one before.
             pricing.unpriced.difference_update(set(names) - unpriced)
             return cost
     return None
 
 
-class Addressed(Protocol):
-    """A model of the config, as far as its address is concerned."""
+ModelSettings = GenerationConfig | EmbeddingConfig
+"""A model of the config."""
 
-    @property
-    def provider(self) -> str: ...  # noqa: D102
-
-    @property
-    def base_url(self) -> str | None: ...  # noqa: D102
-
-    @property
-    def model_extra(self) -> dict[str, Any] | None: ...  # noqa: D102
+# LiteLLM's names of options that no model takes.
+LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
-def given_base_url(settings: Addressed) -> str | None:
-    """Return the address that the config names: ``base_url``, else ``api_base``, as LiteLLM calls it."""
-    return settings.base_url or (settings.model_extra or {}).get("api_base") or None
+def model_name_of(settings: ModelSettings) -> str:
+    """Return the name of a model in messages and in the cache, such as ``openai:gpt-4o-mini``."""
+    return f"{settings.provider}:{settings.model}"
 
 
-def effective_base_url(settings: Addressed) -> str | None:
-    """Return the address that is asked; ``OPENAI_BASE_URL`` counts for OpenAI alone. None: OpenAI's own."""
+def extra_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Return what the config says of a model beside the known keys."""
+    return settings.model_extra or {}
+
+
+def given_api_key(settings: ModelSettings) -> str | None:
+    """Return the key that the config gives."""
+    return settings.api_key.get_secret_value() if settings.api_key is not None else None
+
+
+def given_base_url(settings: ModelSettings) -> str | None:
+    """Return the address that the config gives: ``base_url``, else ``api_base``, LiteLLM's name of it."""
+    return settings.base_url or extra_settings(settings).get("api_base") or None
+
+
+def effective_base_url(settings: ModelSettings) -> str | None:
+    """Return the address to ask; None is OpenAI's own. ``OPENAI_BASE_URL`` is read for the provider openai alone."""
     of_environment = os.environ.get("OPENAI_BASE_URL") if settings.provider == "openai" else None
     return given_base_url(settings) or of_environment or None

@@ -1,4 +1,4 @@
-"""What judges were answered, kept in the run's folder: what was paid for once is not asked again."""
+"""The answers of judges, kept in the run's folder: what was paid for once is not asked again."""
 
 import hashlib
 import json
@@ -12,14 +12,13 @@ from graphrag_eval_lc.files.writing import AppendFile
 
 
 class JudgeCache:
-    """Records by the digest of what was asked, one JSON line each; the last of a digest counts.
+    """Records by the digest of a request, one JSON line each; the last line of a digest counts.
 
-    Each is given to the system as it is put, so that a crash of the program loses none. Lines that cannot be read
-    are passed over. Memory holds where the records stand, not the records. Several threads may use it at once; other
-    processes are kept away by the lock of the run's folder.
+    A record is handed to the system at once, so that a crash of the program loses none. Unreadable lines are skipped.
+    Memory holds offsets, not records. Threads may share it; the lock of the run's folder keeps other processes out.
 
     Args:
-        path: The file; it is made with the first record, in a folder that is there.
+        path: The file, made with the first record; its folder must exist.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -44,7 +43,7 @@ class JudgeCache:
         self._read_earlier()
 
     def get(self, digest: str) -> dict[str, Any] | None:
-        """Return the record of a digest; None where there is none.
+        """Return the record of a digest, or None.
 
         Raises:
             RunFolderError: The file cannot be read.
@@ -59,7 +58,7 @@ class JudgeCache:
         """Keep a record.
 
         Raises:
-            TypeError: It holds something that JSON has not.
+            TypeError: It cannot be written as JSON.
             RunFolderError: The file cannot be written.
         """
         line = json.dumps({"digest": digest, "record": record}, separators=(",", ":")).encode() + b"\n"
@@ -81,7 +80,7 @@ class JudgeCache:
             self._reader = self._writer = None
 
     def _read_earlier(self) -> None:
-        """Note where the records of earlier sessions stand, and whether the last line has no end."""
+        """Note the offsets of earlier records, and whether the last line is torn."""
         offset = 0
         try:
             with self._path.open("rb") as file:
@@ -107,7 +106,7 @@ class JudgeCache:
 
 
 def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Return the digest and the record that a line holds; None where it holds none."""
+    """Return the digest and the record in a line, or None."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -119,9 +118,9 @@ def _entry_in(line: bytes) -> tuple[str, dict[str, Any]] | None:
 
 
 def request_digest(model: str, request: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a model's name and of all that determines its answer, as 64 hexadecimal digits.
+    """Return the SHA-256 of a model's name and of all that its answer depends on, as 64 hexadecimal digits.
 
-    Values that JSON does not have count by their text.
+    Values that are no JSON count by their text.
 
     Example:
         >>> request_digest("openai:gpt-4o-mini", {"user": "Why?", "n": 1})[:16]
@@ -132,10 +131,10 @@ def request_digest(model: str, request: Mapping[str, Any]) -> str:
 
 
 class AnswerCache(Protocol):
-    """Where answers are kept from one run to the next."""
+    """Keeps answers from one run to the next."""
 
     def get(self, digest: str) -> Mapping[str, Any] | None:
-        """Return the record of a request; None where there is none."""
+        """Return the record of a request, or None."""
 
     def put(self, digest: str, record: Mapping[str, Any]) -> None:
         """Keep the record of a request."""

@@ -1,4 +1,4 @@
-"""What all chat models of judges share: answers of a given form, how the form is told, and how answers are read."""
+"""The base of all chat models of judges: how the form of the answer is asked for, and how answers are read."""
 
 import asyncio
 import json
@@ -30,24 +30,23 @@ class StructuredJudgeModel(AskedModel, ABC):
 
     @abstractmethod
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
-        """Return the texts of one request's answers, ``n`` or fewer, and add what it reported to ``paid``."""
+        """Return the texts of one request's answers, ``n`` or fewer, and add its usage to ``paid``."""
 
     async def aask(self, system: str, user: str, schema: type[Answer], *, n: int = 1) -> Asked[Answer]:
         """Ask for ``n`` answers of the form ``schema``.
 
-        An answer that breaks it is asked again once, with the complaint. Requests that failed or broke off count
-        nothing in the cost, as nobody knows what they cost.
+        An answer that breaks the form is asked for once more, with the complaint. Failed requests add nothing to the
+        cost, as nobody knows theirs.
 
         Raises:
-            UnusableAnswerError: There is no answer that can be used; it has the cost.
+            UnusableAnswerError: There is no usable answer; it has the cost.
         """
         asked = {"system": system, "user": user, "schema": [schema.__name__, closed_schema(schema)], "n": n}
         digest = self._digest(asked)
         known = self._known(digest, schema, n)
         if known is not None:
             return known
-        asked_now, is_shared = await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
-        return replace(asked_now, cost=0.0, is_cached=True) if is_shared else asked_now
+        return await self._shared(digest, lambda: self._asked(digest, system, user, schema, n))
 
     async def _asked(self, digest: str, system: str, user: str, schema: type[Answer], n: int) -> Asked[Answer]:
         paid: list[Usage] = []
@@ -83,7 +82,7 @@ class StructuredJudgeModel(AskedModel, ABC):
         return [*texts, *(single[0] for single in singles)]
 
     async def _usable(self, messages: Messages, text: str, form: type[Answer], paid: list[Usage]) -> tuple[str, Answer]:
-        """Return an answer as text and value; it is asked again once where it breaks the form."""
+        """Return an answer as text and value; ask once more where it breaks the form."""
         try:
             return text, answer_in(text, form)
         except WrongFormError as problem:
@@ -97,7 +96,7 @@ class StructuredJudgeModel(AskedModel, ABC):
 
 
 async def _all_of(coroutines: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
-    """Return all outcomes; where one fails the others come to their end nevertheless, since they are paid for."""
+    """Return all outcomes, or raise the first error once all have ended: each request is paid for."""
     outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
     good = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     for outcome in outcomes:
@@ -120,13 +119,13 @@ _REFUSED_N = re.compile(r"(?<![\w\\])n(?!\w)")
 
 @dataclass(frozen=True, slots=True)
 class EndpointAbilities:
-    """What an endpoint takes, as far as it is known.
+    """What an endpoint takes, as far as is known.
 
     Attributes:
-        mode: How it is told the form: by a strict JSON schema, by a function to call, or in the prompt.
-        takes_n: Whether it gives several answers to one request.
-        takes_temperature: Whether the temperature can be set.
-        tokens_key: What the bound of the answer's tokens is called.
+        mode: How it is asked for the form: by a strict JSON schema, a function to call, or the prompt.
+        takes_n: Whether one request may ask for several answers.
+        takes_temperature: Whether a request may set the temperature.
+        tokens_key: The parameter that bounds the answer's tokens.
     """
 
     mode: Mode = "json_schema"
@@ -135,12 +134,7 @@ class EndpointAbilities:
     tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def learned_from(self, error: BaseException, request: Mapping[str, Any]) -> Self | None:
-        """Return what is known after a request was refused; None where the error says nothing about it.
-
-        Args:
-            error: The exception, with ``status_code`` and, where the endpoint names it, ``param``.
-            request: The body of the request.
-        """
+        """Return what is known after an endpoint refused a request; None where the error tells nothing new."""
         if not refuses_part(error):
             return None
         text = f"{error} ({getattr(error, 'param', None)})"
@@ -156,9 +150,9 @@ class EndpointAbilities:
 
 
 def refuses_part(error: BaseException) -> bool:
-    """Return whether an endpoint may have refused a part of the request, which can then be left out.
+    """Return whether an endpoint may have refused a part of the request, which could be left out.
 
-    A text that is too long says nothing of what the endpoint takes, whatever else its message names.
+    Not where a text was too long, whatever else the message names.
     """
     if getattr(error, "status_code", None) not in {400, 422}:
         return False
@@ -166,7 +160,7 @@ def refuses_part(error: BaseException) -> bool:
 
 
 def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a chat request that tells the form of the answer."""
+    """Return the part of a chat request that asks for the form of the answer."""
     if mode == "json_schema":
         form = {"name": name, "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
@@ -180,7 +174,7 @@ def form_parameters(mode: Mode, name: str, schema: dict[str, Any]) -> dict[str, 
 
 
 def form_in_words(schema: dict[str, Any]) -> str:
-    """Return the sentence that tells a model the form of its answer.
+    """Return the sentence that asks for the form of an answer.
 
     Example:
         >>> form_in_words({"type": "object"})
@@ -190,13 +184,9 @@ def form_in_words(schema: dict[str, Any]) -> str:
 
 
 def messages_with_form(messages: list[dict[str, str]], schema: dict[str, Any]) -> list[dict[str, str]]:
-    """Return messages that tell the form in words, after the system's and after the user's.
+    """Return messages that ask for the form in words, at the end of the system's and of the user's.
 
-    The user's may ask for another form, and what stands last weighs most.
-
-    Args:
-        messages: The system's, the user's, and any that follow.
-        schema: The JSON schema of the form.
+    The user's may ask for another form, and the last word weighs most.
     """
     words = form_in_words(schema)
     told = [{**message, "content": f"{message['content']}\n\n{words}"} for message in messages[:2]]
@@ -208,10 +198,9 @@ _Schema = dict[str, Any]
 
 @lru_cache(maxsize=64)
 def closed_schema(form: type[BaseModel]) -> _Schema:
-    """Return the JSON schema of a form in which objects have all their keys and no others, and nothing is referred to.
+    """Return the JSON schema of a form without references, in which each object has all its keys and no others.
 
-    Titles and defaults are left out, as they say nothing to a model that has to give all keys. The schema is kept for
-    the next call: it must not be changed.
+    It has no titles and no defaults, as models must give all keys. It is cached: do not change it.
 
     Raises:
         ValueError: The form contains itself.
@@ -228,7 +217,7 @@ def closed_schema(form: type[BaseModel]) -> _Schema:
 
 
 def form_name(form: type[BaseModel]) -> str:
-    """Return a name that endpoints take: up to 64 letters, digits, underscores and hyphens."""
+    """Return a form's name as endpoints take it: up to 64 letters, digits, underscores and hyphens."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", form.__name__)[:64]
 
 
@@ -264,14 +253,14 @@ _LONGEST_PART = 200
 
 
 class WrongFormError(Exception):
-    """An answer that does not have the form that was asked for; its text says what is wrong."""
+    """An answer does not have the form asked for; the text says what is wrong."""
 
 
 def answer_in(text: str, form: type[Answer]) -> Answer:
-    """Return the answer that a text holds as JSON, alone or in a Markdown fence.
+    """Return the answer in a text of JSON, which may stand in a Markdown fence.
 
     Raises:
-        WrongFormError: It is none.
+        WrongFormError: The text has none of this form.
 
     Example:
         >>> class Verdict(BaseModel):
@@ -296,7 +285,7 @@ def _problems(problem: ValidationError) -> str:
 
 
 _LONGEST_REFUSAL = 300
-# The providers' words for it, in lower case.
+# The providers' finish reasons, in lower case.
 _LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 _FILTER = frozenset({"content_filter", "content_filtered", "safety", "guardrail_intervened", "prohibited_content"})
 
@@ -307,14 +296,10 @@ def refused(name: str, text: str) -> JudgeError:
 
 
 def check_finish_reason(name: str, reason: str | None) -> None:
-    """Do nothing where an answer ended well.
-
-    Args:
-        name: The model.
-        reason: Why the answer ended, as the provider says it.
+    """Check that an answer of the model ``name`` was not cut off.
 
     Raises:
-        JudgeError: It is cut off.
+        JudgeError: It was cut off.
     """
     word = reason.lower() if isinstance(reason, str) else ""
     if word in _LENGTH:

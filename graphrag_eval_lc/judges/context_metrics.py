@@ -1,24 +1,30 @@
-"""Context precision, utilization and recall: what the retrieved contexts are worth for an answer."""
+"""Context precision, utilization and recall: how useful the retrieved contexts are for an answer."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 
 from graphrag_eval_lc.errors import JudgeError
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.judges.answer_correctness import Claim
-from graphrag_eval_lc.judges.model_interface import Asked, JudgeModel, given_judge_model
+from graphrag_eval_lc.judges.model_interface import (
+    Asked,
+    ClosedAnswer,
+    JudgeModel,
+    cost_of,
+    given_judge_model,
+    paid_error,
+    total_cost,
+)
 from graphrag_eval_lc.judges.prompts import given_text, load_prompt
-from graphrag_eval_lc.judges.scores import JudgeScore, cost_of, paid_error, total_cost
+from graphrag_eval_lc.judges.scores import JudgeScore
 
 
-class ContextVerdict(BaseModel):
+class ContextVerdict(ClosedAnswer):
     """Whether one context is of use: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: str
     verdict: Literal[0, 1]
@@ -31,7 +37,7 @@ class ContextPrecision:
     epsilon. A model is asked once for each context, all at the same time.
 
     Args:
-        llm: The model that judges: all that ``as_judge_model`` takes.
+        llm: The model: all that ``as_judge_model`` takes.
     """
 
     def __init__(self, llm: Any) -> None:
@@ -43,15 +49,15 @@ class ContextPrecision:
         Args:
             user_input: The question.
             reference: The reference answer, or the texts of the reference contexts.
-            retrieved_contexts: The texts of what was retrieved, by rank. One that is None or blank is of no use, and
-                the model is not asked about it.
+            retrieved_contexts: The retrieved texts by rank. One that is None or blank is of no use, and the model is
+                not asked about it.
 
         Returns:
             The value from 0 to 1: 0 where none is of use or nothing was retrieved, None where no context has a text.
-            ``details``: ``verdicts`` and ``reasons``, one for each context.
+            ``details``: ``verdicts`` (0 or 1) and ``reasons``, one for each context.
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no answer that can be used.
+            JudgeError: The question or the reference is blank, or the model gives no usable answer.
         """
         question = given_text("user_input", user_input)
         return await contexts_score(self._llm, question, given_text("reference", reference), retrieved_contexts)
@@ -66,10 +72,10 @@ class ContextPrecision:
 async def contexts_score(
     llm: JudgeModel, question: str, answer: str, retrieved_contexts: Sequence[str | None]
 ) -> JudgeScore:
-    """Return the score of contexts by rank: whether those that are of use for an answer stand at the top.
+    """Return how far up the contexts rank that are of use for an answer.
 
     Raises:
-        JudgeError: The contexts are no list of texts, or the model gives no answer that can be used.
+        JudgeError: The contexts are no list of texts, or the model gives no usable answer.
     """
     texts = given_contexts(retrieved_contexts)
     if not texts:
@@ -97,7 +103,7 @@ _NO_TEXT = ContextVerdict(reason="The context has no text.", verdict=0)
 
 
 async def _all_asked(llm: JudgeModel, system: str, messages: Sequence[str]) -> list[Asked[ContextVerdict]]:
-    """Ask about all contexts, and let each request end, as it is paid for and its answer can be kept."""
+    """Ask about all contexts; each request ends, as it is paid for and its answer can be kept."""
     outcomes = await asyncio.gather(
         *(llm.aask(system, message, ContextVerdict) for message in messages), return_exceptions=True
     )
@@ -117,7 +123,7 @@ async def _all_asked(llm: JudgeModel, system: str, messages: Sequence[str]) -> l
 
 
 def given_contexts(retrieved_contexts: Sequence[str | None]) -> list[str]:
-    """Return the texts of contexts, an empty one for those that have none or a blank one.
+    """Return the texts of contexts, empty where one is None or blank.
 
     Raises:
         JudgeError: It is no list of texts.
@@ -145,12 +151,10 @@ def mean_precision(verdicts: Sequence[int]) -> float:
 
 
 class ContextUtilization:
-    """Context precision with the answer that the agent gave in place of a reference.
-
-    The model sees the same prompt as for ``ContextPrecision``, once for each context.
+    """Context precision with the actual answer in place of the reference; the prompt is the same.
 
     Args:
-        llm: The model that judges: all that ``as_judge_model`` takes.
+        llm: The model: all that ``as_judge_model`` takes.
     """
 
     def __init__(self, llm: Any) -> None:
@@ -161,14 +165,14 @@ class ContextUtilization:
 
         Args:
             user_input: The question.
-            response: The answer that the agent gave.
-            retrieved_contexts: The texts of what was retrieved, by rank, as for ``ContextPrecision``.
+            response: The actual answer.
+            retrieved_contexts: The retrieved texts by rank, as for ``ContextPrecision``.
 
         Returns:
-            As ``ContextPrecision``; the value is 0 for a blank answer, which no context was of use for.
+            As ``ContextPrecision``; the value is 0 for a blank answer.
 
         Raises:
-            JudgeError: The question is blank, or the model gives no answer that can be used.
+            JudgeError: The question is blank, or the model gives no usable answer.
         """
         question = given_text("user_input", user_input)
         if isinstance(response, str) and not response.strip():
@@ -182,20 +186,16 @@ class ContextUtilization:
         )
 
 
-class Statement(BaseModel):
+class Statement(ClosedAnswer):
     """One statement of the reference, and whether the contexts support it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     statement: Claim
     reason: str
     attributed: Literal[0, 1]
 
 
-class Statements(BaseModel):
+class Statements(ClosedAnswer):
     """The reference, statement by statement: what a model answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     statements: list[Statement]
 
@@ -210,10 +210,10 @@ class Statements(BaseModel):
 class ContextRecall:
     """The share of the statements of the reference answer that the retrieved contexts support, as in ragas.
 
-    One request, in which the model splits the reference and judges each statement.
+    In one request the model splits the reference and judges each statement.
 
     Args:
-        llm: The model that judges: all that ``as_judge_model`` takes.
+        llm: The model: all that ``as_judge_model`` takes.
     """
 
     def __init__(self, llm: Any) -> None:
@@ -225,15 +225,15 @@ class ContextRecall:
         Args:
             user_input: The question.
             reference: The reference answer, or the texts of the reference contexts.
-            retrieved_contexts: The texts of what was retrieved, whole, whatever their length. One that is None or
-                blank is left out.
+            retrieved_contexts: The retrieved texts, whole, whatever their length. One that is None or blank is left
+                out.
 
         Returns:
-            The value from 0 to 1: 0 where nothing was retrieved, None where no context has a text; the model is not
-            asked for these. ``details``: ``statements``, each with ``statement``, ``reason`` and ``attributed``.
+            The value from 0 to 1. Without asking the model, 0 where nothing was retrieved, and None where no context
+            has a text. ``details``: ``statements``, each with ``statement``, ``reason`` and ``attributed`` (0 or 1).
 
         Raises:
-            JudgeError: The question or the reference is blank, or the model gives no answer that can be used.
+            JudgeError: The question or the reference is blank, or the model gives no usable answer.
         """
         question, answer = given_text("user_input", user_input), given_text("reference", reference)
         texts = given_contexts(retrieved_contexts)
@@ -265,12 +265,9 @@ class ContextRecall:
 def retrieval_steps(
     result: Mapping[str, Any], names: Mapping[str, str], retrieving: Set[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the successful actual steps that retrieve, each with the id by which ``matches`` names it.
+    """Yield the successful steps of a result with a name in ``retrieving``, by the ids that ``matches`` has for them.
 
-    Args:
-        result: A result.
-        names: Step names by tool name.
-        retrieving: The names of the steps that retrieve documents.
+    ``names`` has step names by tool name.
     """
     for index, step in enumerate(result.get("actual_steps") or ()):
         name, identifier = step.get("name"), step.get("id")
@@ -279,7 +276,7 @@ def retrieval_steps(
 
 
 def context_texts(output: Any) -> list[str | None]:
-    """Return the texts of an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
+    """Return the texts in an output such as ``[{"id": "doc-1", "text": "…"}]``, by rank; None for one without.
 
     Raises:
         JudgeError: The output is no JSON array of objects.
@@ -297,13 +294,9 @@ def context_texts(output: Any) -> list[str | None]:
 
 
 def reference_texts(result: Mapping[str, Any], retrieving: Set[str]) -> dict[str, str]:
-    """Return the texts of the reference contexts, one a line, by the id of the actual step that matched them.
+    """Return the texts of reference contexts, joined by newlines, by the id of the actual step that matched them.
 
-    A reference step without texts (with ids only, or with an output of another form) is left out.
-
-    Args:
-        result: A result.
-        retrieving: The names of the steps that retrieve documents.
+    Reference steps without texts, such as those with ids only, are left out.
     """
     texts: dict[str, str] = {}
     for group in result.get("reference_steps") or ():

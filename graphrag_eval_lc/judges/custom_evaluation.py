@@ -1,4 +1,4 @@
-"""Evaluations in the user's words: the config's instructions, answered with a value for each of its outputs."""
+"""Evaluations in the user's words: a model follows the config's instructions and gives a value for each output."""
 
 import json
 import re
@@ -21,8 +21,8 @@ class CustomEvaluation:
     """One evaluation of the config.
 
     Args:
-        config: What is asked, and of what.
-        llm: The model that answers.
+        config: The evaluation.
+        llm: The model.
         names: Step names by tool name, as in ``steps.names`` of the config.
     """
 
@@ -38,14 +38,14 @@ class CustomEvaluation:
 
     @property
     def keys(self) -> list[str]:
-        """Return all keys that it may write."""
+        """All keys that it may write."""
         return [*self._config.outputs, f"{self.name}_error", f"{self.name}_cost"]
 
     async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
         """Evaluate one response.
 
         Returns:
-            The outputs and ``{name}_cost`` where it is known. Where it cannot be evaluated, the outputs are None and
+            The outputs and, where known, ``{name}_cost``. Where it cannot be evaluated, the outputs are None and
             ``{name}_error`` says why.
         """
         missing = self._missing_input(question, response)
@@ -61,7 +61,7 @@ class CustomEvaluation:
         return outputs if asked.cost is None else {**outputs, f"{self.name}_cost": asked.cost}
 
     def _missing_input(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> str | None:
-        """Return graphrag-eval's sentence on the first input that there is not; None where all are there."""
+        """Return graphrag-eval's message on the first missing input, or None."""
         for name in self._config.inputs:
             owner, record, key = _place_of(name, question, response)
             if record.get(key) is None:
@@ -106,7 +106,7 @@ class CustomEvaluation:
 def _place_of(
     name: CustomInput, question: Mapping[str, Any], response: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any], str]:
-    """Return where an input stands: the record's name for messages, the record and the key."""
+    """Return the place of an input: the record's name for messages, the record and the key."""
     if name.startswith("actual_"):
         return "Actual output", response, name
     return "Reference", question, "question_text" if name == "question" else name
@@ -117,7 +117,7 @@ def _field(index: int) -> str:
 
 
 def _properties(outputs: Mapping[str, str]) -> list[str]:
-    """Return the name of each output in the schema: its own where a schema takes it, else one by its place."""
+    """Return the name of each output in the schema: its own where a schema takes it, else one by its position."""
     names = []
     for index, key in enumerate(outputs):
         name = key if _PROPERTY.fullmatch(key) else f"output_{index + 1}"
@@ -137,7 +137,7 @@ def _schema(outputs: Mapping[str, str], properties: Iterable[str]) -> type[BaseM
 
 
 def _parsed(value: Any) -> Any:
-    """Return what a text says as JSON, and the text itself where it is none, as graphrag-eval does."""
+    """Return the value of a JSON text, and any other text as it is, as graphrag-eval does."""
     if not isinstance(value, str):
         return value
     try:

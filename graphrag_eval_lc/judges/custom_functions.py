@@ -1,4 +1,4 @@
-"""Evaluations in Python, passed or registered: functions of a question and its response, or as agentevals has them."""
+"""Evaluations in Python, passed or registered: functions of a question and its response, or agentevals' evaluators."""
 
 import asyncio
 import functools
@@ -26,13 +26,12 @@ class CustomFunction:
     """An evaluation that a user wrote in Python.
 
     Args:
-        function: A function or async function. Either ``(question, response) -> float | str | bool | dict``, which
-            gets the dataset's question and the agent's response; or with the keyword parameters ``inputs``,
-            ``outputs`` and ``reference_outputs`` of agentevals (any of them), which gives ``{key, score, comment}``
-            or a list of these. There ``inputs`` are the question's own keys, ``outputs`` the response and
-            ``reference_outputs`` the reference; the latter two have ``messages`` too, in OpenAI's format, made from
-            the steps and the answer.
-        name: The key of a single value, and the beginning of ``{name}_error``; None for the function's name.
+        function: A function or async function, in one of two forms. ``(question, response) -> float | str | bool |
+            dict`` takes the dataset's question and the agent's response. agentevals' form takes any of the keywords
+            ``inputs`` (the question's own keys), ``outputs`` (the response) and ``reference_outputs`` (the
+            reference), and returns ``{key, score, comment}`` or a list of these. ``outputs`` and
+            ``reference_outputs`` also have ``messages`` in OpenAI's format, made from the steps and the answer.
+        name: The key of a single value, and the prefix of ``{name}_error``; None for the function's name.
 
     Attributes:
         name: The name.
@@ -40,7 +39,7 @@ class CustomFunction:
         registered_as: What it is registered as, such as ``evaluator tone``; None where it was passed.
 
     Raises:
-        OptionError: It cannot be called, has no name, or one that is a key of the results.
+        OptionError: It cannot be called, has no name, or its name is a key of the results.
 
     Example:
         >>> def is_short(question, response):
@@ -61,18 +60,15 @@ class CustomFunction:
         self._takes = _agentevals_parameters(function)
 
     async def acall(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
-        """Evaluate one response.
-
-        A synchronous function runs in a thread.
+        """Evaluate one response; a synchronous function runs in a thread.
 
         Returns:
-            A single value under the function's name, the keys of a dict as they are, and for agentevals
-            ``{key}`` and, with a comment, ``{key}_reason``. Where the function fails or gives what no result can
-            hold, only ``{name}_error``.
+            A single value under the function's name; a dict as it is; for agentevals ``{key}`` and, with a comment,
+            ``{key}_reason``. Only ``{name}_error`` where the function fails or its value is no JSON.
         """
         try:
             values = self._values_of(await self._given(question, response))
-            # What is kept is a copy that can be written: results are JSON.
+            # A copy, and JSON, as results are.
             kept: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False, default=_plain))
         except JudgeError as problem:
             return {f"{self.name}_error": str(problem)}
@@ -116,25 +112,6 @@ class CustomFunction:
         return values
 
 
-def custom_functions(functions: Iterable[Evaluator | CustomFunction]) -> list[CustomFunction]:
-    """Return functions as evaluators with a name of its own for each: a second ``f`` is ``f_2``.
-
-    Raises:
-        OptionError: One of them cannot be an evaluator.
-    """
-    if not isinstance(functions, Iterable):
-        raise OptionError(f"evaluators cannot be {functions!r}", key="evaluators", hint="Give a list of functions.")
-    named: dict[str, CustomFunction] = {}
-    for function in functions:
-        evaluator = function if isinstance(function, CustomFunction) else CustomFunction(function)
-        name, number = evaluator.name, 1
-        while name in named:
-            number += 1
-            name = f"{evaluator.name}_{number}"
-        named[name] = evaluator if name == evaluator.name else CustomFunction(evaluator.function, name)
-    return list(named.values())
-
-
 def _name_of(function: Evaluator) -> str:
     while isinstance(function, functools.partial):
         function = function.func
@@ -145,7 +122,7 @@ def _name_of(function: Evaluator) -> str:
 
 
 def _agentevals_parameters(function: Evaluator) -> tuple[str, ...]:
-    """Return those of agentevals' parameters that a function takes; none where it is called with positions."""
+    """Return the agentevals keywords that a function takes; none where it takes a question and a response."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -178,7 +155,7 @@ def _agentevals_arguments(question: Mapping[str, Any], response: Mapping[str, An
 
 
 def _messages(question: str, steps: Iterable[Mapping[str, Any]], answer: object) -> list[dict[str, Any]]:
-    """Return a conversation in OpenAI's format: the question, each step as a tool call with its output, the answer."""
+    """Return the question, each step as a tool call with its output, and the answer as OpenAI messages."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     for index, step in enumerate(steps):
         identifier = str(step.get("id", index))
@@ -201,7 +178,7 @@ def _is_feedback(given: Mapping[Any, Any]) -> bool:
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Return what a call returns or raises; a StopIteration could not be handed over from a thread otherwise."""
+    """Return what a call returns or raises: a future cannot hold a StopIteration."""
     try:
         return call(), None
     except (Exception, SystemExit) as problem:
@@ -209,22 +186,20 @@ def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 
 def _plain(value: object) -> Any:
-    """Return numpy's numbers as Python's."""
+    plain = _python_number(value)
+    if plain is value:
+        raise JudgeError(f"an evaluator gave {type(value).__name__}, which a result cannot hold")
+    return plain
+
+
+def _python_number(value: Any) -> Any:
+    """Return a numpy number as Python's, and any other value as it is."""
     item = getattr(value, "item", None)
-    if callable(item):
-        return item()
-    raise JudgeError(f"an evaluator gave {type(value).__name__}, which a result cannot hold")
+    return item() if callable(item) else value
 
 
 class MetricFunction(CustomFunction):
-    """A metric that a user registered: ``(question, response) -> float | None``.
-
-    Args:
-        metric: The metric.
-
-    Attributes:
-        spec: Its declaration.
-    """
+    """A metric that a user registered: ``(question, response) -> float | None``."""
 
     def __init__(self, metric: RegisteredMetric) -> None:
         super().__init__(metric.function, metric.spec.key)
@@ -233,11 +208,10 @@ class MetricFunction(CustomFunction):
         self.registered_as = f"metric {self.name}"
 
     def _values_of(self, given: Any) -> dict[str, Any]:
-        """Return the number under the metric's key, and nothing for None."""
+        """Return the number under the metric's key; no key for None."""
         if given is None:
             return {}
-        item = getattr(given, "item", None)  # numpy's numbers
-        value = item() if callable(item) else given
+        value = _python_number(given)
         if not isinstance(value, int | float):
             raise JudgeError(f"the metric {self.name} gave {given!r:.80}, which is neither a number nor None")
         low, high = self.spec.range
@@ -250,21 +224,33 @@ class MetricFunction(CustomFunction):
 
 
 def all_functions(passed: Iterable[Evaluator | CustomFunction]) -> list[CustomFunction]:
-    """Return all functions that evaluate each response, each with a name of its own.
+    """Return all functions that evaluate each response, each with its own name: a second ``f`` is ``f_2``.
 
     Args:
-        passed: Those that are passed beside the registered ones, which go before and keep their names; one that is
-            registered too counts once.
+        passed: Functions beside the registered ones, which go first and keep their names. One that is also
+            registered counts once.
 
     Raises:
         OptionError: One of them cannot be an evaluator.
     """
     if not isinstance(passed, Iterable):
         raise OptionError(f"evaluators cannot be {passed!r}", key="evaluators", hint="Give a list of functions.")
-    registered: list[CustomFunction] = [MetricFunction(metric) for metric in registered_metrics().values()]
-    registered += [_evaluator(name, function) for name, function in registered_evaluators().items()]
-    known = [each.function for each in registered]
-    return custom_functions([*registered, *(each for each in passed if not any(each is one for one in known))])
+    evaluators: list[CustomFunction] = [MetricFunction(metric) for metric in registered_metrics().values()]
+    evaluators += [_evaluator(name, function) for name, function in registered_evaluators().items()]
+    known = [each.function for each in evaluators]
+    evaluators += [
+        each if isinstance(each, CustomFunction) else CustomFunction(each)
+        for each in passed
+        if not any(each is one for one in known)
+    ]
+    named: dict[str, CustomFunction] = {}
+    for evaluator in evaluators:
+        name, number = evaluator.name, 1
+        while name in named:
+            number += 1
+            name = f"{evaluator.name}_{number}"
+        named[name] = evaluator if name == evaluator.name else CustomFunction(evaluator.function, name)
+    return list(named.values())
 
 
 def has_registered_functions() -> bool:

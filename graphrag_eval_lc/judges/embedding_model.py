@@ -1,10 +1,10 @@
-"""What all embedding models of judges share: vectors that are checked, cached and priced."""
+"""The base of all embedding models of judges: vectors are checked, cached and priced."""
 
 import base64
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from struct import pack, unpack
 
 from graphrag_eval_lc.judges.asked_model import AskedModel
@@ -18,13 +18,13 @@ class CachedEmbeddingModel(AskedModel, ABC):
 
     @abstractmethod
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
-        """Return the vectors of one request, and add what it reported to ``paid``."""
+        """Return the vectors of one request, and add its usage to ``paid``."""
 
     async def aembed(self, texts: Sequence[str]) -> Embedded:
         """Return the vectors of texts in one request.
 
         Raises:
-            UnusableAnswerError: There are none that can be used; it has the cost.
+            UnusableAnswerError: There are no usable vectors; it has the cost.
         """
         if not texts:
             return Embedded((), 0.0)
@@ -32,8 +32,7 @@ class CachedEmbeddingModel(AskedModel, ABC):
         known = self._known(digest, len(texts))
         if known is not None:
             return known
-        embedded, is_shared = await self._shared(digest, lambda: self._embedded(digest, list(texts)))
-        return replace(embedded, cost=0.0, is_cached=True) if is_shared else embedded
+        return await self._shared(digest, lambda: self._embedded(digest, list(texts)))
 
     async def _embedded(self, digest: str, texts: list[str]) -> Embedded:
         paid: list[Usage] = []
@@ -57,10 +56,10 @@ class CachedEmbeddingModel(AskedModel, ABC):
 
 
 def check_vectors(vectors: Sequence[Sequence[float]], count: int) -> None:
-    """Do nothing where there are as many vectors as texts, of one length and of finite numbers.
+    """Check that there are as many vectors as texts, of one length and of finite numbers.
 
     Raises:
-        BrokenAnswerError: They are not.
+        BrokenAnswerError: There are not.
     """
     if len(vectors) != count:
         raise BrokenAnswerError(f"the endpoint gave {len(vectors)} embeddings for {count} texts")
@@ -75,10 +74,10 @@ _BYTES = {"f": 4, "d": 8}
 
 
 def unpacked(text: str, kind: str = "f") -> tuple[float, ...]:
-    """Return the numbers in base64 of little-endian floats; ``kind``: ``f`` for 32 bits, ``d`` for 64.
+    """Return the numbers in base64 of little-endian floats, ``f`` of 32 bits or ``d`` of 64.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is none.
 
     Example:
         >>> unpacked("AAAAPwAAgD8=")
@@ -92,7 +91,7 @@ def unpacked(text: str, kind: str = "f") -> tuple[float, ...]:
 
 
 def packed(vector: Sequence[float]) -> tuple[str, str]:
-    """Return a vector as kind and base64: in 32 bits where these hold it exactly, else in 64.
+    """Return the kind and the base64 of a vector: 32 bits where they hold it exactly, else 64.
 
     Example:
         >>> packed((0.5, 1.0))

@@ -1,30 +1,36 @@
-"""What a judge asks a model through: the models' interface, the places they share, and what goes wrong."""
+"""The interface between judges and models: protocols, answers, costs, errors, and the places that requests share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from graphrag_eval_lc.errors import JudgeError, OptionError
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
+class ClosedAnswer(BaseModel):
+    """The form of an answer without further keys. Its docstring and those of its parts are sent with the schema."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one request reported of its tokens; None: not reported.
+    """The tokens of one request, as the provider reports them; None: not reported.
 
     Attributes:
         model: The model that answered.
-        input_tokens: Tokens of the prompt, cached ones included; of the texts for embeddings.
+        input_tokens: All tokens of the prompt, or of the texts for embeddings.
         output_tokens: Tokens of the answer; 0 for embeddings.
-        cached_input_tokens: Those of the prompt that the provider had in its cache.
-        cache_write_input_tokens: Those that it wrote to its cache.
-        cache_write_1h_input_tokens: Those of the written ones that it keeps for an hour.
+        cached_input_tokens: Those of the prompt that were read from the provider's cache.
+        cache_write_input_tokens: Those that were written to it.
+        cache_write_1h_input_tokens: Those of the written ones that are kept for an hour.
     """
 
     model: str | None
@@ -37,13 +43,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Answer]):
-    """What a model answered.
+    """The answers of a model.
 
     Attributes:
-        values: The answers, as many as were asked for.
-        cost: USD of all requests that were paid for them, those asked again included; None where one cannot be priced.
-        usages: What each of these requests reported.
-        is_cached: Whether nothing was asked now, as the answers were known from an earlier run.
+        values: As many as were asked for.
+        cost: USD of all requests paid for them, repeated ones too; None where one cannot be priced.
+        usages: The usage of each of these requests.
+        is_cached: Whether they come from the cache, or from an equal request in flight.
     """
 
     values: tuple[Answer, ...]
@@ -59,8 +65,8 @@ class Embedded:
     Attributes:
         vectors: One for each text, in their order.
         cost: USD; None where it cannot be priced.
-        usages: What each request reported.
-        is_cached: Whether nothing was asked now.
+        usages: The usage of each request.
+        is_cached: As for ``Asked``.
     """
 
     vectors: tuple[tuple[float, ...], ...]
@@ -73,7 +79,7 @@ class JudgeModel(Protocol):
     """A chat model that answers in a given form.
 
     Attributes:
-        name: What it is called in messages and in the cache, such as ``openai:gpt-4o-mini``.
+        name: Its name in messages and in the cache, such as ``openai:gpt-4o-mini``.
     """
 
     name: str
@@ -82,7 +88,7 @@ class JudgeModel(Protocol):
         """Ask for ``n`` answers of the form ``schema``.
 
         Raises:
-            JudgeError: There is no answer that can be used.
+            JudgeError: There is no usable answer.
         """
         ...
 
@@ -91,7 +97,7 @@ class EmbeddingModel(Protocol):
     """A model that turns texts into vectors.
 
     Attributes:
-        name: What it is called in messages and in the cache.
+        name: Its name in messages and in the cache.
     """
 
     name: str
@@ -100,21 +106,21 @@ class EmbeddingModel(Protocol):
         """Return the vectors of texts in one request.
 
         Raises:
-            JudgeError: There are none that can be used.
+            JudgeError: There are no usable vectors.
         """
         ...
 
 
 class BrokenAnswerError(Exception):
-    """A server answered with something that is no answer, which may pass when it is asked again."""
+    """A server's response is no answer; a retry may help."""
 
 
 class UnusableAnswerError(JudgeError):
-    """A model's answer cannot be used, and may have been paid for nevertheless.
+    """A model gave no usable answer, which may have cost something all the same.
 
     Attributes:
-        cost: USD of what was paid in vain: 0.0 where nothing was, None where it cannot be priced.
-        usages: What each of these requests reported.
+        cost: USD paid in vain; 0.0 where nothing was paid, None where it cannot be priced.
+        usages: The usage of each of these requests.
     """
 
     def __init__(
@@ -125,24 +131,50 @@ class UnusableAnswerError(JudgeError):
         self.usages = tuple(usages)
 
 
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of costs; None where one is unknown.
+
+    Example:
+        >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
+        (0.75, None, 0.0)
+    """
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
+    """Return an error with all that was paid in vain: the error's own cost and ``costs``.
+
+    Example:
+        >>> paid_error(JudgeError("refused"), [0.5]).cost
+        0.5
+    """
+    cost = total_cost([cost_of(error), *costs])
+    return UnusableAnswerError(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
+
+
+def cost_of(error: BaseException) -> float | None:
+    """Return the USD paid in vain, as the error says; 0.0 where it says nothing."""
+    return error.cost if isinstance(error, UnusableAnswerError) else 0.0
+
+
 _FACTORIES = "graphrag_eval_lc.judges.models"
 
 
 def given_judge_model(llm: Any) -> JudgeModel:
-    """Return the chat model to ask: ``llm`` itself, or what ``as_judge_model`` makes of it."""
-    if hasattr(llm, "aask"):
-        model: JudgeModel = llm
-    else:
-        model = import_module(_FACTORIES).as_judge_model(llm)
+    """Return ``llm`` if it is a JudgeModel, else what ``as_judge_model`` makes of it."""
+    model: JudgeModel = llm if hasattr(llm, "aask") else import_module(_FACTORIES).as_judge_model(llm)
     return model
 
 
 def given_embedding_model(embeddings: Any) -> EmbeddingModel:
-    """Return the embedding model to ask: ``embeddings`` itself, or what ``as_embedding_model`` makes of it."""
-    if hasattr(embeddings, "aembed"):
-        model: EmbeddingModel = embeddings
-    else:
-        model = import_module(_FACTORIES).as_embedding_model(embeddings)
+    """Return ``embeddings`` if it is an EmbeddingModel, else what ``as_embedding_model`` makes of it."""
+    is_model = hasattr(embeddings, "aembed")
+    model: EmbeddingModel = embeddings if is_model else import_module(_FACTORIES).as_embedding_model(embeddings)
     return model
 
 

@@ -1,4 +1,4 @@
-"""The models of judges: from all that can name one (the config, a name, a LangChain model), and those of LangChain."""
+"""The models of judges, made from the config, a name or a LangChain model; and those that ask through LangChain."""
 
 import inspect
 import json
@@ -13,10 +13,18 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import message_text
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError, OptionError
-from graphrag_eval_lc.judges.asked_model import AskingOptions, given_base_url, usage_in, usage_of
+from graphrag_eval_lc.judges.asked_model import (
+    LITELLM_OPTIONS,
+    AskingOptions,
+    ModelSettings,
+    extra_settings,
+    given_api_key,
+    given_base_url,
+    usage_in,
+    usage_of,
+)
 from graphrag_eval_lc.judges.chat_model import (
     Messages,
     StructuredJudgeModel,
@@ -32,7 +40,7 @@ from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Embedding
 from graphrag_eval_lc.masking import remember_secret
 from graphrag_eval_lc.retrying import error_text
 
-# Providers whose endpoints speak a language of their own, whatever their address.
+# Providers whose endpoints are not OpenAI-compatible, whatever their address.
 _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
 # LiteLLM's names of providers, and those of LangChain.
 _LANGCHAIN_PROVIDERS = {
@@ -41,14 +49,13 @@ _LANGCHAIN_PROVIDERS = {
     "mistral": "mistralai",
     "vertex_ai": "google_vertexai",
 }
-_LITELLM_OPTIONS = frozenset({"api_base", "drop_params", "num_retries"})
 
 
 def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
-    """Return the chat model that judges.
+    """Return a chat model for judges.
 
     Args:
-        llm: A JudgeModel, which is given back as it is; a chat model of LangChain; a name such as ``gpt-4o-mini`` or
+        llm: A JudgeModel, which is returned as it is; a chat model of LangChain; a name such as ``gpt-4o-mini`` or
             ``anthropic:claude-haiku-4-5``; or the config's ``GenerationConfig``.
         **options: How it is asked.
 
@@ -63,7 +70,7 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
         llm = GenerationConfig.model_validate(named_settings(llm))
     if isinstance(llm, GenerationConfig):
         if is_openai_compatible(llm):
-            return cast("JudgeModel", _openai_model("openai_models", "OpenAIJudgeModel", llm, options))
+            return cast("JudgeModel", _openai_model("OpenAIJudgeModel", llm, options))
         bounds = {"temperature": llm.temperature, "max_tokens": llm.max_tokens}
         llm = _langchain_model(llm, _langchain_function("langchain.chat_models", "init_chat_model"), **bounds)
     if isinstance(llm, BaseChatModel):
@@ -75,10 +82,10 @@ def as_judge_model(llm: Any, **options: Unpack[AskingOptions]) -> JudgeModel:
 
 
 def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> EmbeddingModel:
-    """Return the embedding model of judges.
+    """Return an embedding model for judges.
 
     Args:
-        embeddings: An EmbeddingModel, which is given back as it is; LangChain's ``Embeddings``; a name such as
+        embeddings: An EmbeddingModel, which is returned as it is; LangChain's ``Embeddings``; a name such as
             ``text-embedding-3-small``; or the config's ``EmbeddingConfig``.
         **options: How it is asked.
 
@@ -93,7 +100,7 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
         embeddings = EmbeddingConfig.model_validate(named_settings(embeddings))
     if isinstance(embeddings, EmbeddingConfig):
         if is_openai_compatible(embeddings):
-            return cast("EmbeddingModel", _openai_model("openai_models", "OpenAIEmbeddingModel", embeddings, options))
+            return cast("EmbeddingModel", _openai_model("OpenAIEmbeddingModel", embeddings, options))
         embeddings = _langchain_model(embeddings, _langchain_function("langchain.embeddings", "init_embeddings"))
     if isinstance(embeddings, Embeddings):
         return LangChainEmbeddingModel(embeddings, **options)
@@ -104,24 +111,24 @@ def as_embedding_model(embeddings: Any, **options: Unpack[AskingOptions]) -> Emb
 
 
 def named_settings(name: str) -> dict[str, str]:
-    """Return provider and model of a name such as ``openai:gpt-4o-mini``, as a section of the config has them."""
+    """Return provider and model of a name such as ``openai:gpt-4o-mini``, by the config's keys."""
     provider, sign, model = name.partition(":")
     return {"provider": provider, "model": model} if sign else {"model": name}
 
 
-def is_openai_compatible(settings: GenerationConfig | EmbeddingConfig) -> bool:
-    """Return whether a model of the config is asked through openai's client."""
+def is_openai_compatible(settings: ModelSettings) -> bool:
+    """Return whether a model of the config is asked through OpenAI's client."""
     base_url = given_base_url(settings)
     if settings.provider == "openai" or base_url is None:
         return settings.provider == "openai"
-    if settings.provider == "ollama":  # which has both languages
+    if settings.provider == "ollama":  # which has both APIs
         return base_url.rstrip("/").endswith("/v1")
     return not settings.provider.startswith(_OWN_LANGUAGE)
 
 
-def _openai_model(file: str, kind: str, settings: GenerationConfig | EmbeddingConfig, options: AskingOptions) -> Any:
+def _openai_model(kind: str, settings: ModelSettings, options: AskingOptions) -> Any:
     try:
-        module = import_module(f"graphrag_eval_lc.judges.{file}")
+        module = import_module("graphrag_eval_lc.judges.openai_models")
     except ModuleNotFoundError as problem:
         if problem.name != "openai":
             raise
@@ -139,18 +146,15 @@ def _langchain_function(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def _langchain_model(
-    settings: GenerationConfig | EmbeddingConfig, make: Callable[..., Any], **bounds: float | None
-) -> Any:
-    """Return the model that LangChain makes of a section of the config."""
+def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds: float | None) -> Any:
     provider = _LANGCHAIN_PROVIDERS.get(settings.provider, settings.provider)
     name = f"{provider}:{settings.model}"
-    key = settings.api_key.get_secret_value() if settings.api_key is not None else None
+    key = given_api_key(settings)
     remember_secret(key)
-    # Azure's class takes the address of a resource under a name of its own.
+    # Azure's class has its own name for the address of a resource.
     address = "base_url" if settings.base_url or provider != "azure_openai" else "azure_endpoint"
     options = {address: given_base_url(settings), "api_key": key, **bounds}
-    extra = {key: value for key, value in (settings.model_extra or {}).items() if key not in _LITELLM_OPTIONS}
+    extra = {option: value for option, value in extra_settings(settings).items() if option not in LITELLM_OPTIONS}
     given = {option: value for option, value in options.items() if value is not None}
     try:
         return make(name, **{**given, **extra})
@@ -161,23 +165,17 @@ def _langchain_model(
 _Mode = Literal["structured", "function_calling", "prompt"]
 _NEXT_MODE: dict[_Mode, _Mode] = {"structured": "function_calling", "function_calling": "prompt"}
 _REFUSED_FORM = re.compile(r"response.?format|json.?schema|structured.?output|tool|function", re.IGNORECASE)
-# What LangChain's models raise on a body that is no answer.
+# Raised by LangChain's models on a body that is no answer.
 _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 
 
 class LangChainJudgeModel(StructuredJudgeModel):
-    """A chat model of LangChain: structured output in the way it prefers, else by a function to call, else in words.
+    """A chat model of LangChain, asked for structured output, else by a function to call, else in words.
 
-    Args:
-        model: The chat model; its own retries come before those of this class.
-        **options: How it is asked.
+    Its own retries come before those of this class.
     """
 
-    def __init__(
-        self,
-        model: BaseChatModel,
-        **options: Unpack[AskingOptions],
-    ) -> None:
+    def __init__(self, model: BaseChatModel, **options: Unpack[AskingOptions]) -> None:
         described = model._get_ls_params()
         provider = described.get("ls_provider")
         model_name = described.get("ls_model_name") or type(model).__name__
@@ -185,7 +183,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
             f"{provider}:{model_name}" if provider else model_name,
             model_name,
             provider,
-            {"model": model._get_llm_string()},  # by which LangChain's own cache knows it
+            {"model": model._get_llm_string()},  # the key in LangChain's own cache
             **options,
         )
         self._chat_model = model
@@ -198,9 +196,13 @@ class LangChainJudgeModel(StructuredJudgeModel):
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
         while True:
             model, mode = self._chat_model, self._mode
+            runnable = _runnable(model, mode, form)
+            if runnable is None:
+                self._leave(mode)
+                continue
+            told = messages_with_form(messages, closed_schema(form)) if mode == "prompt" else messages
             try:
-                request = partial(self._answered, model, mode, messages, form, paid)
-                message = await self._calls.outcome_of(request)
+                message = await self._calls.outcome_of(partial(self._answered, runnable, told, paid))
             except Exception as refusal:
                 if not self._has_learned_from(refusal, model, mode):
                     raise
@@ -208,29 +210,26 @@ class LangChainJudgeModel(StructuredJudgeModel):
             return [_answer_text(message)]
 
     def _has_learned_from(self, error: Exception, model: BaseChatModel, mode: _Mode) -> bool:
-        """Leave out what the model refused; give whether it is anything that can be left out."""
-        is_refused = refuses_part(error)
-        if is_refused and "temperature" in str(error) and getattr(model, "temperature", None) is not None:
+        """Leave out what the model refused; return whether there is anything to leave out."""
+        if not refuses_part(error):
+            return False
+        if "temperature" in str(error) and getattr(model, "temperature", None) is not None:
             if self._chat_model is model:
                 self._chat_model = model.model_copy(update={"temperature": None})
             return True
-        if mode not in _NEXT_MODE or not (
-            isinstance(error, _CannotStructureError) or (is_refused and _REFUSED_FORM.search(str(error)))
-        ):
+        if mode not in _NEXT_MODE or not _REFUSED_FORM.search(str(error)):
             return False
-        if self._mode == mode:
-            self._mode = _NEXT_MODE[mode]
+        self._leave(mode)
         return True
 
-    async def _answered(
-        self, model: BaseChatModel, mode: _Mode, messages: Messages, form: type[BaseModel], paid: list[Usage]
-    ) -> AIMessage:
-        if mode == "prompt":
-            messages = messages_with_form(messages, closed_schema(form))
-        runnable = _runnable(model, mode, form)
+    def _leave(self, mode: _Mode) -> None:
+        if self._mode == mode:  # else another request has left it meanwhile
+            self._mode = _NEXT_MODE[mode]
+
+    async def _answered(self, runnable: Any, messages: Messages, paid: list[Usage]) -> AIMessage:
         try:
             given: Any = await runnable.ainvoke(messages)
-            message = given if mode == "prompt" else given["raw"]
+            message = given["raw"] if isinstance(given, dict) else given
         except _UNREADABLE as problem:
             raise BrokenAnswerError(f"the answer cannot be read: {error_text(problem)}") from problem
         except Exception as problem:
@@ -250,11 +249,8 @@ class LangChainJudgeModel(StructuredJudgeModel):
             check_finish_reason(self.name, message.response_metadata.get(key))
 
 
-class _CannotStructureError(Exception):
-    """A model that has no structured output of this kind."""
-
-
 def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
+    """Return what is asked; None where the model has no structured output of this kind."""
     if mode == "prompt":
         return model
     # The schema and not the class: langchain-openai drops an answer that breaks the class, and what it cost.
@@ -264,12 +260,12 @@ def _runnable(model: BaseChatModel, mode: _Mode, form: type[BaseModel]) -> Any:
         options["strict"] = True
     try:
         return model.with_structured_output(schema, include_raw=True, **options)
-    except (NotImplementedError, TypeError, ValueError) as problem:
-        raise _CannotStructureError(error_text(problem)) from problem
+    except (NotImplementedError, TypeError, ValueError):
+        return None
 
 
 def _check_openai_finish_reason(name: str, error: Exception, paid: list[Usage]) -> None:
-    """Raise what the openai client's own reading of endings means; by name, as it need not be installed."""
+    """Raise the error for a finish reason that the openai client raised; by name, as it need not be installed."""
     kind = type(error).__name__
     if kind == "LengthFinishReasonError":
         completion = getattr(error, "completion", None)
@@ -285,22 +281,13 @@ def _answer_text(message: AIMessage) -> str:
         return json.dumps(message.tool_calls[0]["args"])
     if message.invalid_tool_calls:
         return message.invalid_tool_calls[0]["args"] or ""
-    return message_text(message)
+    return str(message.text)
 
 
 class LangChainEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model of LangChain. These report no tokens, so that their cost is not known.
+    """An embedding model of LangChain. It reports no tokens, so its cost is unknown."""
 
-    Args:
-        embeddings: The embedding model.
-        **options: How it is asked.
-    """
-
-    def __init__(
-        self,
-        embeddings: Embeddings,
-        **options: Unpack[AskingOptions],
-    ) -> None:
+    def __init__(self, embeddings: Embeddings, **options: Unpack[AskingOptions]) -> None:
         model = str(getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None) or "")
         kind = type(embeddings).__name__
         super().__init__(

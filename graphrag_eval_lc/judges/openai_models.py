@@ -1,4 +1,4 @@
-"""The chat models and embedding models of judges behind an OpenAI-compatible endpoint."""
+"""Chat models and embedding models of judges behind OpenAI-compatible endpoints."""
 
 import asyncio
 import json
@@ -6,13 +6,23 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
+from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from openai import APIStatusError, AsyncOpenAI
 from pydantic import BaseModel
 
+from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError
-from graphrag_eval_lc.judges.asked_model import AskingOptions, effective_base_url, usage_in
+from graphrag_eval_lc.judges.asked_model import (
+    LITELLM_OPTIONS,
+    AskingOptions,
+    ModelSettings,
+    effective_base_url,
+    extra_settings,
+    given_api_key,
+    model_name_of,
+    usage_in,
+)
 from graphrag_eval_lc.judges.chat_model import (
     EndpointAbilities,
     Messages,
@@ -29,62 +39,19 @@ from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
 from graphrag_eval_lc.masking import masked_text, remember_secret
 
 
-class ModelSettings(Protocol):
-    """A model of the config: ``GenerationConfig`` or ``EmbeddingConfig``."""
-
-    @property
-    def provider(self) -> str: ...  # noqa: D102
-
-    @property
-    def model(self) -> str: ...  # noqa: D102
-
-    @property
-    def base_url(self) -> str | None: ...  # noqa: D102
-
-    @property
-    def api_key(self) -> Any: ...  # noqa: D102
-
-    @property
-    def model_extra(self) -> dict[str, Any] | None: ...  # noqa: D102
-
-
-class GenerationSettings(ModelSettings, Protocol):
-    """The chat model of the config: ``GenerationConfig``."""
-
-    @property
-    def temperature(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def max_tokens(self) -> int | None: ...  # noqa: D102
-
-
 class OpenAIJudgeModel(StructuredJudgeModel):
     """A chat model behind an OpenAI-compatible endpoint.
 
-    What the endpoint does not take (a JSON schema, several answers at once, a temperature) is found out at the first
-    request that is refused for it, and then left out.
-
-    Args:
-        generation: The section ``llm.generation`` of the config.
-        **options: How it is asked.
+    What the endpoint refuses (a JSON schema, several answers at once, a temperature) is left out from then on.
 
     Raises:
         ConfigError: There is no API key.
     """
 
-    def __init__(
-        self,
-        generation: GenerationSettings,
-        **options: Unpack[AskingOptions],
-    ) -> None:
+    def __init__(self, generation: GenerationConfig, **options: Unpack[AskingOptions]) -> None:
         bounds = {"temperature": generation.temperature, "max_tokens": generation.max_tokens}
-        super().__init__(
-            model_name_of(generation),
-            generation.model,
-            generation.provider,
-            {**answer_settings(generation), **bounds},
-            **options,
-        )
+        settings = {**answer_settings(generation), **bounds}
+        super().__init__(model_name_of(generation), generation.model, generation.provider, settings, **options)
         self._bounds = bounds
         self._generation = generation
         self._client = openai_client(generation)
@@ -95,7 +62,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
         return self._abilities.takes_n
 
     async def aclose(self) -> None:
-        """Close its connections; a loop that ends does so as well."""
+        """Close its connections; the end of the loop does so too."""
         await self._client.aclose()
 
     async def _complete(self, messages: Messages, form: type[BaseModel], n: int, paid: list[Usage]) -> list[str]:
@@ -109,7 +76,7 @@ class OpenAIJudgeModel(StructuredJudgeModel):
                 learned = abilities.learned_from(refusal, request)
                 if learned is None:
                     raise
-                if self._abilities == abilities:  # else another request has learned something meanwhile
+                if self._abilities == abilities:  # else another request has learned meanwhile
                     self._abilities = learned
                 continue
             if len(texts) < request.get("n", 1):
@@ -141,34 +108,21 @@ class OpenAIJudgeModel(StructuredJudgeModel):
 
 
 class OpenAIEmbeddingModel(CachedEmbeddingModel):
-    """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 where it has that.
-
-    Args:
-        embedding: The section ``llm.embedding`` of the config.
-        **options: How it is asked.
+    """An embedding model behind an OpenAI-compatible endpoint; vectors come as base64 where it can.
 
     Raises:
         ConfigError: There is no API key.
     """
 
-    def __init__(
-        self,
-        embedding: ModelSettings,
-        **options: Unpack[AskingOptions],
-    ) -> None:
-        super().__init__(
-            model_name_of(embedding),
-            embedding.model,
-            embedding.provider,
-            answer_settings(embedding),
-            **options,
-        )
+    def __init__(self, embedding: EmbeddingConfig, **options: Unpack[AskingOptions]) -> None:
+        settings = answer_settings(embedding)
+        super().__init__(model_name_of(embedding), embedding.model, embedding.provider, settings, **options)
         self._embedding = embedding
         self._client = openai_client(embedding)
         self._encoding: Literal["base64", "float"] = "base64"
 
     async def aclose(self) -> None:
-        """Close its connections; a loop that ends does so as well."""
+        """Close its connections; the end of the loop does so too."""
         await self._client.aclose()
 
     async def _vectors(self, texts: list[str], paid: list[Usage]) -> Vectors:
@@ -205,15 +159,11 @@ def _vector(embedding: Any) -> tuple[float, ...]:
 
 
 def answer_texts(completion: Mapping[str, Any], name: str) -> list[str]:
-    """Return the texts of a completion's answers: what they say, or the arguments of the function they call.
-
-    Args:
-        completion: The body of the response.
-        name: The model, for messages.
+    """Return the texts of a completion's answers: their content, or the arguments of the function they call.
 
     Raises:
-        BrokenAnswerError: There is no answer in it.
-        JudgeError: An answer is refused or cut off.
+        BrokenAnswerError: It has no answer.
+        JudgeError: An answer was refused or cut off.
     """
     choices = completion.get("choices")
     if not isinstance(choices, list) or not choices:
@@ -250,12 +200,7 @@ Thing = TypeVar("Thing")
 
 
 class LoopBound(Generic[Thing]):
-    """A thing that is made at its first use in an event loop, and closed with that loop.
-
-    Args:
-        make: Makes it.
-        close: Closes it.
-    """
+    """A thing made at its first use in an event loop, and closed with that loop."""
 
     def __init__(self, make: Callable[[], Thing], close: Callable[[Thing], Awaitable[None]]) -> None:
         self._make = make
@@ -279,7 +224,7 @@ class LoopBound(Generic[Thing]):
             await life.aclose()
 
     async def _living(self) -> AsyncGenerator[Thing, None]:
-        # A loop ends its generators before it closes, so that nobody has to think of it.
+        # A loop that closes ends its generators first.
         thing = self._make()
         try:
             yield thing
@@ -289,69 +234,46 @@ class LoopBound(Generic[Thing]):
 
 _CLIENT_OPTIONS = frozenset({"organization", "project", "default_headers", "default_query"})
 _REQUEST_OPTIONS = frozenset({"extra_headers", "extra_query", "extra_body"})
-# LiteLLM's names of what is settled elsewhere here; endpoints refuse them in a request.
-_LITELLM_OPTIONS = frozenset({"api_base", "api_version", "drop_params", "max_retries", "num_retries", "timeout"})
-# Who asks, which does not change the answer.
+# Options of other clients, which endpoints refuse in a request.
+_UNSENT_OPTIONS = LITELLM_OPTIONS | {"api_version", "max_retries", "timeout"}
+# Options that say who asks, which does not change the answer.
 _ASKER_OPTIONS = frozenset({"organization", "project", "default_headers", "extra_headers"})
-_NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _LITELLM_OPTIONS
+_NOT_IN_THE_BODY = _CLIENT_OPTIONS | _REQUEST_OPTIONS | _UNSENT_OPTIONS
 _SHOWN_CHARACTERS = 200
 
 
-def model_name_of(settings: ModelSettings) -> str:
-    """Return what a model is called in messages and in the cache, such as ``openai:gpt-4o-mini``."""
-    return f"{settings.provider}:{settings.model}"
-
-
-def secret_text(secret: Any) -> str | None:
-    """Return a secret as text, whether it is kept in pydantic's SecretStr or as it is."""
-    text: str | None = secret.get_secret_value() if hasattr(secret, "get_secret_value") else secret
-    return text
-
-
 def openai_client(settings: ModelSettings, kind: Callable[..., AsyncOpenAI] = AsyncOpenAI) -> LoopBound[AsyncOpenAI]:
-    """Return the client for a model's endpoint; retries and timeouts are not its business.
-
-    Args:
-        settings: The model of the config.
-        kind: Makes a client.
+    """Return the client for a model's endpoint, without retries and timeouts.
 
     Raises:
-        ConfigError: OpenAI's own endpoint is asked, and there is no key.
+        ConfigError: There is no key for OpenAI's own endpoint.
     """
     base_url = effective_base_url(settings)
     key_name = f"{settings.provider.upper().replace('-', '_')}_API_KEY"  # a key goes to nobody but its provider
-    key = secret_text(settings.api_key) or os.environ.get(key_name)
+    key = given_api_key(settings) or os.environ.get(key_name)
     if not key and base_url is None:
         raise ConfigError(
             f"there is no API key for {model_name_of(settings)}",
             hint=f"Set the environment variable {key_name}, or api_key in the config.",
         )
     remember_secret(key)
-    options = {name: value for name, value in _extra(settings).items() if name in _CLIENT_OPTIONS}
+    options = {name: value for name, value in extra_settings(settings).items() if name in _CLIENT_OPTIONS}
     return LoopBound(
-        # An endpoint of one's own may want no key, but the client does.
+        # The client wants a key, even where the endpoint does not.
         lambda: kind(api_key=key or "none", base_url=base_url, max_retries=0, timeout=None, **options),
         lambda client: client.close(),
     )
 
 
 async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settings: ModelSettings) -> Mapping[str, Any]:
-    """Send a request and give the JSON object of its answer.
-
-    What the config says beside the known keys goes into the body, but for ``extra_headers`` and ``extra_query``.
-
-    Args:
-        client: The client of the endpoint.
-        path: Such as ``/chat/completions``.
-        body: The request.
-        settings: The model of the config.
+    """Send a request, with the config's further keys for the model, and return the JSON object of the response.
 
     Raises:
-        BrokenAnswerError: The answer is no JSON object, or one that tells of an error in spite of the status 200.
-        openai.OpenAIError: What the client raises.
+        BrokenAnswerError: The response is no JSON object, or holds an error despite the status 200.
+        openai.OpenAIError: From the client.
     """
     sent = request_settings(settings)
-    # Not the client's methods for each endpoint: those take broken answers for good, and walk through every schema.
+    # Not the client's method for the endpoint, which takes broken answers for good and walks through every schema.
     text = await client.post(
         path,
         cast_to=str,
@@ -363,7 +285,7 @@ async def posted(client: AsyncOpenAI, path: str, body: Mapping[str, Any], settin
 
 def request_settings(settings: ModelSettings) -> dict[str, Any]:
     """Return what the config adds to each request: ``extra_body``, ``extra_headers`` and ``extra_query``."""
-    extra = _extra(settings)
+    extra = extra_settings(settings)
     own = {name: value for name, value in extra.items() if name not in _NOT_IN_THE_BODY}
     return {
         "extra_body": {**own, **extra.get("extra_body", {})},
@@ -373,9 +295,9 @@ def request_settings(settings: ModelSettings) -> dict[str, Any]:
 
 
 def answer_settings(settings: ModelSettings) -> dict[str, Any]:
-    """Return what determines a model's answers beside its name and what it is asked."""
-    left_out = _ASKER_OPTIONS | _LITELLM_OPTIONS
-    extra = {name: value for name, value in _extra(settings).items() if name not in left_out}
+    """Return the settings on which a model's answers depend, for the cache."""
+    left_out = _ASKER_OPTIONS | _UNSENT_OPTIONS
+    extra = {name: value for name, value in extra_settings(settings).items() if name not in left_out}
     return {**extra, "base_url": effective_base_url(settings)}
 
 
@@ -388,7 +310,3 @@ def _json_object(text: str) -> Mapping[str, Any]:
         what = "an error with the status 200" if isinstance(body, dict) else "no JSON object"
         raise BrokenAnswerError(f"the endpoint answered with {what}: {masked_text(text)[:_SHOWN_CHARACTERS]!r}")
     return body
-
-
-def _extra(settings: ModelSettings) -> dict[str, Any]:
-    return settings.model_extra or {}

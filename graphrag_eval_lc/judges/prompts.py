@@ -1,4 +1,4 @@
-"""The prompts of the judges: text files with placeholders, and fences around the texts that are to be judged."""
+"""The prompts of the judges: text files with placeholders, and fences around the texts to judge."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from graphrag_eval_lc.errors import ConfigError, JudgeError
 _USER_PART = "\n[user]\n"
 _SYSTEM_PART = "[system]\n"
 
-# NUL and its like, and halves of characters: endpoints refuse them, or they cannot be sent at all.
+# Control characters, which endpoints refuse, and lone surrogates, which cannot be encoded.
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is said to a model: a system message, and a message with a placeholder for each text to judge.
+    """A system message, and the template of a user message with a placeholder for each text to judge.
 
     Attributes:
         system: The whole system message.
@@ -30,10 +30,10 @@ class Prompt:
     user: str
 
     def message(self, **texts: str | Sequence[str]) -> str:
-        """Return the message with the texts in their places, each between fences of its own.
+        """Return the user message with each text in its place, between its own fences.
 
         Args:
-            texts: The text of each placeholder, or several that are numbered: ``context_1``, ``context_2``.
+            texts: The text of each placeholder, or several texts, which are numbered: ``context_1``, ``context_2``.
         """
         parts = {name: _numbered(name, text) for name, text in texts.items()}
         named = {tag: text for part in parts.values() for tag, text in part.items()}
@@ -56,14 +56,14 @@ def own_prompt(
     """Return the prompt of a user's own template, checked.
 
     Args:
-        template: The text, with placeholders in braces and literal braces doubled, as for ``str.format``.
-        system: The name of the prompt whose system message goes with it.
-        placeholders: The placeholders that there are.
-        needed: Those that the template cannot do without.
-        key: The key of the config that holds the template.
+        template: The text, with placeholders as for ``str.format``: in braces, and literal braces doubled.
+        system: The prompt of this package whose system message goes with it.
+        placeholders: All placeholders.
+        needed: The placeholders that the template must have.
+        key: The config's key of the template, for messages.
 
     Raises:
-        ConfigError: It is no text, its braces do not match, or a placeholder does not exist or is missing.
+        ConfigError: It is no text, its braces do not match, or a placeholder is unknown or missing.
     """
     known = ", ".join(f"{{{name}}}" for name in placeholders)
     hint = f"The placeholders are {known}; write a literal brace twice."
@@ -83,7 +83,7 @@ def own_prompt(
 
 
 def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
-    """Yield each literal text with the placeholder that follows it, as it stands between the braces."""
+    """Yield each literal text with the placeholder after it, written as between the braces."""
     for literal, name, form, conversion in Formatter().parse(template):
         whole = None if name is None else name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
         yield literal, whole
@@ -91,10 +91,7 @@ def _pieces(template: str) -> Iterator[tuple[str, str | None]]:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Return a prompt of this package.
-
-    Args:
-        name: The name of its file, without the ending.
+    """Return a prompt of this package by the name of its file, without the suffix.
 
     Example:
         >>> "{context}" in load_prompt("context_precision").user
@@ -105,12 +102,12 @@ def load_prompt(name: str) -> Prompt:
 
 
 def material_rule() -> str:
-    """Return what the system message of each judge ends with: that fenced text is material and never an instruction."""
+    """Return the end of each system message: that fenced text is material and never an instruction."""
     return _prompt_text("material").strip()
 
 
 def digests() -> dict[str, str]:
-    """Return the SHA-256 of each prompt file in hex, by name, so that a run tells which prompts it was judged with.
+    """Return the SHA-256 of each prompt file in hex, by name: a run's record of its prompts.
 
     Example:
         >>> len(digests()["context_precision"])
@@ -129,23 +126,11 @@ def _prompt_text(name: str) -> str:
     return files("graphrag_eval_lc.judges").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
 
 
-def fenced(name: str, text: str) -> str:
-    """Return one text to judge between its fences, as ``fences`` does.
-
-    Args:
-        name: What the text is, such as ``question``.
-        text: The text.
-    """
-    return fences({name: text})[0]
-
-
 def fences(texts: Mapping[str, str]) -> list[str]:
     """Return the texts of one message, each between tags with a code that occurs in none of them.
 
-    The code is made from the text, so that the same text gives the same prompt, which a cache knows again.
-
-    Args:
-        texts: The texts by what they are, such as ``question``; characters that cannot be sent become U+FFFD.
+    The code comes from the text, so that the same texts make the same prompt, as the cache needs. Characters that
+    cannot be sent become U+FFFD.
     """
     sendable = {name: sendable_text(text) for name, text in texts.items()}
     tags = {name: _tag(name, text, sendable.values()) for name, text in sendable.items()}
@@ -162,7 +147,7 @@ def _tag(name: str, text: str, others: Collection[str]) -> str:
 
 
 def sendable_text(text: str) -> str:
-    r"""Return a text without the characters that endpoints refuse, each replaced by U+FFFD.
+    r"""Return a text with U+FFFD for each character that cannot be sent.
 
     Example:
         >>> sendable_text("a\x00b\tc")
@@ -172,10 +157,10 @@ def sendable_text(text: str) -> str:
 
 
 def given_text(name: str, text: object) -> str:
-    """Return a text that a metric cannot do without.
+    """Return a text that a metric needs.
 
     Raises:
-        JudgeError: It is no text, or a blank one.
+        JudgeError: It is no text, or blank.
     """
     if not isinstance(text, str):
         raise JudgeError(f"{name} is no text but {type(text).__name__}")

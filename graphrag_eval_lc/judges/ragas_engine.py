@@ -1,4 +1,4 @@
-"""The engine ``ragas``: contexts and answers judged by ragas itself, with this package's requests, cache and prices."""
+"""The engine ``ragas``: ragas computes the metrics, with this package's requests, cache and prices."""
 
 import math
 from collections import Counter
@@ -13,21 +13,14 @@ from pydantic import BaseModel
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError
-from graphrag_eval_lc.judges.asked_model import AskedModel, AskingOptions, usage_in
+from graphrag_eval_lc.judges.asked_model import AskedModel, AskingOptions, ModelSettings, model_name_of, usage_in
 from graphrag_eval_lc.judges.context_metrics import given_contexts
-from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage
+from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, Usage, paid_error, total_cost
 from graphrag_eval_lc.judges.models import is_openai_compatible, named_settings
-from graphrag_eval_lc.judges.openai_models import (
-    ModelSettings,
-    answer_settings,
-    answer_texts,
-    model_name_of,
-    openai_client,
-    request_settings,
-)
+from graphrag_eval_lc.judges.openai_models import answer_settings, answer_texts, openai_client, request_settings
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.ragas_import import ENGINE_KEY, ragas_module
-from graphrag_eval_lc.judges.scores import JudgeScore, paid_error, total_cost
+from graphrag_eval_lc.judges.scores import JudgeScore
 from graphrag_eval_lc.retrying import error_text
 
 _Send = Callable[[], Awaitable[Any]]
@@ -35,12 +28,12 @@ _Send = Callable[[], Awaitable[Any]]
 
 @dataclass(slots=True)
 class Account:
-    """What was asked for one score.
+    """The requests for one score.
 
     Attributes:
         costs: USD of each answer.
-        failure: The error of the request that failed; nothing is asked after it, though instructor may try.
-        times: How often each request was made: ragas asks for three questions with three equal ones.
+        failure: The error of a failed request; nothing is asked after it, though instructor may try.
+        times: How often each request was made: ragas makes three equal ones for three questions.
     """
 
     costs: list[float | None] = field(default_factory=list)
@@ -52,12 +45,7 @@ ACCOUNT: ContextVar[Account] = ContextVar("ACCOUNT")
 
 
 class RagasModel(AskedModel):
-    """A model of the config as ragas asks it.
-
-    Args:
-        settings: The section of the config.
-        make: Makes ragas' own object for the model from a client.
-        **options: How it is asked.
+    """A model of the config that ragas asks.
 
     Attributes:
         added: What the config adds to each request.
@@ -85,20 +73,16 @@ class RagasModel(AskedModel):
         return self._made[1]
 
     async def aclose(self) -> None:
-        """Close its connections; a loop that ends does so as well."""
+        """Close its connections; the end of the loop does so too."""
         await self._client.aclose()
 
     async def answer(self, path: str, body: Mapping[str, Any], form: Callable[[Any], Any], send: _Send) -> Any:
-        """Return the answer to a request, kept or new, and note in the account of the score what it cost.
+        """Return the answer to a request, from the cache or new, and add its cost to the account of the score.
 
-        Args:
-            path: Such as ``/chat/completions``.
-            body: The request.
-            form: Gives the client's object for the JSON of an answer.
-            send: Sends the request; called once for each attempt.
+        ``form`` makes the client's object from the JSON of an answer; ``send`` is called for each attempt.
 
         Raises:
-            JudgeError: There is no answer that can be used.
+            JudgeError: There is no usable answer.
         """
         account = ACCOUNT.get()
         if account.failure is not None:
@@ -148,7 +132,7 @@ def _usage(path: str, content: Mapping[str, Any]) -> Usage:
 
 
 class _Client(AsyncOpenAI):
-    """The client that ragas and instructor get: each of its requests goes through the model."""
+    """The client for ragas and instructor: its requests go through the model."""
 
     def __init__(self, model: RagasModel, **options: Any) -> None:
         super().__init__(**options)
@@ -164,17 +148,13 @@ class _Client(AsyncOpenAI):
         return await self._asked_model.answer(path, body, cast_to.model_validate, send)
 
 
-_ONCE_MORE = 1  # an answer that breaks the schema is asked again once
+_ONCE_MORE = 1  # how often an answer that breaks the schema is asked for again
 
 
 def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> RagasModel:
     """Return the chat model that ragas asks.
 
-    What the config does not set is as ragas has it, but for temperature and max_tokens, which are then not sent.
-
-    Args:
-        generation: The section ``llm.generation`` of the config.
-        **options: How it is asked.
+    What the config does not set is as in ragas; but temperature and max_tokens are then not sent.
 
     Raises:
         ConfigError: ragas cannot be used, or the model is not behind an OpenAI-compatible endpoint.
@@ -192,7 +172,7 @@ def ragas_chat_model(generation: Any, **options: Unpack[AskingOptions]) -> Ragas
 
 
 def ragas_embedding_model(embedding: Any, **options: Unpack[AskingOptions]) -> RagasModel:
-    """Return the embedding model that ragas asks; otherwise as ``ragas_chat_model``."""
+    """Return the embedding model that ragas asks, as ``ragas_chat_model`` does."""
     kind = ragas_module("ragas.embeddings").OpenAIEmbeddings
     settings = _checked(embedding, EmbeddingConfig, "llm.embedding")
 
@@ -207,7 +187,7 @@ def _checked(section: Any, kind: type[Any], key: str) -> Any:
         section = kind.model_validate(named_settings(section))
     if isinstance(section, kind) and is_openai_compatible(section):
         return section
-    name = f"{section.provider}:{section.model}" if isinstance(section, kind) else type(section).__name__
+    name = model_name_of(section) if isinstance(section, kind) else type(section).__name__
     raise ConfigError(
         f"ragas asks models behind OpenAI-compatible endpoints only, and {name} is none",
         key=ENGINE_KEY,
@@ -216,12 +196,7 @@ def _checked(section: Any, kind: type[Any], key: str) -> Any:
 
 
 class _RagasMetric:
-    """A metric of ragas.
-
-    Args:
-        llm: The chat model.
-        embeddings: The embedding model, where the metric needs one.
-    """
+    """A metric of ragas; ``embeddings`` only where it needs them."""
 
     _name = ""
 
@@ -254,24 +229,22 @@ class _RagasMetric:
         return await self._score(retrieved_contexts=[sendable_text(text) for text in texts], **given)
 
 
-class ContextRecall(_RagasMetric):
+class _ReferenceMetric(_RagasMetric):
+    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
+        """Return the score; see the metric of this name in ``judges``."""
+        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
+
+
+class ContextRecall(_ReferenceMetric):
     """The share of the statements of the reference that the contexts support."""
 
     _name = "ContextRecall"
 
-    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score; see ``judges.ContextRecall``."""
-        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
 
-
-class ContextPrecision(_RagasMetric):
+class ContextPrecision(_ReferenceMetric):
     """The mean of precision@k over the ranks of the contexts that are of use for the reference."""
 
     _name = "ContextPrecision"
-
-    async def ascore(self, *, user_input: str, reference: str, retrieved_contexts: Sequence[str | None]) -> JudgeScore:
-        """Return the score; see ``judges.ContextPrecision``."""
-        return await self._contexts_score(retrieved_contexts, user_input=user_input, reference=reference)
 
 
 class ContextUtilization(_RagasMetric):

@@ -1,4 +1,4 @@
-"""Importing ragas, or saying in one sentence why that does not work."""
+"""Import ragas, or say in one sentence why that fails."""
 
 import os
 from importlib import import_module
@@ -11,13 +11,10 @@ ENGINE_KEY = "judges.engine"
 
 
 def ragas_module(name: str) -> ModuleType:
-    """Return a module of ragas, which sends no telemetry unless the environment says that it may.
-
-    Args:
-        name: Such as ``ragas.llms``.
+    """Return a module of ragas, such as ``ragas.llms``, without telemetry unless the environment allows it.
 
     Raises:
-        ConfigError: It is there, and it or something that it needs cannot be imported.
+        ConfigError: It is installed, and its import fails.
         MissingExtraError: It is not installed.
     """
     os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")

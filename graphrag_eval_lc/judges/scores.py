@@ -1,14 +1,14 @@
-"""What a judged metric gives back: its value, reason and cost, and the keys under which they stand in results."""
+"""The score of a judged metric: value, reason and cost, and their keys in results."""
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_eval_lc.errors import GraphRAGEvalError, JudgeError
-from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
+from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.judges.model_interface import cost_of
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
 
@@ -19,9 +19,9 @@ class JudgeScore:
 
     Attributes:
         value: The score; None where the metric does not apply.
-        reason: Why, in the model's words or, where nothing was asked, in ours.
-        cost: USD of the requests; 0.0 where none was needed, None where one cannot be priced.
-        details: What the score was computed from, by the metric's own keys.
+        reason: Why, in the model's words, or in ours where no model was asked.
+        cost: USD of the requests; 0.0 without any, None where one cannot be priced.
+        details: What the score is computed from, by the metric's own keys.
 
     Example:
         >>> JudgeScore(0.5, "One of two statements is covered.", 0.0).value
@@ -34,39 +34,8 @@ class JudgeScore:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of costs, None where one of them is not known.
-
-    Example:
-        >>> total_cost([0.5, 0.25]), total_cost([0.5, None]), total_cost([])
-        (0.75, None, 0.0)
-    """
-    total = 0.0
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def paid_error(error: JudgeError, costs: Iterable[float | None]) -> UnusableAnswerError:
-    """Return an error with what the metric paid for in vain: what the error tells itself, and more costs.
-
-    Example:
-        >>> paid_error(JudgeError("refused"), [0.5]).cost
-        0.5
-    """
-    cost = total_cost([cost_of(error), *costs])
-    return UnusableAnswerError(error.what, hint=error.hint, cost=cost, usages=getattr(error, "usages", ()))
-
-
-def cost_of(error: BaseException) -> float | None:
-    """Return what an error tells was paid for it; 0.0 where it tells nothing."""
-    return error.cost if isinstance(error, UnusableAnswerError) else 0.0
-
-
 async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
-    """Return the keys of answer correctness; what is not known is absent."""
+    """Return the keys of answer correctness in results; unknown values are absent."""
     try:
         score = await scoring
     except (Exception, SystemExit, CancelledError) as problem:
@@ -93,7 +62,7 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
 
 
 async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
-    """Return the keys of a metric that has one value; what is not known is absent."""
+    """Return the keys of a metric with one value; unknown values are absent."""
     try:
         score = await scoring
     except (Exception, SystemExit, CancelledError) as problem:
@@ -103,7 +72,7 @@ async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str
 
 
 def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
-    """Return F1 of the recall and precision in a record, with the sum of their costs; what is not known is absent.
+    """Return F1 of the recall and precision in a record, and the sum of their costs; unknown values are absent.
 
     Example:
         >>> f1_record("p", {"p_recall": 1.0, "p_precision": 0.5, "p_recall_cost": 0.25, "p_precision_cost": 0.5})
@@ -118,19 +87,18 @@ def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
-    """Return the error of a metric without secrets, and what was paid for nothing where the error tells it.
+    """Return the keys of a metric's error, with secrets masked, and of what was paid in vain.
 
     Example:
         >>> error_record("m", ValueError("no claims"))
         {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
     """
     text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
-    # Nothing was paid unless the error says so; None says that nobody knows.
     return _known({f"{metric}_cost": cost_of(problem), f"{metric}_error": masked_text(text)})
 
 
 def raise_if_cancelled(problem: BaseException) -> None:
-    """Raise a CancelledError that is meant for the task itself; what a model or a function raised is its error."""
+    """Raise a CancelledError that cancels this task; one raised by a model or function is only its error."""
     task = current_task()
     if isinstance(problem, CancelledError) and task is not None and task.cancelling():
         raise problem
@@ -145,7 +113,7 @@ _known_costs: ContextVar[list[float] | None] = ContextVar("known_costs", default
 
 @contextmanager
 def noted_known_costs() -> Iterator[list[float]]:
-    """Return a list to which the USD of each such answer are added, in this task and in those that it starts.
+    """Yield a list that collects the USD of cached answers, of this task and of those that it starts.
 
     Example:
         >>> with noted_known_costs() as known:
@@ -162,7 +130,7 @@ def noted_known_costs() -> Iterator[list[float]]:
 
 
 def note_known_cost(cost: float | None) -> None:
-    """Note what an answer once cost; None: not known."""
+    """Note what a cached answer once cost; None: unknown."""
     costs = _known_costs.get()
     if costs is not None and cost is not None:
         costs.append(cost)

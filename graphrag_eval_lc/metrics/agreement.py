@@ -1,4 +1,4 @@
-"""How far two raters agree, and how sure a share is: Cohen's kappa and Wilson's interval."""
+"""The agreement of two raters, Cohen's kappa, and the confidence interval of a share, Wilson's."""
 
 from collections.abc import Sequence
 from math import fsum, sqrt
@@ -8,16 +8,16 @@ CountTable = Sequence[Sequence[int]]
 
 
 def wilson_interval(count: int, number: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval in which a share lies that was seen as ``count`` of ``number``.
+    """Return the confidence interval of a share that was observed as ``count`` of ``number``.
 
     ``(p + z²/2n ± z·sqrt(p(1 − p)/n + z²/4n²)) / (1 + z²/n)`` with p = count / number: the score interval of Wilson
-    1927, "Probable Inference, the Law of Succession, and Statistical Inference" (JASA 22), without correction for
-    continuity, which Newcombe 1998 (Statistics in Medicine 17, 857–872) recommends. It holds for few rows and for
-    shares near 0 and 1 too, and always contains p.
+    1927, "Probable Inference, the Law of Succession, and Statistical Inference" (JASA 22), without continuity
+    correction, as recommended by Newcombe 1998 (Statistics in Medicine 17, 857–872). It is valid for small ``number``
+    and for shares near 0 and 1, and always contains p.
 
     Args:
-        count: How often it was so, 0 to ``number``.
-        number: How often it could have been so, at least 1.
+        count: Cases in which it was so, 0 to ``number``.
+        number: All cases, at least 1.
         confidence: Between 0 and 1.
 
     Returns:
@@ -41,18 +41,18 @@ def wilson_interval(count: int, number: int, *, confidence: float = 0.95) -> tup
 
 
 def cohens_kappa(table: CountTable) -> float | None:
-    """Return how far two raters agree beyond chance: Cohen's kappa.
+    """Return the agreement of two raters beyond chance: Cohen's kappa.
 
-    ``(p_o − p_e) / (1 − p_e)``, where p_o is the share on which they agree, and p_e the share on which they would if
-    each kept to how often it gives which answer, and drew otherwise at random: Cohen 1960, "A Coefficient of
-    Agreement for Nominal Scales" (Educational and Psychological Measurement 20).
+    ``(p_o − p_e) / (1 − p_e)``, where p_o is the share of items on which they agree, and p_e the share expected if
+    each drew its answers at random with the same frequencies: Cohen 1960, "A Coefficient of Agreement for Nominal
+    Scales" (Educational and Psychological Measurement 20).
 
     Args:
         table: Counts; ``table[i][j]`` items got answer i from the first rater and answer j from the second.
 
     Returns:
-        At most 1, which is full agreement; 0 is that of chance. None without items, and where both raters gave one
-        and the same answer throughout, so that chance alone makes them agree.
+        At most 1, which is full agreement; 0 is chance. None without items, and where both raters always gave the
+        same single answer, so that p_e is 1.
 
     Raises:
         ValueError: The table is not square, or has a count below 0.
@@ -63,7 +63,7 @@ def cohens_kappa(table: CountTable) -> float | None:
     """
     first, second = _margins(table)
     number = sum(first)
-    # In whole numbers, n² times the shares, so that full agreement is exactly 1.
+    # In integers, n² times the shares: full agreement is exactly 1.
     observed = number * sum(table[i][i] for i in range(len(table)))
     expected = sum(a * b for a, b in zip(first, second, strict=True))
     return None if expected == number**2 else (observed - expected) / (number**2 - expected)
@@ -74,14 +74,14 @@ def kappa_standard_error(table: CountTable) -> float | None:
 
     The square root of ``(Σ_i p_ii (1 − (p_i. + p_.i)(1 − κ))² + (1 − κ)² Σ_i≠j p_ij (p_.i + p_j.)² −
     (κ − p_e (1 − κ))²) / (n (1 − p_e)²)``: Fleiss, Cohen and Everitt 1969, "Large Sample Standard Errors of Kappa and
-    Weighted Kappa" (Psychological Bulletin 72). With few items (below some 50) it is rather too small.
+    Weighted Kappa" (Psychological Bulletin 72). With few items (below some 50) it tends to be too small.
 
     Args:
         table: As for ``cohens_kappa``.
 
     Returns:
-        Above 0; None where kappa is not defined, and where the formula gives 0, as it does for full agreement
-        however few the items are: nothing is known of the error there.
+        Above 0; None where kappa is undefined, and where the formula gives 0, as for full agreement of any number
+        of items: the error is unknown there.
 
     Raises:
         ValueError: The table is not square, or has a count below 0.
@@ -101,12 +101,12 @@ def kappa_standard_error(table: CountTable) -> float | None:
     agreed = fsum(shares[i][i] * (1 - (first[i] + second[i]) * (1 - kappa)) ** 2 for i in places)
     other = fsum(shares[i][j] * (second[i] + first[j]) ** 2 for i in places for j in places if i != j)
     variance = agreed + (1 - kappa) ** 2 * other - (kappa - expected * (1 - kappa)) ** 2
-    # What is left of full agreement, or of full disagreement, is rounding.
+    # Full agreement, and full disagreement, leave only rounding.
     return None if variance <= 1e-12 else sqrt(variance / number) / (1 - expected)
 
 
 def kappa_interval(table: CountTable, *, confidence: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval of Cohen's kappa, κ ± z · ``kappa_standard_error``, within −1 to 1; None where that is None.
+    """Return the confidence interval of Cohen's kappa, κ ± z · ``kappa_standard_error``, within −1 to 1, or None.
 
     Raises:
         ValueError: The table is not square, or a number is outside its range.
@@ -127,7 +127,7 @@ def _quantile(confidence: float) -> float:
 
 
 def _margins(table: CountTable) -> tuple[list[int], list[int]]:
-    """Return how often each rater gave each answer."""
+    """Return the counts of each rater's answers."""
     if any(len(row) != len(table) for row in table) or any(count < 0 for row in table for count in row):
         raise ValueError("a table of agreement is square, with counts of at least 0")
     return [sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]

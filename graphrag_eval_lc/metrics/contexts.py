@@ -1,4 +1,4 @@
-"""Metrics of retrieved contexts against reference contexts, by their ids and by the likeness of their texts."""
+"""Metrics of retrieved contexts against reference contexts, by their ids or the similarity of their texts."""
 
 from collections.abc import Callable, Hashable, Iterable
 from numbers import Real
@@ -10,18 +10,18 @@ Distance = Literal["levenshtein", "hamming", "jaro", "jaro_winkler"]
 
 _NormalizedDistance: TypeAlias = Callable[..., float]
 
-# Characters times characters. rapidfuzz compares 64 of them at a time, so that this takes a few seconds.
+# Characters times characters: a few seconds, as rapidfuzz compares 64 at a time.
 _MOST_WORK = 5e10
-# A cut-off may be missed by rounding, the verdicts below may not.
+# Rounding may shift the cut-off, but not the comparisons with the threshold below.
 _ROUNDING = 1e-9
 
 
 def id_context_precision(
     retrieved_context_ids: Iterable[Hashable], reference_context_ids: Iterable[Hashable]
 ) -> float | None:
-    """Return the share of the retrieved contexts that are reference contexts, by their ids.
+    """Return the share of the retrieved contexts that are reference contexts, by id.
 
-    ``|retrieved ∩ reference| / |retrieved|`` over the distinct ids, compared as texts, so that 1 is "1": ragas'
+    ``|retrieved ∩ reference| / |retrieved|`` over the distinct ids as texts, so that 1 equals "1": ragas'
     ``IDBasedContextPrecision``.
 
     Args:
@@ -29,7 +29,7 @@ def id_context_precision(
         reference_context_ids: In any order; repeated ones count once.
 
     Returns:
-        0 to 1; 0 where just one of the two is empty (ragas has NaN where nothing was retrieved), None where both are.
+        0 to 1; 0 where only one of the two is empty (ragas: NaN where nothing was retrieved), None where both are.
 
     Raises:
         TypeError: One of them is no iterable of ids.
@@ -47,9 +47,9 @@ def id_context_precision(
 def id_context_recall(
     retrieved_context_ids: Iterable[Hashable], reference_context_ids: Iterable[Hashable]
 ) -> float | None:
-    """Return the share of the reference contexts that were retrieved, by their ids.
+    """Return the share of the reference contexts that were retrieved, by id.
 
-    ``|retrieved ∩ reference| / |reference|`` over the distinct ids, compared as texts, so that 1 is "1": ragas'
+    ``|retrieved ∩ reference| / |reference|`` over the distinct ids as texts, so that 1 equals "1": ragas'
     ``IDBasedContextRecall``.
 
     Args:
@@ -77,25 +77,25 @@ def text_context_precision(
     threshold: float = 0.5,
     distance: Distance = "levenshtein",
 ) -> float | None:
-    """Return how far up the contexts are that are like a reference: average precision with texts for ids.
+    """Return the average precision of the contexts that resemble a reference.
 
-    A retrieved context is useful where its likeness to the most like reference, ``1 − normalised distance`` by
-    rapidfuzz, is at least the threshold. The precision is ``Σ P@rank / number of useful ones`` over the ranks of the
+    A retrieved context is useful where its similarity to the nearest reference, ``1 − normalised distance`` by
+    rapidfuzz, is at least the threshold. The value is ``Σ P@rank / number of useful contexts`` over the ranks of the
     useful ones: ragas' ``NonLLMContextPrecisionWithReference``, without the 1e-10 that it adds to the divisor.
 
     Args:
         retrieved_contexts: By rank; repeated ones count each time, as in ragas.
         reference_contexts: In any order.
         threshold: 0 to 1.
-        distance: Counts insertions, deletions and replacements (``levenshtein``), replacements alone (``hamming``), or
-            common characters near each other (``jaro``, and ``jaro_winkler``, which favours a common beginning).
+        distance: ``levenshtein`` counts insertions, deletions and replacements, ``hamming`` replacements alone;
+            ``jaro`` counts common characters near each other, and ``jaro_winkler`` favours a common beginning.
 
     Returns:
-        0 to 1; 0 where nothing useful was retrieved, None where there are no references.
+        0 to 1; 0 where nothing useful was retrieved, None without references.
 
     Raises:
         TypeError: One of them is no iterable of texts, or the threshold no number.
-        ValueError: The threshold or the distance is something else, or the texts are too long to compare.
+        ValueError: The threshold or the distance is out of range, or the texts are too long to compare.
 
     Example:
         >>> text_context_precision(["It rains.", "Paris is a city."], ["Paris is a city in France."])
@@ -112,11 +112,11 @@ def text_context_recall(
     threshold: float = 0.5,
     distance: Distance = "levenshtein",
 ) -> float | None:
-    """Return the share of the reference contexts that a retrieved one is like.
+    """Return the share of the reference contexts that a retrieved context resembles.
 
-    A reference is found where its likeness to the most like retrieved context, ``1 − normalised distance`` by
-    rapidfuzz, is above the threshold: ragas' ``NonLLMContextRecall``. Just the threshold is not enough here, though it
-    is for ``text_context_precision``; ragas has both.
+    A reference is found where its similarity to the nearest retrieved context, ``1 − normalised distance`` by
+    rapidfuzz, is above the threshold: ragas' ``NonLLMContextRecall``. As in ragas, the threshold itself counts for
+    ``text_context_precision`` but not here.
 
     Args:
         retrieved_contexts: In any order.
@@ -125,11 +125,11 @@ def text_context_recall(
         distance: As for ``text_context_precision``.
 
     Returns:
-        0 to 1; 0 where nothing was retrieved, None where there are no references.
+        0 to 1; 0 where nothing was retrieved, None without references.
 
     Raises:
         TypeError: One of them is no iterable of texts, or the threshold no number.
-        ValueError: The threshold or the distance is something else, or the texts are too long to compare.
+        ValueError: The threshold or the distance is out of range, or the texts are too long to compare.
 
     Example:
         >>> text_context_recall(["Paris is a city."], ["Paris is a city in France.", "Rome is a city in Italy."])
@@ -146,7 +146,7 @@ def text_context_scores(
     threshold: float = 0.5,
     distance: Distance = "levenshtein",
 ) -> dict[str, float]:
-    """Return ``text_context_precision``, ``text_context_recall`` and their harmonic mean, comparing each pair once.
+    """Return ``text_context_precision``, ``text_context_recall`` and their F1, comparing each pair of texts once.
 
     Args:
         retrieved: Texts by rank.
@@ -155,11 +155,11 @@ def text_context_scores(
         distance: As for ``text_context_precision``.
 
     Returns:
-        ``precision``, ``recall`` and ``f1``, each 0 to 1; nothing where there are no references.
+        ``precision``, ``recall`` and ``f1``, each 0 to 1; empty without references.
 
     Raises:
         TypeError: One of them is no iterable of texts, or the threshold no number.
-        ValueError: The threshold or the distance is something else, or the texts are too long to compare.
+        ValueError: The threshold or the distance is out of range, or the texts are too long to compare.
     """
     if not isinstance(threshold, Real):
         raise TypeError(f"threshold is a number from 0 to 1, not {type(threshold).__name__}")
@@ -170,7 +170,7 @@ def text_context_scores(
     found, wanted = _texts("retrieved", retrieved), _texts("references", references)
     if not wanted:
         return {}
-    rows = _likenesses(found, wanted, threshold, distance)
+    rows = _similarities(found, wanted, threshold, distance)
     useful = [rank for rank, row in enumerate(rows, start=1) if max(row) >= threshold]
     precision = sum(number / rank for number, rank in enumerate(useful, start=1)) / len(useful) if useful else 0.0
     recall = sum(max(column) > threshold for column in zip(*rows, strict=True)) / len(wanted)
@@ -178,8 +178,8 @@ def text_context_scores(
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def _likenesses(found: list[str], wanted: list[str], threshold: float, distance: Distance) -> list[list[float]]:
-    """Return each retrieved text's likeness to each reference; 0 where it is clearly below the threshold."""
+def _similarities(found: list[str], wanted: list[str], threshold: float, distance: Distance) -> list[list[float]]:
+    """Return each retrieved text's similarity to each reference; 0 where it is clearly below the threshold."""
     lengths = sum(map(len, found)), sum(map(len, wanted))
     if lengths[0] * lengths[1] > _MOST_WORK:
         raise ValueError(
@@ -191,7 +191,7 @@ def _likenesses(found: list[str], wanted: list[str], threshold: float, distance:
 
 
 def _normalized_distance(name: Distance) -> _NormalizedDistance:
-    # Loaded when texts are compared: most evaluations compare ids alone.
+    # Loaded late: most evaluations compare ids alone.
     from rapidfuzz.distance import Hamming, Jaro, JaroWinkler, Levenshtein
 
     functions: dict[Distance, _NormalizedDistance] = {

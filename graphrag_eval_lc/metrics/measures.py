@@ -1,4 +1,4 @@
-"""Measures of a ranking by name, such as ``nDCG@10``, written as ir_measures writes them."""
+"""Measures of a ranking by their names in ir_measures, such as ``nDCG@10``."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -13,13 +13,13 @@ class MeasureDefinition:
     """The declaration of a measure.
 
     Attributes:
-        key: What its key in results begins with; the cut-off follows.
-        formula: Gives it of a ranking with a cut-off, or None.
-        aliases: Other names that people give it.
-        functions: The functions of ``graphrag_eval_lc.metrics`` that give it.
+        key: Its key in results, without the cut-off.
+        formula: Computes it from a ranking and a cut-off, or None.
+        aliases: Other names of it.
+        functions: The functions of ``graphrag_eval_lc.metrics`` that compute it.
         source: Whose definition it follows.
-        needs: More than relevant ids that it needs or takes, in words for people.
-        values: The values that it can have, in words for people.
+        needs: What it takes beside relevant ids, in words.
+        values: Its possible values, in words.
     """
 
     key: str
@@ -105,7 +105,7 @@ MEASURES: Mapping[str, MeasureDefinition] = {
 
 
 def _plain(name: str) -> str:
-    """Return a name without what people write differently: case, spaces, hyphens and underscores."""
+    """Return a name without case, spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]", "", name).lower()
 
 
@@ -118,14 +118,14 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of a ranking, with its cut-off; its text is what ``parse_measure`` reads.
+    """A measure of a ranking with its cut-off; ``parse_measure`` reads its text.
 
     Attributes:
         name: P, R, R_cap, F1, RR, AP, nDCG, Success or Rprec.
-        cutoff: How many of the retrieved ids count, at least 1; None counts all. Rprec has none.
+        cutoff: How many of the retrieved ids count, at least 1; None for all. Rprec takes none.
 
     Raises:
-        ValueError: There is no such measure, or it does not take this cut-off.
+        ValueError: There is no such measure, or it takes no such cut-off.
     """
 
     name: str
@@ -155,19 +155,19 @@ class Measure:
 DEFAULT_MEASURES: tuple[Measure, ...] = tuple(
     Measure(name) for name in ("P", "R", "F1", "RR", "AP", "nDCG", "Success", "Rprec")
 )
-"""All measures over all that was retrieved: what an evaluation computes unless it is told otherwise."""
+"""The measures that an evaluation computes by default, over all retrieved ids."""
 
 
 def parse_measure(text: str) -> Measure:
     """Return the measure that a text names, such as ``nDCG@10``, ``AP`` or ``Success@5``.
 
-    Case, hyphens and underscores of the name do not matter, and the usual other names are read too: ``MRR`` is RR,
-    ``MAP`` is AP, ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec, ``SetP`` is P.
+    Case, hyphens and underscores do not matter. Common other names are read too: ``MRR`` is RR, ``MAP`` is AP,
+    ``precision@5`` is P@5, ``hit_rate`` is Success, ``R-precision`` is Rprec, ``SetP`` is P.
 
     Raises:
         TypeError: It is no text.
-        ValueError: There is no such measure, and the message has the nearest names; or the cut-off is no whole number
-            of at least 1.
+        ValueError: There is no such measure (the message has the nearest names), or the cut-off is no integer of at
+            least 1.
 
     Example:
         >>> parse_measure("nDCG@10")
@@ -191,7 +191,7 @@ def parse_measure(text: str) -> Measure:
         raise ValueError(
             f"{stem.strip()} takes no cut-off, as it is over all that was retrieved: write {name}@{tail:.20}"
         )
-    # Nine digits are more than any ranking has, and fewer than what Python refuses to read.
+    # Nine digits: more than any ranking needs, and fewer than Python refuses to read.
     if not re.fullmatch(r"0*[1-9][0-9]{0,8}", tail.strip(), re.ASCII):
         raise ValueError(f"the cut-off of {text!r:.60} is a whole number of at least 1, as in P@5")
     return Measure(name, int(tail))
@@ -200,18 +200,18 @@ def parse_measure(text: str) -> Measure:
 def ranking_scores(
     relevant: Relevant, retrieved: Iterable[Hashable], measures: Iterable[Measure | str] = DEFAULT_MEASURES
 ) -> dict[str, float]:
-    """Return several measures of one ranking, by their keys; the input is read once for all of them.
+    """Return several measures of one ranking by their keys, reading the input once.
 
     Args:
-        relevant: Ids, gains by id, or groups of ids, as the functions of ``metrics.ranking`` take them.
+        relevant: Ids, gains by id, or groups of ids, as for the functions of ``metrics.ranking``.
         retrieved: Ids by rank; repeated ones count once.
-        measures: What to compute, in the order of the result: measures, or their names as ``parse_measure`` reads them.
+        measures: Measures, or their names for ``parse_measure``; the result has their order.
 
     Returns:
-        Scores, 0 to 1; none where nothing is relevant.
+        Values from 0 to 1; empty where nothing is relevant.
 
     Raises:
-        TypeError: What is relevant or retrieved is no iterable of ids, or ``measures`` none of measures.
+        TypeError: ``relevant`` or ``retrieved`` is no iterable of ids, or ``measures`` none of measures.
         ValueError: Ids and groups are mixed, a gain is not finite, or there is no such measure.
 
     Example:
@@ -234,7 +234,7 @@ def _parsed(measures: Iterable[Measure | str]) -> list[Measure]:
 
 
 def _unknown(text: str, stem: str, tail: str) -> str:
-    """Return the message on a text that names no measure, with the nearest that do."""
+    """Return the message on a text that names no measure, with the nearest names."""
     letters, digits = re.fullmatch(r"(.*?)([0-9]*)", _plain(stem), re.DOTALL).groups()  # type: ignore[union-attr]
     tail = tail or (digits and f"@{digits}")
     near = [letters] if letters in _NAMES else get_close_matches(_plain(stem), _NAMES, n=3, cutoff=0.5)

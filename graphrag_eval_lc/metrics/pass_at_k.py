@@ -1,4 +1,4 @@
-"""How often an agent passes when it is asked the same question several times: pass@k and pass^k."""
+"""The chance that an agent passes a question asked several times: pass@k and pass^k."""
 
 from math import comb
 
@@ -6,17 +6,17 @@ from math import comb
 def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
     """Return the chance that at least one of k answers to a question passes: pass@k.
 
-    ``1 − C(n − c, k) / C(n, k)`` for n samples of which c passed: the share of the choices of k of the n samples
-    that hold one that passed. It is the unbiased estimator of Chen et al. 2021, "Evaluating Large Language Models
-    Trained on Code" (arXiv:2107.03374). It never falls as k grows; k = 1 gives c / n.
+    ``1 − C(n − c, k) / C(n, k)`` for n samples of which c passed: the share of all choices of k samples that hold a
+    passed one. It is the unbiased estimator of Chen et al. 2021, "Evaluating Large Language Models Trained on Code"
+    (arXiv:2107.03374). It never falls as k grows; k = 1 gives c / n.
 
     Args:
         number_of_samples: How often the question was asked, at least 1.
-        number_passed: How many of these answers passed, 0 to ``number_of_samples``.
-        k: How many answers one may choose from, 1 to ``number_of_samples``.
+        number_passed: How many of the answers passed, 0 to ``number_of_samples``.
+        k: How many answers there are to choose from, 1 to ``number_of_samples``.
 
     Returns:
-        0 to 1: 0 where none passed, 1 where fewer than k failed.
+        0 to 1; 0 where none passed, 1 where fewer than k failed.
 
     Raises:
         ValueError: A number is outside its range.
@@ -33,17 +33,17 @@ def pass_at_k(number_of_samples: int, number_passed: int, k: int) -> float:
 def pass_hat_k(number_of_samples: int, number_passed: int, k: int) -> float:
     """Return the chance that all of k answers to a question pass: pass^k, "pass hat k".
 
-    ``C(c, k) / C(n, k)`` for n samples of which c passed: the share of the choices of k of the n samples that all
-    passed. The definition is that of Yao et al. 2024, "τ-bench: A Benchmark for Tool-Agent-User Interaction in
-    Real-World Domains" (arXiv:2406.12045). It never grows with k; k = 1 gives c / n.
+    ``C(c, k) / C(n, k)`` for n samples of which c passed: the share of all choices of k samples that hold passed ones
+    only. It is defined by Yao et al. 2024, "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World
+    Domains" (arXiv:2406.12045). It never grows with k; k = 1 gives c / n.
 
     Args:
         number_of_samples: How often the question was asked, at least 1.
-        number_passed: How many of these answers passed, 0 to ``number_of_samples``.
+        number_passed: How many of the answers passed, 0 to ``number_of_samples``.
         k: How many answers must pass, 1 to ``number_of_samples``.
 
     Returns:
-        0 to 1: 0 where fewer than k passed, 1 where all did.
+        0 to 1; 0 where fewer than k passed, 1 where all did.
 
     Raises:
         ValueError: A number is outside its range.

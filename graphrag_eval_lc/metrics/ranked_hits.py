@@ -1,8 +1,7 @@
-"""Where a ranking has what is relevant (ids, gains or groups), and what each measure makes of it.
+"""The ranks of relevant ids in a ranking, and each measure of them, for ids, gains by id and groups of ids.
 
-An id may be anything hashable, a tuple too. What is relevant can then be read in two ways: ``[("a", "b")]`` is one id
-where tuples were retrieved, and else a group of two ids. Where both readings are possible it is an error; gains by id
-and groups as lists have one reading alone.
+An id may be anything hashable, also a tuple: ``[("a", "b")]`` is one id where tuples were retrieved, else a group of
+two ids. Where both are possible it is an error; gains by id and groups as lists are never ambiguous.
 """
 
 from abc import ABC, abstractmethod
@@ -19,9 +18,9 @@ Normalize = Literal["relevant", "retrieved_relevant"]
 
 
 class RankedHits(ABC):
-    """A ranking of distinct ids, as the ranks of those that are relevant.
+    """The ranks of the relevant ids in a ranking of distinct ids.
 
-    What each measure means for the three kinds of relevance is in the functions of ``metrics.ranking``.
+    The functions of ``metrics.ranking`` tell what each measure means for the three kinds of relevance.
 
     Attributes:
         hits: The ranks of the relevant ids, from 1, ascending.
@@ -35,12 +34,12 @@ class RankedHits(ABC):
         self.number_retrieved = number_retrieved
 
     def precision(self, k: int | None) -> float:
-        """Return the share of the top k, or of all that was retrieved, that is relevant."""
+        """Return the share of the top k, or of all retrieved ids, that is relevant."""
         number = self.number_retrieved if k is None else k
         return _number_within(self.hits, k) / number if number else 0.0
 
     def f1(self, k: int | None) -> float:
-        """Return the harmonic mean of precision and recall; 0 where they are."""
+        """Return the harmonic mean of precision and recall; 0 where both are 0."""
         precision, recall = self.precision(k), self.recall(k)
         return 2 * precision * recall / (precision + recall) if recall else 0.0
 
@@ -50,19 +49,19 @@ class RankedHits(ABC):
 
     @abstractmethod
     def recall(self, k: int | None) -> float:
-        """Return the share of what is relevant that the top k holds."""
+        """Return the share of the relevant that is in the top k."""
 
     @abstractmethod
     def capped_recall(self, k: int | None) -> float:
-        """Return the share of what the top k could hold of the relevant that it holds."""
+        """Return how many relevant the top k holds, as a share of the most that it could hold."""
 
     @abstractmethod
     def reciprocal_rank(self, k: int | None) -> float:
-        """Return 1 / rank of the first that is relevant; 0 where it is not in the top k."""
+        """Return 1 / rank of the first relevant; 0 where it is not in the top k."""
 
     @abstractmethod
     def average_precision(self, k: int | None, normalize: Normalize = "relevant") -> float:
-        """Return the mean of the precisions at the ranks of what is relevant."""
+        """Return the mean of the precisions at the ranks of the relevant."""
 
     @abstractmethod
     def ndcg(self, k: int | None) -> float:
@@ -70,11 +69,11 @@ class RankedHits(ABC):
 
     @abstractmethod
     def r_precision(self, k: int | None) -> float:
-        """Return the precision at the rank that is the number of what is relevant."""
+        """Return the precision at rank R, the number of the relevant."""
 
 
 class RankedIds(RankedHits):
-    """A ranking of ids of which some are relevant.
+    """A ranking with relevant ids.
 
     Attributes:
         number_relevant: How many distinct ids are relevant, retrieved or not; at least 1.
@@ -104,7 +103,7 @@ class RankedIds(RankedHits):
         return _summed_precisions(self.hits, k) / number if number else 0.0
 
     def ndcg(self, k: int | None) -> float:
-        """Compare with a top k of relevant ids, as far as there are."""
+        """Compare with a top k of relevant ids only, or of all of them."""
         return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(_at_most(k, self.number_relevant))
 
     def r_precision(self, k: int | None) -> float:
@@ -113,7 +112,7 @@ class RankedIds(RankedHits):
 
 
 class RankedGains(RankedIds):
-    """A ranking of ids that are relevant to different degrees, which matter to nDCG alone.
+    """A ranking with gains by id, which matter to nDCG alone.
 
     Attributes:
         gains: The gains of the hits, in their order.
@@ -126,7 +125,7 @@ class RankedGains(RankedIds):
         self, hits: Sequence[int], number_retrieved: int, gains: Iterable[float], gains_of_all: Sequence[float]
     ) -> None:
         super().__init__(hits, number_retrieved, len(gains_of_all))
-        # Sums of shares stay in the range of floats, however high the gains are.
+        # Sums of shares are finite, however high the gains.
         highest = max(gains_of_all)
         self.gains = [gain / highest for gain in gains]
         self.ideal_gains = sorted((gain / highest for gain in gains_of_all), reverse=True)
@@ -141,11 +140,11 @@ class RankedGains(RankedIds):
 
 
 class RankedGroups(RankedHits):
-    """A ranking of ids with groups of relevant ones, of each of which any will do: AutoRAG's ``retrieval_gt``.
+    """A ranking with groups of relevant ids, any one of which is enough: AutoRAG's ``retrieval_gt``.
 
     Attributes:
         groups: The ranks of each group's ids, ascending; at least one group.
-        number_of_group_ids: How many distinct ids each group has, summed up.
+        number_of_group_ids: The sum of the groups' numbers of distinct ids.
     """
 
     __slots__ = ("groups", "number_of_group_ids")
@@ -174,7 +173,7 @@ class RankedGroups(RankedHits):
         return sum(total / number for total, number in found if number) / len(self.groups)
 
     def ndcg(self, k: int | None) -> float:
-        """Compare with as many relevant ids as were retrieved, as far as the groups have as many."""
+        """Compare with as many relevant ids as were retrieved, or as the groups have."""
         number = min(_at_most(k, self.number_retrieved), self.number_of_group_ids)
         return _discounted(self.hits[: _number_within(self.hits, k)]) / _ideal(number) if number else 0.0
 
@@ -187,7 +186,7 @@ class RankedGroups(RankedHits):
 
 
 def _number_within(ranks: Sequence[int], k: int | None) -> int:
-    """Return how many of the ascending ranks are among the first k."""
+    """Return how many of the ascending ranks are at most k."""
     return len(ranks) if k is None else bisect_right(ranks, k)
 
 
@@ -213,18 +212,18 @@ def _ideal(number: int) -> float:
 
 
 Relevant: TypeAlias = Iterable[Hashable] | Mapping[Any, float] | Iterable[Iterable[Hashable]]
-"""Ids, gains by id, or groups of ids of each of which any will do."""
+"""Ids, gains by id, or groups of ids, any one of which is enough."""
 
 _TEXT = (str, bytes, bytearray)
 
 
 def ranked_hits(relevant: Relevant, retrieved: Iterable[Hashable]) -> RankedHits | None:
-    """Return where a ranking has what is relevant; None where nothing is relevant.
+    """Return the ranks of the relevant ids in a ranking; None where nothing is relevant.
 
     Args:
-        relevant: Ids; ``{id: gain}``, of which those with a gain above 0 are relevant; or groups of ids. Ids count
-            once, in a group too, and groups without ids not at all.
-        retrieved: Ids by rank. Of repeated ones the first counts, and the others take no rank.
+        relevant: Ids; ``{id: gain}``, where a gain above 0 makes an id relevant; or groups of ids. An id counts once,
+            in a group too; groups without ids do not count.
+        retrieved: Ids by rank. Only the first of repeated ones takes a rank.
 
     Raises:
         TypeError: One of them is no iterable of ids, or a gain is no number.
@@ -249,7 +248,7 @@ def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, N
     """Return the distinct ids, in their order.
 
     Raises:
-        TypeError: They are a text, no iterable, or no ids; the message says which argument that is.
+        TypeError: They are a text, no iterable, or no ids; the message has ``name``, the argument.
     """
     listed = _listed(name, identifiers)
     try:
@@ -259,10 +258,10 @@ def distinct_ids(name: str, identifiers: Iterable[Hashable]) -> dict[Hashable, N
 
 
 def checked_cutoff(k: int | None) -> int | None:
-    """Return k as it is.
+    """Return k as an integer, or None.
 
     Raises:
-        ValueError: It is no whole number, or less than 1.
+        ValueError: It is no integer of at least 1.
     """
     if k is None or (type(k) is int and k >= 1):
         return k
@@ -321,7 +320,7 @@ def _are_groups(relevant: Sequence[Any], ranked: Collection[Hashable]) -> bool:
 
 
 def _are_compound_ids(relevant: Sequence[Any], kinds: set[type], compound: set[type], retrieved: set[type]) -> bool:
-    """Return whether tuples and their like among the relevant are ids, as they are where such ids were retrieved."""
+    """Return whether tuples and the like in ``relevant`` are ids, as where such ids were retrieved."""
     if not any(map(_is_compound_id, retrieved)):
         return False
     held = {type(each) for element in relevant if type(element) in compound for each in element}

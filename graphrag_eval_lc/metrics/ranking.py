@@ -1,11 +1,12 @@
 """Metrics of a ranked list of ids against the relevant ones.
 
-All take what is relevant as ids, in any order; as ``{id: gain}``, where ids with a gain above 0 are relevant and the
-gain matters to nDCG alone; or as groups of ids, of each of which any will do (AutoRAG's ``retrieval_gt``: all groups
-are needed). Where tuples were retrieved, tuples of the relevant are ids and no groups. k is how many of the retrieved
-ids count, None for all of them. For ids and gains they give what trec_eval gives, and for groups what AutoRAG gives.
-Each raises a ValueError where k is no whole number of at least 1, where ids and groups are mixed or cannot be told
-apart, or where a gain is not finite, and a TypeError where its input is no iterable of ids.
+What is relevant is given as ids, in any order; as ``{id: gain}``, where a gain above 0 makes an id relevant, and gains
+matter to nDCG alone; or as groups of ids, all of which are needed, and any id of a group is enough (AutoRAG's
+``retrieval_gt``). Where tuples were retrieved, tuples in ``relevant`` are ids and no groups. k is how many of the
+retrieved ids count, None for all. The values for ids and gains are those of trec_eval, for groups those of AutoRAG.
+
+Each raises a ValueError where k is no integer of at least 1, ids and groups are mixed or cannot be told apart, or a
+gain is not finite; and a TypeError where its input is no iterable of ids.
 """
 
 from collections.abc import Hashable, Iterable
@@ -16,8 +17,8 @@ from graphrag_eval_lc.metrics.ranked_hits import Normalize, Relevant, checked_cu
 def precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
     """Return the share of the retrieved ids that are relevant: P@k.
 
-    ``|top k of retrieved ∩ relevant| / k``, as trec_eval's ``P``: it divides by k where fewer ids were retrieved too.
-    Without k it divides by the number of ids retrieved (``set_P``). With groups, an id of any group is relevant, as in
+    ``|top k of retrieved ∩ relevant| / k``, as trec_eval's ``P``, also where fewer than k ids were retrieved. Without k
+    it divides by the number of retrieved ids (``set_P``). With groups, the ids of all groups are relevant, as in
     AutoRAG.
 
     Args:
@@ -42,8 +43,8 @@ def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = No
     """Return the share of all relevant ids that were retrieved: R@k.
 
     ``|top k of retrieved ∩ relevant| / |relevant|``, as trec_eval's ``recall``. Where more than k ids are relevant
-    no ranking reaches 1; ``recall_at_k`` divides by k then. With groups it is the share of the groups that have an id
-    in the top k, as in AutoRAG.
+    no ranking reaches 1; ``recall_at_k`` then divides by k. With groups it is the share of the groups with an id in
+    the top k, as in AutoRAG.
 
     Args:
         relevant: Ids, gains by id, or groups of ids; repeated ids count once.
@@ -64,12 +65,12 @@ def recall(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = No
 
 
 def recall_at_k(relevant_docs: Relevant, retrieved_docs: Iterable[Hashable], k: int | None = None) -> float:
-    """Return the share of the relevant documents that the top k could hold and do hold: R_cap@k.
+    """Return the relevant documents in the top k as a share of the most that it could hold: R_cap@k.
 
-    ``|top k of retrieved ∩ relevant| / min(k, |relevant|)``, so that a perfect top k scores 1 even where more than
-    k documents are relevant; ``recall`` divides by all that are relevant. The definition is that of graphrag-eval's
-    documentation. With groups it is the number of groups that have an id in the top k, divided by min(k, number of
-    groups), and at most 1 where one id is in several groups.
+    ``|top k of retrieved ∩ relevant| / min(k, |relevant|)``, so that a perfect top k scores 1 even where more than k
+    documents are relevant; ``recall`` divides by all of them. It is defined in graphrag-eval's documentation. With
+    groups it is the number of groups with an id in the top k / min(k, number of groups), and at most 1 where an id is
+    in several groups.
 
     Args:
         relevant_docs: Ids, gains by id, or groups of ids; repeated ids count once.
@@ -93,7 +94,7 @@ def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) 
     """Return the harmonic mean of precision and recall: F1@k.
 
     ``2 · P · R / (P + R)`` with ``precision`` and ``recall`` at the same k: van Rijsbergen 1979, "Information
-    Retrieval", with equal weights, and AutoRAG's with groups.
+    Retrieval", with equal weights; with groups as in AutoRAG.
 
     Args:
         relevant: Ids, gains by id, or groups of ids; repeated ids count once.
@@ -112,10 +113,10 @@ def f1(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) 
 
 
 def reciprocal_rank(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Return one over the rank of the first relevant id: RR@k, whose mean over questions is MRR.
+    """Return 1 / rank of the first relevant id: RR@k, whose mean over questions is MRR.
 
-    ``1 / rank``, and 0 where the top k holds no relevant id: Voorhees 1999, "The TREC-8 Question Answering Track
-    Report", as trec_eval's ``recip_rank``. With groups it is the mean of that over the groups, as AutoRAG's MRR.
+    It is 0 where the top k holds no relevant id: Voorhees 1999, "The TREC-8 Question Answering Track Report", as
+    trec_eval's ``recip_rank``. With groups it is the mean over the groups, as AutoRAG's MRR.
 
     Args:
         relevant: Ids, gains by id, or groups of ids.
@@ -144,16 +145,16 @@ def average_precision(
 ) -> float | None:
     """Return the mean of the precisions at the ranks of the relevant ids: AP@k, whose mean over questions is MAP.
 
-    ``Σ P@rank / |relevant|`` over the ranks of the relevant ids in the top k, so that a relevant id that was not
-    retrieved counts as 0: trec_eval's ``map`` and ``map_cut``. With groups it is the mean over the groups of
-    ``Σ P@rank / number of the group's ids in the top k``, as AutoRAG's MAP.
+    ``Σ P@rank / |relevant|`` over the ranks of the relevant ids in the top k; a relevant id that was not retrieved
+    counts as 0: trec_eval's ``map`` and ``map_cut``. With groups it is the mean over the groups of ``Σ P@rank /
+    number of the group's ids in the top k``, as AutoRAG's MAP.
 
     Args:
         relevant_docs: Ids, gains by id, or groups of ids; repeated ids count once.
         retrieved_docs: Ids by rank; repeated ones count once, and take no rank.
         k: How many of them count, at least 1.
-        normalize: What to divide by: ``relevant``, all relevant ids; or ``retrieved_relevant``, those in the top k, as
-            the worked example in graphrag-eval's documentation does. Groups always do the latter.
+        normalize: What to divide by: ``relevant`` for all relevant ids, or ``retrieved_relevant`` for those in the top
+            k, as in the example of graphrag-eval's documentation. Groups always do the latter.
 
     Returns:
         0 to 1; 0 where nothing was retrieved, None where nothing is relevant.
@@ -180,12 +181,12 @@ def ndcg(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None
 
     ``Σ gain / log2(rank + 1)`` over the top k, divided by that of the best ranking of all relevant ids: Järvelin and
     Kekäläinen 2002, "Cumulated Gain-Based Evaluation of IR Techniques" (ACM TOIS 20), with linear gains, as
-    trec_eval's ``ndcg`` and ``ndcg_cut``. The gain of an id without one is 1. With groups, an id of any group has the
-    gain 1, and the best ranking has as many relevant ids as were retrieved in the top k, as far as the groups have as
-    many ids in all: AutoRAG's nDCG.
+    trec_eval's ``ndcg`` and ``ndcg_cut``. An id without a gain has 1. With groups, each of their ids has the gain 1,
+    and the best ranking has as many relevant ids as the top k has retrieved ids, or as the groups have: AutoRAG's
+    nDCG.
 
     Args:
-        relevant: Ids, gains by id, or groups of ids; repeated ids count once, but once in each group.
+        relevant: Ids, gains by id, or groups of ids; repeated ids count once, or once in each group.
         retrieved: Ids by rank; repeated ones count once, and take no rank.
         k: How many of them count, at least 1.
 
@@ -224,15 +225,15 @@ def hit_rate(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = 
 
 
 def r_precision(relevant: Relevant, retrieved: Iterable[Hashable], k: int | None = None) -> float | None:
-    """Return the precision at the rank that is the number of relevant ids: R-precision.
+    """Return the precision at rank R, the number of relevant ids: R-precision.
 
     ``|top R of retrieved ∩ relevant| / R`` with R = |relevant|, as trec_eval's ``Rprec``. With groups, R is their
-    number, and the share is that of the groups that have an id in the top R; AutoRAG has none.
+    number, and the value the share of the groups with an id in the top R; AutoRAG has none.
 
     Args:
         relevant: Ids, gains by id, or groups of ids; repeated ids count once.
         retrieved: Ids by rank; repeated ones count once, and take no rank.
-        k: Leaves out what was retrieved after the first k, at least 1; it matters only below R.
+        k: How many of them count, at least 1; it matters only below R.
 
     Returns:
         0 to 1; 0 where nothing was retrieved, None where nothing is relevant.

@@ -1,4 +1,4 @@
-"""How sure a mean is, and whether a difference is more than chance, where questions come in templates."""
+"""Confidence intervals and tests of significance for means of questions that come in templates."""
 
 from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
 from graphrag_eval_lc.stats.significance import (

@@ -1,4 +1,4 @@
-"""How sure a mean is over values in clusters (templates): its standard error and its bootstrap interval."""
+"""The standard error and the bootstrap interval of a mean over values in clusters, such as templates."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, sqrt
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 from graphrag_eval_lc.errors import MissingExtraError
 
-# With fewer, intervals and p-values that are clustered say little; a caller warns.
+# With fewer, clustered intervals and p-values say little; callers warn.
 FEWEST_CLUSTERS = 10
 
-# So many numbers are held at a time while samples are drawn: some 30 MB.
+# Held at a time while samples are drawn: some 30 MB.
 _NUMBERS_AT_A_TIME = 4_000_000
 
 Clusters = Mapping[str, Sequence[float]] | Sequence[Sequence[float]]
 
 
 def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
-    """Return what is drawn as a whole: the clusters that have values, or where there is but one, its values.
+    """Return the units to draw: the clusters with values, or the values of the only one.
 
     Example:
         >>> drawn_clusters({"t1": [1.0, 0.5], "t2": [], "t3": [0.0]})
@@ -30,12 +30,12 @@ def drawn_clusters(clusters: Clusters) -> list[Sequence[float]]:
 
 
 def sums_and_sizes(groups: Sequence[Sequence[float]]) -> list[tuple[float, int]]:
-    """Return the sum and the number of each group's values, in an order that depends neither on theirs nor on signs."""
+    """Return each group's sum and number of values, in an order independent of the groups' and of signs."""
     return sorted(((fsum(values), len(values)) for values in groups), key=lambda each: (abs(each[0]), *each))
 
 
 def batch_size(number_of_clusters: int) -> int:
-    """Return how many samples of so many clusters are drawn at a time."""
+    """Return how many samples to draw at a time."""
     return max(1, _NUMBERS_AT_A_TIME // number_of_clusters)
 
 
@@ -49,29 +49,28 @@ class Interval(NamedTuple):
 def bootstrap_interval(
     values_by_cluster: Clusters, *, level: float = 0.95, resamples: int = 9999, seed: int = 0
 ) -> Interval | None:
-    """Return the interval in which the mean over all values lies, where values of one cluster resemble each other.
+    """Return the bootstrap confidence interval of the mean over all values, where values of one cluster correlate.
 
-    Clusters are drawn as a whole, with replacement, and the mean is taken over all values of those drawn (Davison and
-    Hinkley 1997, "Bootstrap Methods and their Application", 3.8). The bounds are percentiles of these means, at
-    ``Φ(−sqrt(G / (G − 1)) · t)`` in place of α/2 for G clusters, t the quantile of Student's distribution with G − 1
-    degrees of freedom: the plain percentiles are too near each other where clusters are few (Hesterberg 2015, "What
-    Teachers Should Know About the Bootstrap", The American Statistician 69, 371–386).
+    Whole clusters are drawn with replacement, and the mean is taken over all values drawn (Davison and Hinkley 1997,
+    "Bootstrap Methods and their Application", 3.8). The bounds are percentiles of these means, at
+    ``Φ(−sqrt(G / (G − 1)) · t)`` in place of α/2 for G clusters, with t the quantile of Student's distribution with
+    G − 1 degrees of freedom: with few clusters the plain percentiles are too close (Hesterberg 2015, "What Teachers
+    Should Know About the Bootstrap", The American Statistician 69, 371–386).
 
     Args:
-        values_by_cluster: The values by cluster; neither the order of the clusters nor that of the values matters.
-            Of one cluster each value counts as a cluster of its own, which promises too much where they resemble
-            each other.
-        level: How sure the interval is to hold the mean, between 0 and 1.
-        resamples: How often clusters are drawn, at least 1.
-        seed: Makes the same draws each time.
+        values_by_cluster: The values by cluster, in any order. If there is only one cluster, each value counts as a
+            cluster; the interval is then too narrow where values correlate.
+        level: The confidence level, between 0 and 1.
+        resamples: The number of draws, at least 1.
+        seed: The seed of the draws.
 
     Returns:
         The bounds, in the unit of the values, never beyond the smallest and largest mean of a cluster; None with
-        fewer than 2 values, where nothing can be said.
+        fewer than 2 values.
 
     Raises:
         MissingExtraError: scipy is not installed.
-        ValueError: The level is outside its range.
+        ValueError: The level is out of range.
 
     Example:
         >>> interval = bootstrap_interval({"t1": [1.0, 1.0], "t2": [0.0, 0.5], "t3": [1.0]})
@@ -105,27 +104,27 @@ def _mean(sums: Any, sizes: Any, axis: int) -> Any:
 
 
 def _widened(level: float, number_of_clusters: int, stats: Any) -> float:
-    """Return the level whose plain percentiles are those of ``level`` expanded for few clusters."""
+    """Return the level whose plain percentiles are those of ``level``, expanded for few clusters."""
     quantile = stats.t.ppf((1 + level) / 2, number_of_clusters - 1)
     expanded = sqrt(number_of_clusters / (number_of_clusters - 1)) * quantile
     return float(1 - 2 * stats.norm.sf(expanded))
 
 
 def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | None:
-    """Return the standard error of the mean over all values, where values of one cluster resemble each other.
+    """Return the standard error of the mean over all values, where values of one cluster correlate.
 
-    ``sqrt(G / (G − 1) · Σ_g (Σ_i (x_gi − x̄))²) / n`` for n values in G clusters. Questions of one template
-    succeed and fail together, so that the plain standard error promises too much. The formula is that of Miller
-    2024, "Adding Error Bars to Evals" (arXiv:2411.00640), with the usual correction for few clusters (Cameron and
-    Miller 2015, "A Practitioner's Guide to Cluster-Robust Inference"). Where each cluster has one value it is the
-    plain standard error, ``s / sqrt(n)``.
+    ``sqrt(G / (G − 1) · Σ_g (Σ_i (x_gi − x̄))²) / n`` for n values in G clusters. Questions of one template tend to
+    pass and fail together, so that the plain standard error is too small. The formula is that of Miller 2024,
+    "Adding Error Bars to Evals" (arXiv:2411.00640), with the usual correction for few clusters (Cameron and Miller
+    2015, "A Practitioner's Guide to Cluster-Robust Inference"). With one value in each cluster it is the plain
+    standard error, ``s / sqrt(n)``.
 
     Args:
         clusters: The values by cluster, in any order; clusters without values are left out.
 
     Returns:
-        At least 0, in the unit of the values; None with fewer than 2 clusters, where nothing can be said. With few
-        clusters (below some 20) it is itself uncertain, and rather too small.
+        At least 0, in the unit of the values; None with fewer than 2 clusters. With few clusters (below some 20) it
+        is itself uncertain, and tends to be too small.
 
     Example:
         >>> clustered_standard_error([[1.0, 1.0], [0.0, 0.0]])
@@ -143,7 +142,7 @@ def clustered_standard_error(clusters: Iterable[Iterable[float]]) -> float | Non
 
 
 def scipy_stats() -> Any:
-    """Return the module ``scipy.stats``, which is loaded by the first that asks for it.
+    """Return the module ``scipy.stats``, imported at the first call.
 
     Raises:
         MissingExtraError: scipy or numpy is not installed.

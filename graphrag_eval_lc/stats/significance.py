@@ -11,23 +11,22 @@ _ROUNDING_OF_SUMS = 1e-9
 
 
 def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999, seed: int = 0) -> float:
-    """Return how often chance alone gives a mean difference at least as large as this one, in either direction.
+    """Return the two-sided p-value of a mean difference between two runs, by a paired permutation test.
 
-    Where two runs do not differ it is chance which of them is called A and which B, so that the sign of each
-    difference may as well be the other one (Fisher's paired permutation test). As the differences of one cluster
-    resemble each other, signs are flipped for whole clusters. All combinations of signs are counted where there are
-    no more of them than ``resamples``, so that the p-value is exact; else as many are drawn, and the observed one
-    counts as one of them (Phipson and Smyth 2010, "Permutation P-values Should Never Be Zero").
+    If the runs do not differ, each difference may as well have the other sign (Fisher). As the differences of one
+    cluster correlate, the signs of whole clusters are flipped. If there are at most ``resamples`` combinations of
+    signs, all are counted, and the p-value is exact; else so many are drawn, and the observed one counts as one of
+    them (Phipson and Smyth 2010, "Permutation P-values Should Never Be Zero").
 
     Args:
-        differences_by_cluster: The differences B − A by cluster, in any order. Of one cluster each value counts as a
-            cluster of its own.
-        resamples: How many combinations of signs are drawn at most, at least 1.
-        seed: Makes the same draws each time.
+        differences_by_cluster: The differences B − A by cluster, in any order. If there is only one cluster, each
+            value counts as a cluster.
+        resamples: The most combinations of signs to draw, at least 1.
+        seed: The seed of the draws.
 
     Returns:
-        Above 0 and at most 1; 1 where nothing differs. With G clusters that differ it is never below 2 / 2^G: with
-        5 or fewer nothing is below 0.05.
+        Above 0 and at most 1; 1 where nothing differs. With G clusters that differ it is at least 2 / 2^G, so that
+        with 5 or fewer it is never below 0.05.
 
     Raises:
         MissingExtraError: scipy is not installed.
@@ -56,15 +55,15 @@ def permutation_p_value(differences_by_cluster: Clusters, *, resamples: int = 99
 
 
 def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -> float:
-    """Return the p-value below which ``permutation_p_value`` cannot fall, however large the differences are.
+    """Return the least ``permutation_p_value`` that such clusters can have, however large their differences.
 
-    With G clusters that differ that is 2 / 2^G. Where those that go against the mean difference do not, all together,
-    make up for even the smallest of the L that go its way, it is 2 / 2^L: that is then the p-value itself, and larger
-    differences of these clusters would not change it.
+    With G clusters that differ it is 2 / 2^G. Of these, L differ in the direction of the mean. If all others together
+    weigh less than the smallest of the L, it is 2 / 2^L: that is then the p-value, which larger differences would not
+    change.
 
     Args:
         differences_by_cluster: As for ``permutation_p_value``.
-        resamples: Likewise.
+        resamples: As for ``permutation_p_value``.
 
     Returns:
         Above 0 and at most 1.
@@ -85,14 +84,14 @@ def lowest_p_value(differences_by_cluster: Clusters, *, resamples: int = 9999) -
 
 
 def differing_sums(differences_by_cluster: Clusters) -> list[float]:
-    """Return the sums of the clusters that differ; a cluster without a difference stays as it is whatever its sign.
+    """Return the sums of the clusters that differ; a flipped sign changes no other.
 
     Example:
         >>> differing_sums([[0.5, 0.25], [0.0], [0.8 - 0.7, -0.1]])
         [0.75]
     """
     groups = drawn_clusters(differences_by_cluster)
-    # What rounding leaves of differences that cancel out is none.
+    # Differences that cancel out leave only rounding.
     kept = [values for values in groups if abs(fsum(values)) > _ROUNDING_OF_SUMS * fsum(map(abs, values))]
     return [total for total, _ in sums_and_sizes(kept)]
 
@@ -102,17 +101,17 @@ def _sum(differences: Any, axis: int) -> Any:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number, so that the chance of even one false alarm stays what it was for one.
+    """Return p-values adjusted for multiple tests, so that the chance of any false alarm is that of a single test.
 
-    The smallest of m is multiplied by m, the next by m − 1 and so on; none becomes smaller than one before it, and
-    none larger than 1: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure" (Scandinavian Journal of
+    The smallest of m is multiplied by m, the next by m − 1 and so on; none is smaller than the one before it, or
+    larger than 1: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure" (Scandinavian Journal of
     Statistics 6, 65–70). The tests may depend on each other.
 
     Args:
         p_values: 0 to 1 each, in any order.
 
     Returns:
-        The adjusted p-values in the order of the given ones.
+        The adjusted p-values, in the same order.
 
     Example:
         >>> [round(p_value, 2) for p_value in holm([0.01, 0.04, 0.03])]
@@ -128,7 +127,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 _POWER = 0.8
 
-# A spread below this share of the mean is what rounding leaves of none.
+# A spread below this share of the mean is only rounding.
 _ROUNDING_OF_SPREADS = 1e-12
 
 
@@ -142,8 +141,7 @@ def cohens_dz(differences: Sequence[float]) -> float | None:
         differences: B − A for each pair.
 
     Returns:
-        Any number; None with fewer than 2 pairs, and where all differences are the same, so that there is no spread
-        to compare with.
+        Any number; None with fewer than 2 pairs, and where all differences are equal.
 
     Example:
         >>> cohens_dz([0.0, 1.0, 2.0]), cohens_dz([0.5, 0.5])
@@ -158,19 +156,18 @@ def cohens_dz(differences: Sequence[float]) -> float | None:
 def questions_needed(
     difference: float, standard_error: float, number_of_questions: int, *, significance: float = 0.05
 ) -> int | None:
-    """Return how many questions it takes to see a difference of this size.
+    """Return how many questions it takes to find a difference of this size with a power of 0.8.
 
     ``n · ((z_(1 − α/2) + z_0.8) · s / |d|)²``, rounded up, for a difference d that n questions measured with the
-    clustered standard error s: as many that a two-sided test at the level α finds it in 80 of 100 cases. It takes
-    the new questions to come in templates as those measured do. (Miller 2024, "Adding Error Bars to Evals",
-    arXiv:2411.00640.)
+    clustered standard error s: a two-sided test at the level α then finds it in 80 of 100 cases. The new questions
+    are assumed to come in templates as the measured ones do (Miller 2024, "Adding Error Bars to Evals",
+    arXiv:2411.00640).
 
     Args:
-        difference: The difference to see, in either direction.
-        standard_error: That of the measured difference, at least 0.
+        difference: The difference to find, in either direction.
+        standard_error: The standard error of the measured difference, at least 0.
         number_of_questions: How many were measured.
-        significance: The level α of the test, between 0 and 1; one of m tests that are adjusted for their number
-            has 0.05 / m.
+        significance: The level α of the test, between 0 and 1; for m tests with adjusted p-values, 0.05 / m.
 
     Returns:
         At least 1; None where the difference is 0, which no number of questions shows.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.judges.custom_functions import CustomFunction, custom_functions
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 
 QUESTION = {
     "id": "q1",
@@ -180,7 +180,7 @@ def test_functions_of_one_name_are_numbered() -> None:
 
         return grade
 
-    assert [each.name for each in custom_functions([made(), made(), made()])] == ["grade", "grade_2", "grade_3"]
+    assert [each.name for each in all_functions([made(), made(), made()])] == ["grade", "grade_2", "grade_3"]
 
 
 def steps_score(question: Any, response: Any) -> float:

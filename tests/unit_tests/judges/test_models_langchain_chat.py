@@ -96,6 +96,12 @@ async def test_a_model_without_structured_output_has_the_schema_in_the_prompt() 
     assert asked.cost is None
 
 
+async def test_the_text_of_an_answer_is_read_without_the_thinking_before_it() -> None:
+    thinking, text = {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": '{"reason": "x", "verdict": 1}'}
+    fake = GenericFakeChatModel(messages=iter([AIMessage([thinking, text])]))
+    assert (await ask(LangChainJudgeModel(fake))).values[0].verdict == 1
+
+
 async def test_a_temperature_that_is_refused_is_left_out_from_then_on(openai_stub: OpenAIStub) -> None:
     openai_stub.lacks = {"temperature"}
     chat = chat_model(openai_stub, temperature=0.0)

@@ -11,7 +11,6 @@ from graphrag_eval_lc.errors import ConfigError, JudgeError
 from graphrag_eval_lc.judges.prompts import (
     Prompt,
     digests,
-    fenced,
     fences,
     given_text,
     load_prompt,
@@ -33,6 +32,10 @@ def parts(message: str, name: str) -> tuple[str, str, str]:
     before, _, rest = message.partition(f"<{tag}>\n")
     between, _, after = rest.partition(f"\n</{tag}>")
     return before, between, after
+
+
+def fenced(name: str, text: str) -> str:
+    return fences({name: text})[0]
 
 
 def test_fence_names_what_the_text_is() -> None:

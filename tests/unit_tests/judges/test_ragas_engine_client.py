@@ -8,8 +8,8 @@ from openai_stub import OpenAIStub, broken_body, embeddings_count, missing_usage
 
 from graphrag_eval_lc.config import EmbeddingConfig, GenerationConfig
 from graphrag_eval_lc.errors import JudgeError
+from graphrag_eval_lc.judges.model_interface import cost_of
 from graphrag_eval_lc.judges.ragas_engine import ACCOUNT, Account, RagasModel
-from graphrag_eval_lc.judges.scores import cost_of
 
 CHAT_COST = 1000 * 0.15e-6 + 100 * 0.6e-6
 MESSAGES: list[Any] = [{"role": "user", "content": "Say something in json."}]
