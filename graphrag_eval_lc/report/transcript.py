@@ -1,4 +1,4 @@
-"""What an agent did on one question: the timeline of its calls, and what its models were given and gave."""
+"""What an agent did on one question: the timeline of its tool calls, and the messages of its model calls."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from graphrag_eval_lc.report.formats import args_text, one_line, shown_name, sho
 
 
 def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the calls in their order, with seconds from the first of them and how deep they are nested."""
+    """Return the tool calls in order, with seconds since the first and their depth of nesting."""
     begun = [_timestamp(step.get("execution_timestamp")) for step in steps]
     known = [time for time in begun if time is not None]
     first = min(known, default=0.0)
@@ -34,7 +34,7 @@ def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def model_rows(calls: Any) -> list[dict[str, Any]]:
-    """Return the calls of each model together: how many, how many failed, tokens, seconds and cost as far as known."""
+    """Return by model how many calls there were and failed, and their known tokens, seconds and cost."""
     if not isinstance(calls, list):
         return []
     models: dict[str, dict[str, Any]] = {}
@@ -54,7 +54,7 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
 
 
 def _found(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a call gave, how often it was tried, and how what it gave was judged."""
+    """Return a call's output or error, how often it was tried, and the values of its metrics."""
     found: dict[str, Any] = {}
     if step.get("output") is not None:
         found["output"] = shown_value(step["output"])
@@ -67,16 +67,16 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
         found["attempts"] = attempts
     if step.get("comparison_error") is not None:
         found["note"] = without_middle(str(step["comparison_error"]))
-    measures = [
+    values = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()
         if metric_spec(key).over == "steps" and number(value) is not None
     ]
-    return {**found, "measures": measures} if measures else found
+    return {**found, "measures": values} if values else found
 
 
 def _timestamp(text: object) -> float | None:
-    """Return an ISO 8601 time in seconds; one without a zone is taken for UTC."""
+    """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
     try:
         time = datetime.fromisoformat(str(text))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
@@ -85,7 +85,7 @@ def _timestamp(text: object) -> float | None:
 
 
 def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return how many calls each call is inside; of several with one id the nearest before it is its parent."""
+    """Return how deep each call is nested; of several calls with one id the nearest before is the parent."""
     depths: list[int] = []
     last_with_id: dict[str, int] = {}
     for at, step in enumerate(steps):
@@ -98,20 +98,20 @@ def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 _MOST_CALLS = 200
 _MOST_GIVEN = 2_000  # messages of one call
-_LONGEST = 100_000  # characters of the texts of a question
+_LONGEST = 100_000  # characters of a question's texts
 _LEFT_OUT = "left out, as the transcript is long; the whole is in responses.jsonl"
 
 
 def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the messages of a question and, for each model call, where in them its own stand.
+    """Return the messages of a question's model calls.
 
     Args:
-        result: A result of any origin: what is not as it should be is passed over.
+        result: A result of any origin; malformed parts are passed over.
 
     Returns:
-        ``messages``; ``calls``, each with ``before`` (the ranges of what earlier calls had been given or gave), ``new``
-        (the places of what none had) and ``gave``; and how many calls are ``left_out``. None where no messages are
-        kept.
+        ``messages``; ``calls``, each with the indices of its messages: ``before`` (ranges of input messages that
+        earlier calls had, too), ``new`` (other input messages) and ``gave`` (the output message); and how many calls
+        are ``left_out``. None where no messages were recorded.
     """
     messages, calls = result.get("llm_messages"), result.get("llm_calls")
     if not isinstance(messages, list) or not isinstance(calls, list):
@@ -178,7 +178,7 @@ def _head(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tools(call: Mapping[str, Any], definitions: Any) -> dict[str, list[str]]:
-    """Return the names of the tools that a model was given."""
+    """Return the names of the tools that a model could call."""
     if not isinstance(definitions, list):
         return {}
     names = [_tool_name(definitions[place]) for place in _places(call.get("tools"), len(definitions))]
@@ -194,7 +194,7 @@ def _tool_name(definition: Any) -> str:
 
 
 def _shown_messages(messages: Sequence[Any], wanted: set[int]) -> Iterator[dict[str, Any] | None]:
-    """Yield the messages to be shown, None in the place of others; of the last ones only the head, where it is much."""
+    """Yield the wanted messages, and None for the others; once the texts are too long, only the messages' roles."""
     left = _LONGEST
     for place, message in enumerate(messages):
         if place not in wanted:
