@@ -61,7 +61,7 @@ class ReportedRun:
 
     def step_names(self) -> list[str]:
         """Return the names of the whole dataset's reference steps; the results may have only some of them."""
-        names = _part(self.record, "dataset").get("step_names")
+        names = part_of(self.record, "dataset").get("step_names")
         return [str(name) for name in names] if isinstance(names, list) else []
 
 
@@ -209,13 +209,13 @@ def title_of(run: ReportedRun) -> str:
 
 def _facts(run: ReportedRun) -> dict[str, Any]:
     record = run.record
-    label, dataset, times = record.get("label"), _part(record, "dataset"), _part(record, "times")
-    judges = {key: value for key, value in _part(record, "judges").items() if key != "prompts"}
+    label, dataset, times = record.get("label"), part_of(record, "dataset"), part_of(record, "times")
+    judges = {key: value for key, value in part_of(record, "judges").items() if key != "prompts"}
     defaults = CaptureConfig().model_dump()
-    capture = {key: value for key, value in _part(record, "capture").items() if value != defaults.get(key)}
+    capture = {key: value for key, value in part_of(record, "capture").items() if value != defaults.get(key)}
     # What the config says of the capture stands in the record, as it was when the run was made.
     config = run.config.model_dump(exclude_defaults=True, exclude={"llm", "prices", "capture"})
-    limits = {name: value for name, value in _part(record, "limits").items() if value is not None}
+    limits = {name: value for name, value in part_of(record, "limits").items() if value is not None}
     # Without an agent, recorded responses were scored, and when they were made is not known.
     started, finished, duration = _OF_AGENT if "agent" in record else _OF_SCORING
     return {
@@ -239,13 +239,14 @@ def _facts(run: ReportedRun) -> dict[str, Any]:
         started: times.get("started"),
         finished: times.get("finished"),
         duration: _duration(times),
-        "Versions": ", ".join(f"{name} {version}" for name, version in _part(record, "versions").items()),
+        "Versions": ", ".join(f"{name} {version}" for name, version in part_of(record, "versions").items()),
         "Run": record.get("run_id"),
         "Folder": run.folder,
     }
 
 
-def _part(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def part_of(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a section of run.json; empty where it has none."""
     part = record.get(key)
     return part if isinstance(part, Mapping) else {}
 
