@@ -143,7 +143,7 @@ class RegressionGate:
 
 
 def allowed_drop(text: str) -> float:
-    """Return how much worse a run may be, of a text such as ``0.05``.
+    """Read how much worse a run may be from a text such as ``0.05``.
 
     Raises:
         OptionError: The text is no number from 0 to 1.
@@ -185,7 +185,7 @@ def _no_drop(value: object) -> OptionError:
 
 
 def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
-    """Return the least mean by metric, of texts such as ``steps_score=0.9``.
+    """Read the least mean by metric from texts such as ``steps_score=0.9``.
 
     Raises:
         OptionError: A text has another form, or names a metric twice or one of which less is better.
