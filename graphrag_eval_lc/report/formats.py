@@ -158,12 +158,23 @@ def shown_name(name: object) -> str:
     return one_line(name, _LONGEST_NAME)
 
 
-def without_middle(text: str) -> str:
+def without_middle(shown: object) -> str:
     """Return a visible text; one of more than 20,000 characters without its middle."""
+    text = str(shown)
     if len(text) <= _LONGEST:
         return visible(text)
     left_out = f"\n… {len(text) - _LONGEST:,} characters left out; the whole is in results.jsonl …\n"
     return visible(text[:_HEAD]) + left_out + visible(text[-_TAIL:])
+
+
+def if_known(show: Callable[[Any], str], value: Any) -> str | None:
+    """Return a value as ``show`` shows it; None where it is None."""
+    return None if value is None else show(value)
+
+
+def known_only(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record without the keys whose values are None."""
+    return {key: value for key, value in record.items() if value is not None}
 
 
 def shown_value(value: Any) -> str:

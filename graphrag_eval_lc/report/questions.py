@@ -22,7 +22,15 @@ from graphrag_eval_lc.registry.metrics import (
     TRUE_POSITIVES,
     metric_spec,
 )
-from graphrag_eval_lc.report.formats import one_line, score_display, shown_name, shown_value, without_middle
+from graphrag_eval_lc.report.formats import (
+    if_known,
+    known_only,
+    one_line,
+    score_display,
+    shown_name,
+    shown_value,
+    without_middle,
+)
 from graphrag_eval_lc.report.reported_run import ReportedSample
 from graphrag_eval_lc.report.steps import extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import model_rows, timeline, transcript
@@ -84,7 +92,6 @@ def _status(sample: ReportedSample) -> str:
     return "error" if sample.has_failed else "success"
 
 
-_TEXTS = ("error", "reference_answer", "actual_answer")
 _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
@@ -96,39 +103,37 @@ def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics
     events = timeline(steps)
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
-    detail: dict[str, Any] = {
+    detail = {
         "key": sample.key,
-        "question": without_middle(str(result.get("question_text", ""))),
+        "question": without_middle(result.get("question_text", "")),
         "template": sample.template_id,
         "status": _status(sample),
-        **{key: shown_value(result[key]) for key in _TEXTS if result.get(key) is not None},
+        **{key: if_known(shown_value, result.get(key)) for key in ("error", "reference_answer", "actual_answer")},
         "claims": _claims(result),
         "measures": list(_values(sample, config, metrics)),
         "failed_attempts": list(_failed_attempts(result)),
-        "warnings": [without_middle(str(warning)) for warning in result.get("capture_warnings") or ()],
+        "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": number(result.get(ELAPSED_SEC)),
         "stalled": number(result.get(STALLED_SEC)),
         TOTAL_TOKENS: number(result.get(TOTAL_TOKENS)),
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),
         "transcript": transcript(result),
-        **{key: shown_name(result[key]) for key in ("run_id", "started_at") if result.get(key) is not None},
+        **{key: if_known(shown_name, result.get(key)) for key in ("run_id", "started_at")},
         "groups": groups,
         "extra_steps": extra_steps(groups, steps) if groups else [],
         "counts": result.get("steps_counts"),
     }
-    return {key: value for key, value in detail.items() if value is not None}
+    return known_only(detail)
 
 
 def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the claims of the answers as a judge sorted them; None where none did."""
     if not any(isinstance(result.get(key), list) for key in _CLAIMS.values()):
         return None
-    claims: dict[str, Any] = {
-        name: [without_middle(str(claim)) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()
-    }
+    claims = {name: [without_middle(claim) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()}
     reason = result.get(str(metric_spec(ANSWER_F1).reason_key))
-    return claims if reason is None else {**claims, "reason": without_middle(str(reason))}
+    return known_only({**claims, "reason": if_known(without_middle, reason)})
 
 
 def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
@@ -139,7 +144,7 @@ def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) 
     told: set[str] = set()
     for metric in dict.fromkeys(names):
         keys = _keys_beside(metric, evaluations.get(metric, metric))
-        beside = {name: result.get(key) for name, key in keys.items() if result.get(key) is not None}
+        beside = known_only({name: result.get(key) for name, key in keys.items()})
         if keys["error"] in told:  # an error or cost that several metrics share stands beside the first
             beside = {name: value for name, value in beside.items() if name == "reason"}
         value = result.get(metric)
@@ -147,7 +152,7 @@ def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) 
             told.add(keys["error"])
             yield {
                 "name": shown_name(metric),
-                "value": value if number(value) is not None else None if value is None else shown_value(value),
+                "value": value if number(value) is not None else if_known(shown_value, value),
                 **{name: item if number(item) is not None else shown_value(item) for name, item in beside.items()},
                 # As far as the detail's own table cannot know it.
                 **{key: text for key, text in score_display(metric).items() if key in ("unit", "note")},
@@ -171,7 +176,7 @@ def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for attempt in failed_attempts_of(result):
         steps = attempt.get("actual_steps")
         yield {
-            "error": without_middle(str(attempt.get("error") or "failed without a message")),
+            "error": without_middle(attempt.get("error") or "failed without a message"),
             "seconds": number(attempt.get(ELAPSED_SEC)),
             "tokens": number(attempt.get(TOTAL_TOKENS)),
             "calls": len(steps) if isinstance(steps, list) else 0,

@@ -69,7 +69,7 @@ def reported_run(source: RunSource) -> ReportedRun:
     """Return a run as a report reads it.
 
     Args:
-        source: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        source: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
 
     Raises:
         RunFolderError: It is no folder of a run that is scored, or was written by a newer version.

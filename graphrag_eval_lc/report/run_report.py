@@ -39,7 +39,7 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
     """Write the report of a run: one HTML file that needs nothing else.
 
     Args:
-        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
         path: The file; None for ``report.html`` in the run's folder. An existing one is replaced as a whole.
 
     Returns:
@@ -63,7 +63,7 @@ def report_html(run: RunSource) -> str:
     """Return the report of a run as the text of an HTML page.
 
     Args:
-        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
 
     Raises:
         RunFolderError: The run cannot be read.
@@ -92,7 +92,7 @@ def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> 
     """Write questions.csv, steps.csv and aggregates.csv of a run.
 
     Args:
-        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
         path: The folder for them, made if missing; None for ``csv`` in the run's folder.
 
     Returns:

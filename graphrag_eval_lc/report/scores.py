@@ -114,19 +114,19 @@ def _values(metric: str, questions: Iterable[QuestionNumbers]) -> ScoreValues:
 
 
 def _interval(values: ScoreValues) -> dict[str, Any]:
-    clusters = len(values.every)
+    clusters, note = len(values.every), None
     try:
         interval = bootstrap_interval(values.every)
     except MissingExtraError as problem:
         return {"low": None, "high": None, "interval_note": str(problem)}
     if interval is None:
-        return {"low": None, "high": None, "interval_note": "one question says nothing of how sure this is"}
-    note = None
-    if clusters == 1:
+        note = "one question says nothing of how sure this is"
+    elif clusters == 1:
         note = "all questions are of one template, so each was taken for itself: the interval may be too narrow"
     elif clusters < FEWEST_CLUSTERS:
         note = f"only {clusters} templates: the interval says little below {FEWEST_CLUSTERS}"
-    return {"low": interval.low, "high": interval.high, "interval_note": note}
+    low, high = interval or (None, None)
+    return {"low": low, "high": high, "interval_note": note}
 
 
 NUMBER_OF_BINS = 10

@@ -9,7 +9,7 @@ from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.comparison import comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
-from graphrag_eval_lc.report.formats import args_text, shown_name, shown_value, visible, without_middle
+from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle
 from graphrag_eval_lc.tables.fulfilling_steps import Step, fulfilling_steps, named_step
 
 
@@ -63,7 +63,7 @@ def _step_record(
         "scored": scored,
         "status": status,
         "score": score,
-        "reason": without_middle(str(diagnosis.get("reason", ""))),
+        "reason": without_middle(diagnosis.get("reason", "")),
         "reference": {"args": args_text(reference.get("args")), "output": shown_value(reference.get("output", ""))},
         "actual": None if actual is None else actual[0],
     }
@@ -93,16 +93,12 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
     columns = compared.columns
     required = list(dict.fromkeys(reference.get("required_columns") or columns))
     return {
-        "columns": [[visible(name), visible(columns[name]) if name in columns else None] for name in required],
-        "missing": [_cells(row) for row in compared.missing_rows],
-        "extra": [_cells(row) for row in compared.extra_rows],
+        "columns": [[visible(name), if_known(visible, columns.get(name))] for name in required],
+        "missing": [[if_known(visible, text) for text in row] for row in compared.missing_rows],
+        "extra": [[if_known(visible, text) for text in row] for row in compared.extra_rows],
         "missing_count": compared.missing_row_count,
         "extra_count": compared.extra_row_count,
     }
-
-
-def _cells(row: Sequence[str | None]) -> list[str | None]:
-    return [None if text is None else visible(text) for text in row]
 
 
 def step_name(step: Mapping[str, Any], config: EvaluationConfig) -> str:
