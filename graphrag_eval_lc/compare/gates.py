@@ -131,7 +131,7 @@ class RegressionGate:
         )
 
     def _drop_text(self) -> str:
-        """Return the drop where the difference does not show it, or rounds to the other side of the limit."""
+        """Return the drop as text, exact enough to show its side of the limit; empty where the difference does."""
         if not 0 < self.drop < math.inf:
             return ""
         scale, unit = (1, "") if self.metric.is_proportion else (100, " %")

@@ -256,7 +256,7 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
 
 
 def too_few_text(metric: MetricComparison) -> str:
-    """Say why the test could not have told a difference, of a metric where ``can_tell`` is false."""
+    """Say why the test cannot tell a difference, where ``can_tell`` is false."""
     return f"{_too_few(metric)}, and with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below {SIGNIFICANT}"
 
 
@@ -383,7 +383,7 @@ def _better_and_worse(differences: Sequence[float], spec: MetricSpec) -> tuple[i
 
 
 def _are_proportions(spec: MetricSpec, pairs: Sequence[Pair]) -> bool:
-    """Return whether values are shares of 1, of which a difference in points says how large it is.
+    """Return whether values are shares of 1, so that a difference in points says how large it is.
 
     Where the range does not tell, as of a metric that nobody declared, the values do.
     """

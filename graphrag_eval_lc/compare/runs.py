@@ -247,11 +247,11 @@ class Pairing:
         return {identifier: (a, b) for identifier, a, b in self._sides(metric) if a is not None and b is not None}
 
     def left_out(self, metric: str) -> int:
-        """Return how many common questions have a metric in exactly one of the runs."""
+        """Count the common questions that have a metric in exactly one of the runs."""
         return sum((a is None) is not (b is None) for _, a, b in self._sides(metric))
 
     def texts_that_differ(self) -> int:
-        """Return of how many common questions the texts are known and differ."""
+        """Count the common questions whose texts are known and differ."""
         texts = ((a.text_digest, b.text_digest) for a, b in self.questions())
         return sum(None not in each and each[0] != each[1] for each in texts)
 

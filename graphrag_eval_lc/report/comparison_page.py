@@ -76,7 +76,7 @@ def _has_flips(pair: PairComparison, main: str | None) -> bool:
 
 
 def _args_text(text: str) -> str:
-    """Return a call's arguments line by line; unchanged where they were cut, so that they are no JSON."""
+    """Return a call's arguments line by line; unchanged where they were cut and are no JSON any more."""
     try:
         return args_text(parse_json(text))
     except (ValueError, RecursionError):
@@ -103,7 +103,7 @@ def _place(values: Sequence[float], widest: float) -> Place | None:
 
 
 def _values(metric: MetricComparison) -> list[float]:
-    """Return a difference and the ends of its interval; nothing where A spent nothing to which they are relative."""
+    """Return a difference and the ends of its interval, relative to A where it is spent; empty where A spent nothing."""
     values = [metric.difference, *(metric.interval or ())]
     if not metric.is_spent:
         return values

@@ -1,4 +1,4 @@
-"""The run that a report shows: its results, its samples with their keys, and what ran, of run.json."""
+"""The run that a report shows: its samples with their keys, and what run.json tells of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -133,7 +133,7 @@ NUMBER_OF_BINS = 10
 
 
 def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
-    """Return the range over which values are shown: the metric's usual or whole range where it has all, else theirs.
+    """Return the range over which values are shown: the metric's usual or whole range if all lie in it, else theirs.
 
     Example:
         >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
@@ -222,7 +222,7 @@ class Repeats:
         self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that all questions have."""
+        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that every question allows."""
         return [{"name": name, "value": value} for name, value in shown_chances(self._summary())]
 
     def note(self) -> str | None:

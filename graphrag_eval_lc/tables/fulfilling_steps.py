@@ -15,7 +15,7 @@ def has_same_name(reference: Step, actual: Step) -> bool:
 
 
 def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> dict[tuple[int, int], int]:
-    """Return for each fulfilled reference step, by its group and place, the index of the actual step that fulfils it.
+    """Match the fulfilled reference steps, each as (group, place), to the indices of the actual steps that fulfil them.
 
     No actual step fulfils two: of several with the same id, the later ones fulfil the later reference steps.
 

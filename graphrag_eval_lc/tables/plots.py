@@ -277,7 +277,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
 
 
 def _is_said(row: Mapping[str, Any]) -> bool:
-    """Return whether a label says which way is better, as it is not as of other scores or of what else is spent."""
+    """Return whether a label says which way is better: other than for most scores, or for what else is spent."""
     return bool(row["lower_is_better"] is not row["is_spent"])
 
 

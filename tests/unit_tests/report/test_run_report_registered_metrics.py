@@ -30,7 +30,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def results(*detours: float | None) -> list[dict[str, Any]]:
-    """Give a question for each way; None failed."""
+    """Return a question for each way; None failed."""
     base = {"template_id": "t", "question_text": "?", "actual_steps": []}
     return [
         {**base, "question_id": f"q{at}", "status": "error", "error": "away"}

@@ -40,7 +40,7 @@ def printed_results(results: list[Any], worst: int = 5) -> str:
 
 
 def asked(question_id: str, *scores: float | None, template_id: str = "numbers") -> list[dict[str, Any]]:
-    """Give a question's repeats by score; None failed."""
+    """Return a question's repeats by score; None failed."""
     base = {"template_id": template_id, "question_id": question_id, "question_text": "How many?"}
     return [
         {**base, "repeat": repeat, **({"error": "boom"} if score is None else {"steps_score": score})}
