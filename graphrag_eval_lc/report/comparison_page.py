@@ -103,7 +103,7 @@ def _place(values: Sequence[float], widest: float) -> Place | None:
 
 
 def _values(metric: MetricComparison) -> list[float]:
-    """Return a difference and the ends of its interval, relative to A where it is spent; empty where A spent nothing."""
+    """Return a difference and its interval's ends, relative to A if spent; empty where A spent nothing."""
     values = [metric.difference, *(metric.interval or ())]
     if not metric.is_spent:
         return values

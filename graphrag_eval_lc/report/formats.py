@@ -11,18 +11,6 @@ from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import is_built_in, metric_spec
 from graphrag_eval_lc.texts import shortened
 
-NOT_MEASURED = "–"
-
-
-def score_text(value: float | None) -> str:
-    """Return a score with three digits after the point.
-
-    Example:
-        >>> score_text(0.5), score_text(None)
-        ('0.500', '–')
-    """
-    return NOT_MEASURED if value is None else f"{value:.3f}"
-
 
 def amount_text(value: float | None, unit: str) -> str:
     """Return a value as text, by the unit of its metric.
@@ -30,11 +18,11 @@ def amount_text(value: float | None, unit: str) -> str:
     Example:
         >>> amount_text(1234567, "tokens"), amount_text(75, "seconds"), amount_text(0.0036, "usd")
         ('1,234,567', '1 min 15 s', '$0.0036')
-        >>> amount_text(0.5, "score"), amount_text(3, "count"), amount_text(2.5, "km")
-        ('0.500', '3', '2.50 km')
+        >>> amount_text(0.5, "score"), amount_text(3, "count"), amount_text(2.5, "km"), amount_text(None, "score")
+        ('0.500', '3', '2.50 km', '–')
     """
     if value is None:
-        return NOT_MEASURED
+        return "–"
     if unit in _TEXT_BY_UNIT:
         return _TEXT_BY_UNIT[unit](value)
     return value_text(value, unit)
@@ -68,7 +56,7 @@ def _number_text(value: float) -> str:
 
 
 _TEXT_BY_UNIT: Mapping[str, Callable[[float], str]] = {
-    "score": score_text,
+    "score": "{:.3f}".format,
     "tokens": "{:,.0f}".format,
     "seconds": seconds_text,
     "usd": dollars,

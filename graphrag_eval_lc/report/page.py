@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.formats import amount_text, score_display, score_text, unbroken_amount_text, visible
+from graphrag_eval_lc.report.formats import amount_text, score_display, unbroken_amount_text, visible
 
 if TYPE_CHECKING:
     import jinja2
@@ -109,8 +109,7 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"score": score_text, "amount": amount_text, "visible": visible}
-    environment.filters["unbroken_amount"] = unbroken_amount_text
+    environment.filters |= {"amount": amount_text, "unbroken_amount": unbroken_amount_text, "visible": visible}
     environment.globals["matrix_labels"] = _MATRIX_LABELS
     return environment
 

@@ -222,7 +222,7 @@ class Repeats:
         self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that every question allows."""
+        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that all questions allow."""
         return [{"name": name, "value": value} for name, value in shown_chances(self._summary())]
 
     def note(self) -> str | None:
