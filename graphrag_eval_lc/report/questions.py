@@ -143,13 +143,15 @@ def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) 
     names = [metric for metric in (STEPS_SCORE, *metrics.names()) if not metric_spec(metric).is_spent]
     told: set[str] = set()
     for metric in dict.fromkeys(names):
-        keys = _keys_beside(metric, evaluations.get(metric, metric))
+        spec, evaluation = metric_spec(metric), evaluations.get(metric, metric)
+        error_key = spec.error_key or f"{evaluation}_error"
+        keys = {"reason": f"{metric}_reason"}  # one that several metrics share is told with the claims
+        if error_key not in told:  # an error or cost that several metrics share stands beside the first
+            keys |= {"error": error_key, "usd": spec.cost_key or f"{evaluation}_cost"}
         beside = known_only({name: result.get(key) for name, key in keys.items()})
-        if keys["error"] in told:  # an error or cost that several metrics share stands beside the first
-            beside = {name: value for name, value in beside.items() if name == "reason"}
         value = result.get(metric)
         if value is not None or "error" in beside:
-            told.add(keys["error"])
+            told.add(error_key)
             yield {
                 "name": shown_name(metric),
                 "value": value if number(value) is not None else if_known(shown_value, value),
@@ -160,16 +162,6 @@ def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) 
     for metric in sample.scores:
         if metric_spec(metric).over == "steps" and metric not in metrics.names():
             yield {"name": metric, "value": sample.scores[metric]}
-
-
-def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
-    """Return the keys of a metric's reason, error and cost in results."""
-    spec = metric_spec(metric)
-    return {
-        "reason": f"{metric}_reason",  # one that several metrics share is told with the claims
-        "error": spec.error_key or f"{evaluation}_error",
-        "usd": spec.cost_key or f"{evaluation}_cost",
-    }
 
 
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -42,6 +42,10 @@ class ScoreValues:
         """Return the values of the questions that were answered."""
         return [value for values in self.answered.values() for value in values]
 
+    def of_template(self, template_id: str) -> "ScoreValues":
+        """Return the values of a template's questions."""
+        return ScoreValues({template_id: self.answered.get(template_id, ())}, {template_id: self.every[template_id]})
+
 
 def score_values(numbers: RunNumbers) -> dict[str, ScoreValues]:
     """Return the values of each score that was measured, the most important first."""
@@ -185,7 +189,7 @@ def template_rows(
             "questions": count,
             "errors": errors[template_id],
             "scores": {
-                metric: _template_score(metric, scores[metric], template_id, shown_range)
+                metric: score_record(metric, scores[metric].of_template(template_id), shown_range)
                 for metric, shown_range in ranges.items()
                 if template_id in scores[metric].every
             },
@@ -193,16 +197,6 @@ def template_rows(
         }
         for template_id, count in questions.items()
     ]
-
-
-def _template_score(
-    metric: str, values: ScoreValues, template_id: str, shown_range: tuple[float, float]
-) -> dict[str, Any]:
-    of_template = ScoreValues(
-        {template_id: values.answered.get(template_id, ())}, {template_id: values.every[template_id]}
-    )
-    record = score_record(metric, of_template, shown_range)
-    return {"n": record.pop("n_all"), **{key: record[key] for key in ("mean_answered", "mean_all", "bins", "range")}}
 
 
 class Repeats:

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -63,25 +63,11 @@ def summary_tables(
             parts += [Text(), _scores_table(title, metrics, aggregates)]
     if "repeats" in aggregates:
         parts.append(Text(_repeats_line(aggregates["repeats"])))
-    cost = _cost_line(aggregates.get("totals", {}))
-    if cost is not None:
+    if cost := _cost_line(aggregates.get("totals", {})):
         parts.append(Text(cost))
-    table = _worst_table(results, worst, has_repeats="repeats" in aggregates)
-    if table is not None:
+    if table := _worst_table(results, worst, has_repeats="repeats" in aggregates):
         parts += [Text(), table]
     return Group(*parts)
-
-
-def print_summary(
-    console: Console,
-    results: Iterable[Mapping[str, Any]],
-    aggregates: Mapping[str, Any],
-    *,
-    worst: int = 5,
-    measures: Sequence[Measure] = (),
-) -> None:
-    """Print the tables of a run."""
-    console.print(summary_tables(results, aggregates, worst=worst, measures=measures))
 
 
 def _main_table(aggregates: Mapping[str, Any]) -> Table:
