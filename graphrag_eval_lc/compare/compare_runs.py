@@ -101,30 +101,20 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
     for run in (a, b):
         if not run.numbers.questions:
             raise ComparisonError(f"run {run.letter} has no results", path=run.results.path, hint="Give another run.")
+    what, path = f"runs A and {b.letter} have no question in common", b.results.path
     if not pairing.common:
-        raise ComparisonError(
-            f"runs A and {b.letter} have no question in common",
-            path=b.results.path,
-            hint="Compare runs on the same dataset; questions are paired by their ids.",
-        )
+        hint = "Compare runs on the same dataset; questions are paired by their ids."
+        raise ComparisonError(what, path=path, hint=hint)
     if pairing.texts_that_differ() == len(pairing.common):
-        raise ComparisonError(
-            f"runs A and {b.letter} have no question in common: under the same ids they have other texts",
-            path=b.results.path,
-            hint="Compare runs on the same dataset.",
-        )
+        what = f"{what}: under the same ids they have other texts"
+        raise ComparisonError(what, path=path, hint="Compare runs on the same dataset.")
     unknown = [metric for metric in wanted or () if metric not in {*a.numbers.measured(), *b.numbers.measured()}]
     if unknown:
-        raise ComparisonError(
-            f"no result has the metric {unknown[0]}",
-            hint=f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}.",
-        )
+        hint = f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}."
+        raise ComparisonError(f"no result has the metric {unknown[0]}", hint=hint)
     if not any(map(pairing.can_compare, wanted if wanted is not None else pairing.metrics())):
-        raise ComparisonError(
-            f"runs A and {b.letter} have no metric in common",
-            path=b.results.path,
-            hint="Score both runs with the same configuration.",
-        )
+        hint = "Score both runs with the same configuration."
+        raise ComparisonError(f"runs A and {b.letter} have no metric in common", path=path, hint=hint)
     return pairing
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.gates import DEFAULT_MAX_DROP, RegressionGate, regression_gate
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["metrics", "questions"]
-_KINDS = ("metrics", "questions")
 _INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
 
 
@@ -186,8 +185,9 @@ class RunComparison:
         Raises:
             OptionError: There is no such kind.
         """
-        if kind not in _KINDS:
-            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
+        if kind not in get_args(Kind):
+            hint = f"Give {', '.join(get_args(Kind))}."
+            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=hint)
         return list(self._question_rows() if kind == "questions" else self._metric_rows())
 
     def to_dict(self) -> dict[str, Any]:

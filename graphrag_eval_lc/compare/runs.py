@@ -140,10 +140,8 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
         return RunResults(Path(folder) if folder else None, record, source.iter_results)
     results = getattr(source, "results", source)
     if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
-        raise ComparisonError(
-            f"a run cannot be read from {type(source).__name__}",
-            hint="Give the folder of a run, a BenchmarkRun, or a list of results.",
-        )
+        hint = "Give the folder of a run, a BenchmarkRun, or a list of results."
+        raise ComparisonError(f"a run cannot be read from {type(source).__name__}", hint=hint)
     kept = list(results)
     return RunResults(None, _record_of(config), lambda: kept)
 
@@ -162,11 +160,8 @@ def _of_folder(folder: Path) -> RunResults:
         what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
         raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
     if not results.is_file():
-        raise RunFolderError(
-            f"the folder holds no {RESULTS_FILE}",
-            path=folder,
-            hint="Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR.",
-        )
+        hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
+        raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
     return RunResults(folder, _record_in(folder), lambda: iter_results(results))
 
 
@@ -235,8 +230,7 @@ class Pairing:
         """Return what is compared where no metrics are named: scores, the main one first, then what was spent."""
         known = self._in_both()
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        spent = [metric for metric in _spent_by_agents(known) if metric in known]
-        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
+        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + _spent_by_agents(known)
 
     def can_compare(self, metric: str) -> bool:
         """Return whether both runs have a metric; a run in which all questions failed has all scores of the other."""
@@ -355,16 +349,14 @@ def _all_failed(numbers: RunNumbers) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 
-def _spent_by_agents(known: Iterable[str]) -> list[str]:
+def _spent_by_agents(known: Sequence[str]) -> list[str]:
     """Return the metrics of what agents spend: those of this package, then users' own among the known ones.
 
     What judges spend is not the agent's doing, and is compared only where a metric is named.
     """
-    own = (metric_spec(metric) for metric in known if not is_built_in(metric))
-    return [
-        *(spec.key for spec in BUILT_IN if spec.spent_by == "agent"),
-        *(spec.key for spec in own if spec.is_spent and spec.spent_by != "judges"),
-    ]
+    built_in = [spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.key in known]
+    own = {metric: metric_spec(metric) for metric in known if not is_built_in(metric)}
+    return built_in + [metric for metric, spec in own.items() if spec.is_spent and spec.spent_by != "judges"]
 
 
 def _questions(count: int) -> str:
