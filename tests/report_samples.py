@@ -12,13 +12,13 @@ IRI = "urn:oslo"
 
 
 def table(*values: str) -> str:
-    """Give SPARQL results with a column of texts."""
+    """Return SPARQL results with a column of texts."""
     bindings = [{"name": {"type": "literal", "value": value}} for value in values]
     return json.dumps({"head": {"vars": ["name"]}, "results": {"bindings": bindings}})
 
 
 def step(name: str, output: str | None = None, **more: Any) -> dict[str, Any]:
-    """Give a call of a tool; one without an output failed."""
+    """Return a call of a tool; one without an output failed."""
     ended = {"status": "success", "output": output} if output is not None else {"status": "error", "error": "away"}
     return {"name": name, "args": {}, "id": f"call_{name}", **ended, **more}
 
@@ -42,7 +42,7 @@ QUESTION = {
 
 
 def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str, Any]:
-    """Give the result of the question after these steps; further keys are those of a judge or a run."""
+    """Return the result of the question after these steps; further keys are those of a judge or a run."""
     dataset: Any = [{"template_id": "t", "questions": [QUESTION]}]
     response: Any = {"question_id": "q", "actual_answer": "T1.", "actual_steps": list(steps)}
     if "error" in more:
@@ -51,6 +51,6 @@ def result(*steps: dict[str, Any], config: Any = None, **more: Any) -> dict[str,
 
 
 def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> ReportedSample:
-    """Give that result as the sections of a report take it up."""
+    """Return that result as the sections of a report take it up."""
     found = result(*steps, config=config, **more)
     return next(reported_samples([found], metrics_of(load_config(config))))

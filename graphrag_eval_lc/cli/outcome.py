@@ -20,7 +20,7 @@ from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
-from graphrag_eval_lc.report.summary import print_summary
+from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.texts import counted, listed
 
@@ -123,7 +123,7 @@ def show_run(
     """
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
     shown = [parse_measure(name) for name in measures]
-    print_summary(console, run.iter_results(), run.aggregates, worst=worst, measures=shown)
+    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown))
     if run.output_dir:
         _show_files(console, run.output_dir, has_report=has_report)
     if "generation" not in (run.judges or {}):

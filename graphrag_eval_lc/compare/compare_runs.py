@@ -2,22 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from graphrag_eval_lc.aggregation import RunNumbers
-from graphrag_eval_lc.compare.flips import Direction, Flip, Seen, direction_of, seen_questions, side_by_side
-from graphrag_eval_lc.compare.metric_comparison import MetricValues, Pair, compared_metrics, difference_of
+from graphrag_eval_lc.compare.flips import Flip, flips_between
+from graphrag_eval_lc.compare.metric_comparison import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
-from graphrag_eval_lc.registry import MetricSpec, metric_spec
+from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_DIRECTIONS = ("now wrong", "now right", "worse", "better")
-# Of so many questions for each run the steps are kept.
-_MOST_SIDE_BY_SIDE = 500
 
 
 @recorded_only_here()
@@ -31,11 +27,12 @@ def compare_runs(
 ) -> RunComparison:
     """Compare runs with the first one, question by question.
 
-    Questions are paired by their ids; of one that was asked several times the mean is taken. Which way is better is
-    what a metric declares; of a number that nobody declared more is. A failed sample's scores count as 0, where less is
-    better as the greatest value that there can be; what it spent is what it spent. A question that has a metric in one
-    of the runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
-    questions succeed and fail together; of a metric that one template has while the runs have more nothing can be told.
+    Questions are paired by their ids; of one that was asked several times the mean is taken. A metric declares which
+    way is better; more is, where nobody declared it. A failed sample's scores count as 0, or as the greatest value
+    that there can be where less is better; what it spent counts as it is. A question that has a metric in one of the
+    runs only is left out of that metric and counted. Intervals and p-values take templates as wholes, as their
+    questions succeed and fail together; where one template alone has a metric, and the runs have more, nothing can be
+    told of it.
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
@@ -47,14 +44,14 @@ def compare_runs(
         b: A run that is compared with it.
         *more: More of them, each compared with the baseline.
         metrics: The metrics to compare, any numbers of the results. The first score among them is the main metric,
-            which says which questions flipped; where all of them were spent the first of these is. None takes all
-            scores that both runs have, with steps_score as the main one where A has it, and what the agent spent:
-            tokens, time and cost.
-        config: The configuration of runs that come without a folder, which have no run.json that has it.
+            which says which questions flipped; without a score it is the first metric. None takes all scores that
+            both runs have, with steps_score as the main one where A has it, and what the agent spent: tokens, time
+            and cost.
+        config: The configuration of runs without a folder, which have no run.json that tells it.
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
     Returns:
-        The comparison. No result is kept, but what is shown of the questions that flipped.
+        The comparison. Of the results it keeps only what is shown of the questions that flipped.
 
     Raises:
         ComparisonError: The runs have no question or no metric in common, or something given is no run or no result.
@@ -82,14 +79,14 @@ def compare_runs(
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if wanted is not None and not wanted:
         raise OptionError("no metric is named", key="metrics", hint="Name one, or leave metrics out to compare all.")
-    # All are opened before any numbers are taken, which go by what the records declare.
+    # All are opened before any is read: how they are read depends on what all their records declare.
     opened = zip(_LETTERS, [run_results(source, config) for source in sources], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
     pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
     names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
-    warnings = [*(text for run in runs for text in _run_warnings(run))]
+    warnings = [text for run in runs for text in _run_warnings(run)]
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
         warnings += [*pairing.warnings(), *_metric_warnings(pairing, wanted)]
@@ -104,35 +101,25 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
     for run in (a, b):
         if not run.numbers.questions:
             raise ComparisonError(f"run {run.letter} has no results", path=run.results.path, hint="Give another run.")
+    what, path = f"runs A and {b.letter} have no question in common", b.results.path
     if not pairing.common:
-        raise ComparisonError(
-            f"runs A and {b.letter} have no question in common",
-            path=b.results.path,
-            hint="Compare runs on the same dataset; questions are paired by their ids.",
-        )
+        hint = "Compare runs on the same dataset; questions are paired by their ids."
+        raise ComparisonError(what, path=path, hint=hint)
     if pairing.texts_that_differ() == len(pairing.common):
-        raise ComparisonError(
-            f"runs A and {b.letter} have no question in common: under the same ids they have other texts",
-            path=b.results.path,
-            hint="Compare runs on the same dataset.",
-        )
+        what = f"{what}: under the same ids they have other texts"
+        raise ComparisonError(what, path=path, hint="Compare runs on the same dataset.")
     unknown = [metric for metric in wanted or () if metric not in {*a.numbers.measured(), *b.numbers.measured()}]
     if unknown:
-        raise ComparisonError(
-            f"no result has the metric {unknown[0]}",
-            hint=f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}.",
-        )
+        hint = f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}."
+        raise ComparisonError(f"no result has the metric {unknown[0]}", hint=hint)
     if not any(map(pairing.can_compare, wanted if wanted is not None else pairing.metrics())):
-        raise ComparisonError(
-            f"runs A and {b.letter} have no metric in common",
-            path=b.results.path,
-            hint="Score both runs with the same configuration.",
-        )
+        hint = "Score both runs with the same configuration."
+        raise ComparisonError(f"runs A and {b.letter} have no metric in common", path=path, hint=hint)
     return pairing
 
 
 def _main_metric(pairings: Sequence[Pairing], wanted: Sequence[str] | None) -> str | None:
-    """Return the metric that was chosen beforehand, which some of the pairs may lack."""
+    """Return the main metric, which some of the pairs may lack."""
     if wanted is not None:
         return next((metric for metric in wanted if not metric_spec(metric).is_spent), wanted[0])
     if MAIN_METRIC in pairings[0].a.numbers.measured():
@@ -167,11 +154,11 @@ def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable
     """Name the metrics that only one run has."""
     a, b = pairing.a, pairing.b
     for run, other in ((a, b), (b, a)):
-        measured = wanted if wanted is not None else run.numbers.measured()
+        measured = run.numbers.measured()
         alone = [
             metric
-            for metric in measured
-            if metric in run.numbers.measured()
+            for metric in (measured if wanted is None else wanted)
+            if metric in measured
             and not pairing.can_compare(metric)
             # What judges cost says nothing of an agent.
             and metric_spec(metric).spent_by != "judges"
@@ -181,7 +168,7 @@ def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable
 
 
 def _one_template_warnings(pair: PairComparison) -> Iterable[str]:
-    """Name the metrics of which nothing can be told, as a single template of several has them."""
+    """Name the metrics that one of several templates has alone, so that nothing can be told of them."""
     if pair.number_of_templates == 1:
         return
     alone = [metric.metric for metric in pair.metrics if metric.number_of_templates == 1]
@@ -198,70 +185,26 @@ def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: s
         for metric, pairs in values.items()
         if pairs
     ]
-    number_of_templates = len(pairing.template_ids())
+    a, b = pairing.a, pairing.b
+    template_ids = pairing.template_ids()
+    number_of_templates = len(set(template_ids.values()))
+    flips: tuple[Flip, ...] = ()
     # Of what was spent nearly every question differs.
-    flips = {} if main is None or metric_spec(main).is_spent else values.get(main, {})
-    a, b = pairing.a.numbers, pairing.b.numbers
+    if main in values and not metric_spec(main).is_spent:
+        flips = flips_between(a.results, b.results, values[main], template_ids, metric_spec(main))
+    questions = [
+        ComparedQuestion(each, template_id, {metric: pairs[each] for metric, pairs in values.items() if each in pairs})
+        for each, template_id in template_ids.items()
+    ]
     return PairComparison(
         run=summary,
         number_of_questions=len(pairing.common),
         number_of_templates=number_of_templates,
-        errors_a=_errors(a, pairing.common),
-        errors_b=_errors(b, pairing.common),
-        left_out_a=len(a.questions) - len(pairing.common),
-        left_out_b=len(b.questions) - len(pairing.common),
+        errors_a=sum(question.errors for question, _ in pairing.questions()),
+        errors_b=sum(question.errors for _, question in pairing.questions()),
+        left_out_a=len(a.numbers.questions) - len(pairing.common),
+        left_out_b=len(b.numbers.questions) - len(pairing.common),
         metrics=compared_metrics(compared, main=main, number_of_templates=number_of_templates, letter=summary.letter),
-        flips=_flips(pairing, metric_spec(main), flips) if main is not None else (),
-        questions=tuple(
-            ComparedQuestion(
-                identifier,
-                a.questions[identifier].template_id,
-                {metric: pairs[identifier] for metric, pairs in values.items() if identifier in pairs},
-            )
-            for identifier in pairing.common
-        ),
-    )
-
-
-def _errors(numbers: RunNumbers, common: Iterable[str]) -> int:
-    return sum(numbers.questions[identifier].errors for identifier in common)
-
-
-def _flips(pairing: Pairing, metric: MetricSpec, pairs: Mapping[str, Pair]) -> tuple[Flip, ...]:
-    changed = {identifier: pair for identifier, pair in pairs.items() if difference_of(pair)}
-    if not changed:
-        return ()
-    directions = {identifier: direction_of(*pair, metric) for identifier, pair in changed.items()}
-    order = sorted(changed, key=lambda each: (_DIRECTIONS.index(directions[each]), -_size(changed[each])))
-    shown = {identifier: rank < _MOST_SIDE_BY_SIDE for rank, identifier in enumerate(order)}
-    in_a, in_b = (seen_questions(run.results, shown, metric) for run in (pairing.a, pairing.b))
-    return tuple(
-        _flip(
-            identifier,
-            pairing.a.numbers.questions[identifier].template_id,
-            directions[identifier],
-            changed[identifier],
-            in_a[identifier],
-            in_b[identifier],
-        )
-        for identifier in order
-    )
-
-
-def _size(pair: Pair) -> float:
-    return abs(difference_of(pair))
-
-
-def _flip(identifier: str, template_id: str, direction: Direction, pair: Pair, a: Seen, b: Seen) -> Flip:
-    return Flip(
-        question_id=identifier,
-        template_id=template_id,
-        question_text=a.question_text,
-        reference_answer=a.reference_answer or b.reference_answer,
-        direction=direction,
-        score_a=pair[0],
-        score_b=pair[1],
-        a=a.side,
-        b=b.side,
-        steps=side_by_side(a.steps, b.steps),
+        flips=flips,
+        questions=tuple(questions),
     )

@@ -1,13 +1,15 @@
-"""The questions that flipped from one run to another: what each run did, step beside step."""
+"""Flips: the questions of which a metric changed from one run to another, and what each run did, step by step."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.measurements import number
+from graphrag_eval_lc.compare.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
@@ -19,18 +21,20 @@ Direction = Literal["now wrong", "now right", "worse", "better"]
 
 # A score of 1 is right, whatever rounding makes of it.
 _ROUNDING = 1e-9
+# Of so many questions for each run the steps are kept.
+_MOST_SIDE_BY_SIDE = 500
 _MOST_STEPS = 50
 _SHOWN_TEXT = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownStep:
-    """One call of a tool, for people.
+    """A tool call as it is shown.
 
     Attributes:
         name: The tool.
         args: Its arguments as text.
-        output: What it gave, or its error; long texts are cut.
+        output: Its output or error; long texts are cut.
         status: ``success`` or ``error``.
         elapsed_sec: Seconds; None where they are not known.
         fulfils: Whether it fulfils a reference step.
@@ -61,14 +65,14 @@ class StepPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSide:
-    """What became of a question in one run: with repeats, in the sample with the worst score.
+    """A question in one run: with repeats, the sample with the worst score.
 
     Attributes:
         repeat: Which sample that is; 1 where the question was asked once.
         score: Its score; None where it failed.
         status: ``success`` or ``error``.
         reason: Why it did not score in full; empty where it did.
-        answer: The answer; None where there is none.
+        answer: Its answer; None where there is none.
     """
 
     repeat: int
@@ -87,12 +91,12 @@ class Flip:
         template_id: Its template.
         question_text: The question.
         reference_answer: Its reference answer; None where there is none.
-        direction: ``now wrong`` or ``now right`` where it was right in one of the runs only (1.0, or what else is
-            the best value of the metric), else ``worse`` or ``better``.
+        direction: ``now wrong`` or ``now right`` where it is right in one of the runs only, which is to have the best
+            value of the metric, such as 1.0; else ``worse`` or ``better``.
         score_a: The metric in A, the mean over repeats.
         score_b: The metric in the other run.
-        a: What became of it in A.
-        b: What became of it in the other run.
+        a: The question in A.
+        b: The question in the other run.
         steps: The steps side by side; empty where too many questions flipped to show them all.
     """
 
@@ -109,13 +113,57 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class _Seen:
     """What is kept of a question in one run."""
 
     side: QuestionSide
     question_text: str
     reference_answer: str | None
     steps: tuple[ShownStep, ...]
+
+
+def flips_between(
+    results_a: Iterable[Mapping[str, Any]],
+    results_b: Iterable[Mapping[str, Any]],
+    pairs: Mapping[str, Pair],
+    template_ids: Mapping[str, str],
+    metric: MetricSpec,
+) -> tuple[Flip, ...]:
+    """Return the flips, by direction and the largest change first.
+
+    Args:
+        results_a: The results of A.
+        results_b: Those of the other run.
+        pairs: The metric in A and in the other run by question id.
+        template_ids: The templates by question id.
+        metric: The metric.
+    """
+    sizes = {identifier: abs(difference_of(pair)) for identifier, pair in pairs.items()}
+    directions = {identifier: direction_of(*pairs[identifier], metric) for identifier, size in sizes.items() if size}
+    if not directions:
+        return ()
+    in_order = get_args(Direction).index
+    order = sorted(directions, key=lambda each: (in_order(directions[each]), -sizes[each]))
+    has_steps = {identifier: rank < _MOST_SIDE_BY_SIDE for rank, identifier in enumerate(order)}
+    in_a, in_b = (_seen_questions(results, has_steps, metric) for results in (results_a, results_b))
+    flips = []
+    for identifier in order:
+        a, b = in_a[identifier], in_b[identifier]
+        flips.append(
+            Flip(
+                question_id=identifier,
+                template_id=template_ids[identifier],
+                question_text=a.question_text,
+                reference_answer=a.reference_answer or b.reference_answer,
+                direction=directions[identifier],
+                score_a=pairs[identifier][0],
+                score_b=pairs[identifier][1],
+                a=a.side,
+                b=b.side,
+                steps=_side_by_side(a.steps, b.steps),
+            )
+        )
+    return tuple(flips)
 
 
 def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Direction:
@@ -134,54 +182,48 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
     return "worse" if (score_b > score_a) is metric.lower_is_better else "better"
 
 
-def seen_questions(
-    results: Iterable[Mapping[str, Any]], wanted: Mapping[str, bool], metric: MetricSpec
-) -> dict[str, Seen]:
-    """Return what is shown of questions: of each the sample with the worst score, the first of those.
+def _seen_questions(
+    results: Iterable[Mapping[str, Any]], has_steps: Mapping[str, bool], metric: MetricSpec
+) -> dict[str, _Seen]:
+    """Return the questions in a run by id: of each the first sample with the worst score.
 
     Args:
-        results: The results of a run.
-        wanted: The ids of the questions, and whether their steps are shown.
+        results: The results of the run.
+        has_steps: The ids of the questions, and whether their steps are kept.
         metric: The score.
     """
-    seen: dict[str, Seen] = {}
+    seen: dict[str, _Seen] = {}
     for result in results:
         identifier = str(result["question_id"])
-        if identifier not in wanted:
+        if identifier not in has_steps:
             continue
         score = _score(result, metric.key)
         if identifier not in seen or _rank(score, metric) < _rank(seen[identifier].side.score, metric):
-            seen[identifier] = _seen(result, metric, score, has_steps=wanted[identifier])
+            seen[identifier] = _seen(result, metric, score, has_steps=has_steps[identifier])
     return seen
 
 
-def side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
-    """Return the steps of two runs beside each other: the same calls on one line, and between them the others in order.
+def _side_by_side(a: Sequence[ShownStep], b: Sequence[ShownStep]) -> tuple[StepPair, ...]:
+    """Set the steps of two runs beside each other: equal calls on one line, and between them the others in order.
 
     Example:
         >>> def step(args):
         ...     return ShownStep(name="t", args=args, output="", status="success", elapsed_sec=None, fulfils=False)
-        >>> pairs = side_by_side([step("1"), step("2")], [step("2"), step("3")])
+        >>> pairs = _side_by_side([step("1"), step("2")], [step("2"), step("3")])
         >>> [(pair.a and pair.a.args, pair.b and pair.b.args) for pair in pairs]
         [('1', None), ('2', '2'), (None, '3')]
     """
     pairs: list[StepPair] = []
-    matcher = SequenceMatcher(None, [_call(step) for step in a], [_call(step) for step in b], autojunk=False)
+    calls_a, calls_b = ([(step.name, step.args) for step in steps] for steps in (a, b))
+    matcher = SequenceMatcher(None, calls_a, calls_b, autojunk=False)
     for kind, first_a, last_a, first_b, last_b in matcher.get_opcodes():
-        of_a, of_b = a[first_a:last_a], b[first_b:last_b]
-        for index in range(max(len(of_a), len(of_b))):
-            step_a = of_a[index] if index < len(of_a) else None
-            step_b = of_b[index] if index < len(of_b) else None
-            pairs.append(StepPair(step_a, step_b, kind == "equal"))
+        beside = zip_longest(a[first_a:last_a], b[first_b:last_b])
+        pairs += (StepPair(step_a, step_b, kind == "equal") for step_a, step_b in beside)
     return tuple(pairs)
 
 
-def _call(step: ShownStep) -> tuple[str, str]:
-    return step.name, step.args
-
-
 def _score(result: Mapping[str, Any], metric: str) -> float | None:
-    """Return the score of a sample; that of a retrieval step is the mean over the steps that have it."""
+    """Return the score of a sample; of a metric of steps its mean over the steps that have it."""
     if is_error(result):
         return None
     own = number(result.get(metric))
@@ -193,14 +235,14 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
 
 
 def _rank(score: float | None, metric: MetricSpec) -> float:
-    """Return what is the higher the better a sample is; one that failed is below all others."""
+    """Return a rank that is higher for better samples, and lowest for a failed one."""
     if score is None:
         return -inf
     return -score if metric.lower_is_better else score
 
 
 def _is_right(score: float, metric: MetricSpec) -> bool:
-    """Return whether a score is as good as it can be; of a number that nobody declared 1 is, as of all scores."""
+    """Return whether a score is as good as it can be: 1 for a metric that nobody declared, as for all scores."""
     least, greatest = metric.range
     if metric.lower_is_better:
         return least is not None and score <= least + _ROUNDING
@@ -209,19 +251,16 @@ def _is_right(score: float, metric: MetricSpec) -> bool:
     return greatest is not None and score >= greatest - _ROUNDING
 
 
-def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *, has_steps: bool) -> Seen:
-    reference_answer = result.get("reference_answer")
-    answer = result.get("actual_answer")
-    return Seen(
-        QuestionSide(
-            repeat=repeat_of(result),
-            score=score,
-            status="error" if is_error(result) else "success",
-            reason=_reason(result, metric, score),
-            answer=None if answer is None else _cut(str(answer)),
-        ),
-        question_text=_cut(str(result.get("question_text", ""))),
-        reference_answer=None if reference_answer is None else _cut(str(reference_answer)),
+def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *, has_steps: bool) -> _Seen:
+    answer, reference_answer = (
+        None if (text := result.get(key)) is None else _cut(text) for key in ("actual_answer", "reference_answer")
+    )
+    status = "error" if is_error(result) else "success"
+    reason = _reason(result, metric, score)
+    return _Seen(
+        QuestionSide(repeat=repeat_of(result), score=score, status=status, reason=reason, answer=answer),
+        question_text=_cut(result.get("question_text", "")),
+        reference_answer=reference_answer,
         steps=_steps(result) if has_steps else (),
     )
 
@@ -230,7 +269,7 @@ def _reason(result: Mapping[str, Any], metric: MetricSpec, score: float | None) 
     if score is not None and _is_right(score, metric):
         return ""
     judged = result.get(metric.reason_key or f"{metric.key}_reason")
-    return _cut(str(judged)) if judged is not None and not is_error(result) else reason_of(result)
+    return _cut(judged) if judged is not None and not is_error(result) else reason_of(result)
 
 
 def _steps(result: Mapping[str, Any]) -> tuple[ShownStep, ...]:
@@ -257,5 +296,5 @@ def _text(value: object) -> str:
     return _cut(value if isinstance(value, str) else json_text(value))
 
 
-def _cut(text: str) -> str:
-    return shortened(text, _SHOWN_TEXT, keeps_lines=True, tells=True)
+def _cut(text: object) -> str:
+    return shortened(str(text), _SHOWN_TEXT, keeps_lines=True, tells=True)

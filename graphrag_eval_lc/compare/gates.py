@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphrag_eval_lc.aggregation import RunNumbers
-from graphrag_eval_lc.compare.metric_comparison import MetricComparison, change_text, p_text, too_few_text, value_text
+from graphrag_eval_lc.compare.metric_comparison import (
+    MetricComparison,
+    change_text,
+    is_same,
+    means_text,
+    p_statement,
+    too_few_text,
+)
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import OptionError
@@ -31,8 +38,8 @@ class GateResult:
     Attributes:
         metric: The score.
         required: The least mean.
-        mean: The mean over the questions, failed samples counted as the worst score; None where none was measured.
-        number_of_questions: How many questions have it.
+        mean: The mean over the questions, failed samples as the worst score; None where no question has the score.
+        number_of_questions: How many questions have the score.
         number_of_errors: How many of their samples failed.
         left_out: How many questions do not have it.
         value_of_failure: What a failed sample counts as.
@@ -54,16 +61,14 @@ class GateResult:
     def __str__(self) -> str:
         if self.mean is None:
             return f"{self.metric} was not measured, and {self.required:g} is required"
-        errors = (
-            f", {self.number_of_errors:,} failed and counted as {self.value_of_failure:g}"
-            if self.number_of_errors
-            else ""
-        )
-        without = f", {self.left_out:,} without it" if self.left_out else ""
-        questions = counted(self.number_of_questions, "question")
+        counts = [counted(self.number_of_questions, "question")]
+        if self.number_of_errors:
+            counts.append(f"{self.number_of_errors:,} failed and counted as {self.value_of_failure:g}")
+        if self.left_out:
+            counts.append(f"{self.left_out:,} without it")
         reached = "reaches" if self.has_passed else "falls short of"
         mean = _mean_text(self.mean, self.required)
-        return f"{self.metric} {mean} {reached} {self.required:g} ({questions}{errors}{without})"
+        return f"{self.metric} {mean} {reached} {self.required:g} ({', '.join(counts)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +115,23 @@ class RegressionGate:
 
     def __str__(self) -> str:
         metric = self.metric
-        if not (metric.wins or metric.losses):
+        if is_same(metric):
             return metric.sentence.removesuffix(".")
-        figures = f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
-        change = change_text(metric.difference, metric.unit)
+        means, change = means_text(metric), change_text(metric.difference, metric.unit)
+        claim = f"{self.letter} is {'not worse' if self.has_passed else 'worse'}"
         if self.decided_by == "p-value":
-            sure = f"p {'' if metric.p_value < 0.001 else '= '}{p_text(metric.p_value)}"
-            return f"{self._p_value_claim()} in {metric.metric}: {figures} ({change}, {sure}); the p-value decided"
-        worse = "not worse" if self.has_passed else "worse"
+            if metric.verdict == "no evidence" and self.drop > 0:
+                claim = f"no evidence that {self.letter} is worse"
+            p_value = p_statement(metric.p_value)
+            return f"{claim} in {metric.metric}: {means} ({change}, {p_value}); the p-value decided"
+        limit = f"{self.max_drop:g}" if metric.is_proportion else f"{100 * self.max_drop:g} % of A's mean"
         return (
-            f"{self.letter} is {worse} in {metric.metric} by more than {self._limit_text()}: {figures} "
-            f"({change}{self._drop_text()}); the effect decided: {too_few_text(metric)}"
+            f"{claim} in {metric.metric} by more than {limit}: {means} ({change}{self._drop_text()}); "
+            f"the effect decided: {too_few_text(metric)}"
         )
 
-    def _p_value_claim(self) -> str:
-        if self.metric.verdict == "no evidence" and self.drop > 0:
-            return f"no evidence that {self.letter} is worse"
-        return f"{self.letter} is {'not worse' if self.has_passed else 'worse'}"
-
-    def _limit_text(self) -> str:
-        return f"{self.max_drop:g}" if self.metric.is_proportion else f"{100 * self.max_drop:g} % of A's mean"
-
     def _drop_text(self) -> str:
-        """Return the drop where the difference does not say it, or looks as if it were on the other side of the limit."""
+        """Return the drop as text, exact enough to show its side of the limit; empty where the difference does."""
         if not 0 < self.drop < math.inf:
             return ""
         scale, unit = (1, "") if self.metric.is_proportion else (100, " %")
@@ -144,7 +143,7 @@ class RegressionGate:
 
 
 def allowed_drop(text: str) -> float:
-    """Return how much worse a run may be, from a text such as ``0.05``.
+    """Read how much worse a run may be from a text such as ``0.05``.
 
     Raises:
         OptionError: The text is no number from 0 to 1.
@@ -186,7 +185,7 @@ def _no_drop(value: object) -> OptionError:
 
 
 def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
-    """Return what is required by metric, from texts such as ``steps_score=0.9``.
+    """Read the least mean by metric from texts such as ``steps_score=0.9``.
 
     Raises:
         OptionError: A text has another form, or names a metric twice or one of which less is better.
@@ -207,51 +206,45 @@ def gate_requirements(texts: Sequence[str]) -> dict[str, float]:
             raise OptionError(f"{text!r} is no requirement", hint=f"Write it as {_EXAMPLE}.")
         if metric in requirements:
             raise OptionError(f"{metric} is required twice", hint="Leave one of them out.")
-        _check_direction(metric)
+        _check_more_is_better(metric)
         requirements[metric] = required
     return requirements
 
 
-def _check_direction(metric: str) -> None:
-    if metric_spec(metric).lower_is_better:
-        raise _less_is_better(metric)
-
-
-def _less_is_better(metric: str) -> OptionError:
+def _check_more_is_better(metric: str) -> None:
     spec = metric_spec(metric)
+    if not spec.lower_is_better:
+        return
     if spec.is_spent:
-        return OptionError(
-            f"{metric} says what was spent, of which less is better",
-            hint=f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run "
-            "spends.",
+        what = "says what was spent, of which less is better"
+        hint = f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run spends."
+    elif any(other.missing_key == metric for other in BUILT_IN):
+        what = "counts what is missing, of which less is better"
+        hint = "Require a score; retrieval: {missing: zero} in the config takes what is missing into the means."
+    else:
+        what = "is a metric of which less is better, and --fail-under requires a least mean"
+        hint = (
+            f"Require a score of which more is better, such as {_EXAMPLE}, or hold the run against another one: "
+            f"compare RUN_A RUN_B --metric {metric} --fail-on-regression."
         )
-    if any(other.missing_key == metric for other in BUILT_IN):
-        return OptionError(
-            f"{metric} counts what is missing, of which less is better",
-            hint="Require a score; retrieval: {missing: zero} in the config takes what is missing into the means.",
-        )
-    return OptionError(
-        f"{metric} is a metric of which less is better, and --fail-under requires a least mean",
-        hint=f"Require a score of which more is better, such as {_EXAMPLE}, or hold the run against another one: "
-        f"compare RUN_A RUN_B --metric {metric} --fail-on-regression.",
-    )
+    raise OptionError(f"{metric} {what}", hint=hint)
 
 
 @recorded_only_here()
 def gate_results(run: RunSource, requirements: Mapping[str, float], config: ConfigSource = None) -> list[GateResult]:
     """Return for each requirement whether a run meets it.
 
-    The mean is over the questions, each of which counts once, with the mean of its repeats; failed samples count
-    as 0. A score that no question has is not reached.
+    Each question counts once, with the mean of its repeats; failed samples count as 0. A score that no question has
+    fails its gate.
 
     Args:
         run: The folder of a run, a BenchmarkRun, or results.
         requirements: The least mean by metric.
-        config: The configuration of a run that comes without a folder, which has no run.json that has it.
+        config: The configuration of a run without a folder, which has no run.json that tells it.
 
     Raises:
         RunFolderError: The folder cannot be read.
-        OptionError: Less is better of a metric that is required.
+        OptionError: A metric is required of which less is better.
 
     Example:
         >>> results = [
@@ -265,30 +258,25 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
     """
     numbers = run_results(run, config).numbers(requirements)
     for metric in requirements:  # again, as the run's record may declare some
-        _check_direction(metric)
+        _check_more_is_better(metric)
     return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
 
 
 def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResult:
-    scores = []
-    errors = 0
-    for question in numbers.questions.values() if metric in numbers.measured() else ():
-        score = question.score(metric)
-        if score is not None:
-            scores.append(score)
-            errors += question.errors
+    questions = numbers.questions.values() if metric in numbers.measured() else ()
+    scored = [(score, question.errors) for question in questions if (score := question.score(metric)) is not None]
     return GateResult(
         metric=metric,
         required=required,
-        mean=math.fsum(scores) / len(scores) if scores else None,
-        number_of_questions=len(scores),
-        number_of_errors=errors,
-        left_out=len(numbers.questions) - len(scores),
+        mean=math.fsum(score for score, _ in scored) / len(scored) if scored else None,
+        number_of_questions=len(scored),
+        number_of_errors=sum(errors for _, errors in scored),
+        left_out=len(numbers.questions) - len(scored),
         value_of_failure=metric_spec(metric).value_of_failure or 0.0,
     )
 
 
 def _mean_text(mean: float, required: float) -> str:
-    """Return a mean as text, with more digits where it would else look as if it reached what it does not."""
+    """Return a mean as text, with more digits where three would round it up to what it does not reach."""
     text = format(mean, ".3f")
     return format(mean, ".9f") if mean < required <= float(text) else text

@@ -66,6 +66,16 @@ def p_text(p_value: float) -> str:
     return "< 0.001" if p_value < 0.001 else format(p_value, ".3f")
 
 
+def p_statement(p_value: float) -> str:
+    """Return a p-value as an equation.
+
+    Example:
+        >>> p_statement(0.0123), p_statement(0.00001)
+        ('p = 0.012', 'p < 0.001')
+    """
+    return f"p {'' if p_value < 0.001 else '= '}{p_text(p_value)}"
+
+
 def _is_something(text: str) -> bool:
     return any(digit in text for digit in "123456789")
 
@@ -89,16 +99,15 @@ class MetricComparison:
     Attributes:
         metric: Its name.
         is_main: Whether it is the comparison's ``metric``, which was chosen beforehand.
-        is_spent: Whether it says what was spent, tokens, time or money.
-        lower_is_better: Whether less is better: of what was spent, and of the scores that are declared so.
+        is_spent: Whether it says what was spent: tokens, time or money.
+        lower_is_better: Whether less is better, as of what was spent and of scores that are declared so.
         unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``, or the text of a user's own.
-        is_proportion: Whether it is a score of which all values lie between 0 and 1, and none could be above 1.
+        is_proportion: Whether it is a score with all values between 0 and 1, and none could be above 1.
         number_of_questions: How many questions are compared.
-        number_of_templates: How many templates these have. Where it is one, and the two runs have more in common,
-            nothing can be told: there is neither an interval nor a verdict.
-        left_out: How many common questions are not, for want of the metric in one of the runs.
-        mean_a: The mean of A over these questions; each counts once, with the mean of its repeats. A failed
-            sample's score counts as 0.
+        number_of_templates: How many templates these have. Where it is one, but the two runs have more in common,
+            there is neither an interval nor a verdict.
+        left_out: How many common questions have the metric in one of the runs only.
+        mean_a: The mean of A. Each question counts once, with the mean of its repeats; a failed sample's score as 0.
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
         interval: The 95 % interval of the difference, by a bootstrap clustered by template, of this metric for
@@ -106,22 +115,22 @@ class MetricComparison:
         p_value: That of a permutation test clustered by template.
         adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
             spent together.
-        can_tell: Whether the test could have told a difference: whether ``p_value`` could have fallen below 0.05,
-            however large the differences are. It could not where fewer than 6 templates differ, nor where fewer than
-            6 go the way of the difference and the others do not together make up for even the smallest of these.
-        is_tested: Whether it can be tested, and so counts among these: some question differs, and not all are of
-            one template while the runs have more.
+        can_tell: Whether ``p_value`` could have fallen below 0.05, however large the differences are. It could not
+            where fewer than 6 templates differ, nor where fewer than 6 go the way of the difference and the others do
+            not together make up for even the smallest of these.
+        is_tested: Whether it can be tested, and so counts in the adjustment: some question differs, and not all are
+            of one template while the runs have more.
         effect_size: Cohen's d_z; None where all questions differ alike.
-        wins: Of how many questions the other run has the better value.
-        ties: How many are alike.
-        losses: Of how many A has the better value.
-        templates_better: Of how many templates the other run has the better mean; of how many questions, where all
-            are of one template, whose questions count each for itself.
-        templates_worse: Of how many A has.
-        verdict: ``better`` or ``worse``, of the other run, where the p-value that decides is below 0.05; else
-            ``no evidence``, which says little of a metric that the test cannot tell (``can_tell``).
+        wins: How many questions are better in the other run.
+        ties: How many are the same.
+        losses: How many are better in A.
+        templates_better: How many templates have the better mean in the other run. Where all questions are of one
+            template, questions are counted, as each then counts for itself.
+        templates_worse: How many have it in A.
+        verdict: Whether the other run is ``better`` or ``worse``, where the deciding p-value is below 0.05; else
+            ``no evidence``, which says little where the test cannot tell (``can_tell``).
         questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
-            main metric and of 0.05 / m for each other of m that are tested; None where there is none, and with
+            main metric and of 0.05 / m for each other of m that are tested; None without a difference, and with
             fewer than 6 templates, with which no p-value is below 0.05.
         sentence: All that for people.
     """
@@ -155,19 +164,19 @@ class MetricComparison:
 
     @property
     def deciding_p_value(self) -> float:
-        """The p-value that the verdict is by: of the main metric its own, of all others the adjusted one."""
+        """The p-value behind the verdict: of the main metric its own, of all others the adjusted one."""
         return self.p_value if self.is_main else self.adjusted_p_value
 
     @property
     def direction_note(self) -> str:
-        """Which way is better, where that is not as of all scores or of all that is spent; else empty."""
+        """Which way is better, where it differs from other scores or from what else is spent; else empty."""
         if self.lower_is_better is self.is_spent:
             return ""
         return "less is better" if self.lower_is_better else "more is better"
 
 
 def difference_of(pair: Pair) -> float:
-    """Return B − A, without what is only rounding."""
+    """Return B − A; 0 where they differ by rounding only."""
     a, b = pair
     return 0.0 if isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) else b - a
 
@@ -177,19 +186,25 @@ def better_or_worse(metric: MetricComparison) -> Literal["better", "worse"]:
     return "better" if (metric.difference < 0) is metric.lower_is_better else "worse"
 
 
-def failures_text(metrics: Iterable[MetricComparison]) -> str:
-    """Say as what the scores of failed samples count.
+def is_same(metric: MetricComparison) -> bool:
+    """Return whether all questions have the same value in both runs."""
+    return not (metric.wins or metric.losses)
 
-    Args:
-        metrics: Those that are compared.
-    """
+
+def failures_text(metrics: Iterable[MetricComparison]) -> str:
+    """Say what scores of failed samples count as in these metrics."""
     scores = [metric for metric in metrics if not metric.is_spent]
-    less_is_better = any(metric.lower_is_better for metric in scores)
-    goes_below_0 = any((metric_spec(metric.metric).value_of_failure or 0.0) < 0 for metric in scores)
-    below = ", where scores go below 0 as the least value that there can be" if goes_below_0 else ""
-    return (
-        f"count as 0{below}{', where less is better as the greatest value that there can be' if less_is_better else ''}"
-    )
+    text = "count as 0"
+    if any((metric_spec(metric.metric).value_of_failure or 0.0) < 0 for metric in scores):
+        text += ", where scores go below 0 as the least value that there can be"
+    if any(metric.lower_is_better for metric in scores):
+        text += ", where less is better as the greatest value that there can be"
+    return text
+
+
+def means_text(metric: MetricComparison) -> str:
+    """Return both means as text, that of A first."""
+    return f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
 
 
 def interval_text(metric: MetricComparison) -> str:
@@ -210,54 +225,38 @@ def p_values_note(main: str | None) -> str:
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
-    """Return the verdict in words.
-
-    Args:
-        metric: The metric.
-        letter: What the run that is compared with A is called.
-    """
-    if not (metric.wins or metric.losses):
+    """Return the verdict in words; ``letter`` is that of the run that is compared with A."""
+    if is_same(metric):
         return "the same"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict}"
-    what = "no evidence of a difference" if metric.can_tell else f"cannot tell whether {_claim(metric, letter)}"
-    more = _what_is_missing(metric, "about {:,} questions would show it")
+    what, more = _undecided(metric, letter), _what_is_missing(metric, "about {:,} questions would show it")
     return f"{what} ({more})" if more else what
 
 
 def sentence_text(metric: MetricComparison, letter: str) -> str:
-    """Return figures and verdict as a sentence.
-
-    Args:
-        metric: The metric.
-        letter: What the run that is compared with A is called.
-    """
+    """Return means, difference and verdict as a sentence; ``letter`` is that of the run that is compared with A."""
     questions = counted(metric.number_of_questions, "question")
-    if not (metric.wins or metric.losses):
-        each = (
-            f"each of the {questions} that have it" if metric.number_of_questions > 1 else "the 1 question that has it"
-        )
-        which = f"{each} ({metric.left_out:,} left out)" if metric.left_out else "each question"
+    if is_same(metric):
+        which = "each question"
+        if metric.left_out:
+            one = metric.number_of_questions == 1
+            which = "the 1 question that has it" if one else f"each of the {questions} that have it"
+            which += f" ({metric.left_out:,} left out)"
         return f"{metric.metric} is the same in A and {letter} for {which}."
-    figures = f"{value_text(metric.mean_a, metric.unit)} → {value_text(metric.mean_b, metric.unit)}"
-    p_value = metric.deciding_p_value
-    sure = ", ".join(
-        [
-            change_text(metric.difference, metric.unit),
-            *([f"95 % interval {interval_text(metric)}"] if metric.interval else []),
-            f"{'' if metric.is_main else 'adjusted '}p {'' if p_value < 0.001 else '= '}{p_text(p_value)}",
-            questions,
-        ]
-    )
+    interval = f", 95 % interval {interval_text(metric)}" if metric.interval else ""
+    p_value = f"{'' if metric.is_main else 'adjusted '}{p_statement(metric.deciding_p_value)}"
+    change = change_text(metric.difference, metric.unit)
+    in_numbers = f"in {metric.metric}: {means_text(metric)} ({change}{interval}, {p_value}, {questions})"
     if metric.verdict != "no evidence":
-        return f"{letter} is {metric.verdict} in {metric.metric}: {figures} ({sure})."
+        return f"{letter} is {metric.verdict} {in_numbers}."
+    what = _undecided(metric, letter)
     more = _what_is_missing(metric, "it would take about {:,} questions to see one of this size")
-    what = "No evidence of a difference" if metric.can_tell else f"Cannot tell whether {_claim(metric, letter)}"
-    return f"{what} in {metric.metric}: {figures} ({sure}){f'; {more}' if more else ''}."
+    return f"{what[0].upper()}{what[1:]} {in_numbers}{f'; {more}' if more else ''}."
 
 
 def too_few_text(metric: MetricComparison) -> str:
-    """Say why the test could not have told a difference, of a metric where ``can_tell`` is false."""
+    """Say why the test cannot tell a difference, where ``can_tell`` is false."""
     return f"{_too_few(metric)}, and with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below {SIGNIFICANT}"
 
 
@@ -276,13 +275,14 @@ def _too_few(metric: MetricComparison) -> str:
     return f"only {counted(number, f'{unit} is', f'{unit}s are')} {which}"
 
 
-def _claim(metric: MetricComparison, letter: str) -> str:
-    """Say what would be the verdict if it were no chance."""
-    return f"{letter} is {better_or_worse(metric)}" if metric.difference else f"{letter} differs"
+def _undecided(metric: MetricComparison, letter: str) -> str:
+    if metric.can_tell:
+        return "no evidence of a difference"
+    return f"cannot tell whether {letter} {f'is {better_or_worse(metric)}' if metric.difference else 'differs'}"
 
 
 def _what_is_missing(metric: MetricComparison, needed: str) -> str:
-    """Say why there is no evidence; ``needed`` has the place of the number of questions that it takes."""
+    """Say why there is no evidence; ``needed`` is the text for the number of questions that it takes."""
     reasons = [] if metric.can_tell else [too_few_text(metric)]
     if metric.questions_needed is not None:
         if metric.questions_needed > metric.number_of_questions:
@@ -307,6 +307,10 @@ class MetricValues:
     pairs_by_template: Mapping[str, Sequence[Pair]]
     left_out: int
 
+    def differences(self) -> dict[str, list[float]]:
+        """Return the other run's values minus those of A, by template."""
+        return {template_id: [*map(difference_of, pairs)] for template_id, pairs in self.pairs_by_template.items()}
+
 
 def compared_metrics(
     metrics: Sequence[MetricValues], *, main: str | None, number_of_templates: int, letter: str
@@ -315,39 +319,34 @@ def compared_metrics(
 
     Args:
         metrics: Their values.
-        main: The metric that was chosen beforehand, which is judged by its own p-value; all others are by the
+        main: The metric that was chosen beforehand, whose verdict is by its own p-value; all others' are by the
             adjusted ones.
-        number_of_templates: How many templates the questions have that are common to the runs.
+        number_of_templates: How many templates the common questions have.
         letter: What the run that is compared with A is called.
     """
     measured = [_measured(values, values.spec.key == main, number_of_templates) for values in metrics]
     tested = [metric for metric in measured if metric.is_tested]
     p_values = holm([metric.p_value for metric in tested])
     adjusted = {metric.metric: p_value for metric, p_value in zip(tested, p_values, strict=True)}
-    return tuple(
-        _judged(
-            replace(
-                metric,
-                adjusted_p_value=adjusted.get(metric.metric, 1.0),
-                questions_needed=_needed(metric, values, len(tested)),
-            ),
-            letter,
-        )
-        for metric, values in zip(measured, metrics, strict=True)
-    )
+    compared = []
+    for metric, values in zip(measured, metrics, strict=True):
+        needed = _needed(metric, values, len(tested))
+        judged = replace(metric, adjusted_p_value=adjusted.get(metric.metric, 1.0), questions_needed=needed)
+        if judged.deciding_p_value < SIGNIFICANT:
+            judged = replace(judged, verdict=better_or_worse(judged))
+        compared.append(replace(judged, sentence=sentence_text(judged, letter)))
+    return tuple(compared)
 
 
 def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> MetricComparison:
-    """Return figures and p-value of a metric, for itself and not judged yet."""
-    spec, groups = values.spec, values.pairs_by_template
-    pairs = [pair for group in groups.values() for pair in group]
-    by_template = _differences(values)
+    """Return the comparison in one metric for itself, without what depends on the others and without a verdict."""
+    spec, by_template = values.spec, values.differences()
+    pairs = [pair for group in values.pairs_by_template.values() for pair in group]
     differences = [difference for group in by_template.values() for difference in group]
-    more, less = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+    wins, losses = _better_and_worse(differences, spec)
+    templates_better, templates_worse = _better_and_worse(differing_sums(by_template), spec)
     # One cluster's values would be taken as clusters of their own, which these are not where the runs have more.
-    is_one_of_more = len(groups) == 1 < number_of_templates
-    sums = differing_sums(by_template)
-    templates_more, templates_less = sum(each > 0 for each in sums), sum(each < 0 for each in sums)
+    is_one_of_more = len(by_template) == 1 < number_of_templates
     return MetricComparison(
         metric=spec.key,
         is_main=is_main,
@@ -356,7 +355,7 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
         unit=spec.unit,
         is_proportion=_are_proportions(spec, pairs),
         number_of_questions=len(pairs),
-        number_of_templates=len(groups),
+        number_of_templates=len(by_template),
         left_out=values.left_out,
         mean_a=fsum(a for a, _ in pairs) / len(pairs),
         mean_b=fsum(b for _, b in pairs) / len(pairs),
@@ -365,50 +364,41 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
         p_value=1.0 if is_one_of_more else permutation_p_value(by_template),
         adjusted_p_value=1.0,
         can_tell=not is_one_of_more and lowest_p_value(by_template) < SIGNIFICANT,
-        is_tested=bool(more or less) and not is_one_of_more,
+        is_tested=bool(wins or losses) and not is_one_of_more,
         effect_size=cohens_dz(differences),
-        wins=less if spec.lower_is_better else more,
-        ties=len(pairs) - more - less,
-        losses=more if spec.lower_is_better else less,
-        templates_better=templates_less if spec.lower_is_better else templates_more,
-        templates_worse=templates_more if spec.lower_is_better else templates_less,
+        wins=wins,
+        ties=len(pairs) - wins - losses,
+        losses=losses,
+        templates_better=templates_better,
+        templates_worse=templates_worse,
         verdict="no evidence",
         questions_needed=None,
         sentence="",
     )
 
 
-def _are_proportions(spec: MetricSpec, pairs: Sequence[Pair]) -> bool:
-    """Return whether values are shares of 1, of which a difference in points says how large it is.
+def _better_and_worse(differences: Sequence[float], spec: MetricSpec) -> tuple[int, int]:
+    more, less = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+    return (less, more) if spec.lower_is_better else (more, less)
 
-    Where the range does not tell, as of a number that nobody declared, the values do.
+
+def _are_proportions(spec: MetricSpec, pairs: Sequence[Pair]) -> bool:
+    """Return whether values are shares of 1, so that a difference in points says how large it is.
+
+    Where the range does not tell, as of a metric that nobody declared, the values do.
     """
     greatest = spec.range[1]
     may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)
     return may_be and all(0 <= value <= 1 for pair in pairs for value in pair)
 
 
-def _differences(values: MetricValues) -> dict[str, list[float]]:
-    return {
-        template_id: [difference_of(pair) for pair in group] for template_id, group in values.pairs_by_template.items()
-    }
-
-
 def _needed(metric: MetricComparison, values: MetricValues, number_of_tests: int) -> int | None:
     if not metric.is_tested or 1 < metric.number_of_templates < FEWEST_FOR_A_VERDICT:
         return None
-    groups = list(_differences(values).values())
+    groups = list(values.differences().values())
     # The questions of the only template count each for itself.
     error = clustered_standard_error(groups if len(groups) > 1 else [[difference] for difference in groups[0]])
     if error is None:
         return None
     significance = SIGNIFICANT if metric.is_main else SIGNIFICANT / number_of_tests
     return questions_needed(metric.difference, error, metric.number_of_questions, significance=significance)
-
-
-def _judged(metric: MetricComparison, letter: str) -> MetricComparison:
-    verdict: Verdict = "no evidence"
-    if metric.deciding_p_value < SIGNIFICANT:
-        verdict = better_or_worse(metric)
-    judged = replace(metric, verdict=verdict)
-    return replace(judged, sentence=sentence_text(judged, letter))

@@ -1,11 +1,11 @@
-"""What came out of a comparison: a baseline, the runs that are compared with it, and where they differ."""
+"""The outcome of a comparison: a baseline, the runs that are compared with it, and where they differ."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from graphrag_eval_lc.compare.flips import Flip
 from graphrag_eval_lc.compare.gates import DEFAULT_MAX_DROP, RegressionGate, regression_gate
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["metrics", "questions"]
-_KINDS = ("metrics", "questions")
 _INSTEAD = "Name another metric (--metric), or require a mean (--fail-under)."
 
 
@@ -39,11 +38,11 @@ class RunSummary:
     """One of the runs.
 
     Attributes:
-        letter: What it is called in the comparison: A is the baseline.
-        label: The name that it was given, else that of its folder, else its letter.
+        letter: What it is called in the comparison; A is the baseline.
+        label: Its given name, else that of its folder, else its letter.
         path: Its folder; None where the results were given.
         number_of_questions: How many questions it has.
-        number_of_samples: How many results, which is more with repeats.
+        number_of_samples: How many results it has, which is more with repeats.
         number_of_errors: How many of these failed.
     """
 
@@ -62,7 +61,7 @@ class ComparedQuestion:
     Attributes:
         question_id: Its id.
         template_id: Its template, as A has it.
-        values: By metric the value in A and in the other run, each the mean over its repeats.
+        values: By metric its values in A and in the other run, each the mean over repeats.
     """
 
     question_id: str
@@ -84,9 +83,9 @@ class PairComparison:
         left_out_a: How many questions only A has.
         left_out_b: How many only the other run has.
         metrics: The metrics that both runs have, scores before what was spent.
-        flips: The questions of which the comparison's ``metric`` changed: those that are wrong now first, then
-            those that are right now, then the others, the largest change first. Empty where it says what was spent.
-        questions: The values of each common question.
+        flips: The questions of which the comparison's ``metric`` changed: first those that are wrong now, then those
+            that are right now, then the others, the largest change first. Empty where it says what was spent.
+        questions: The common questions with their values.
     """
 
     run: RunSummary
@@ -123,9 +122,9 @@ class RunComparison:
     Attributes:
         baseline: The first run, A.
         pairs: Each other run beside it.
-        metric: The main metric, chosen beforehand: it says which questions flipped (where it is a score), and whether
-            there is a regression. None where none is named and no runs have a score in common.
-        warnings: What is to be known of the comparison.
+        metric: The main metric, chosen beforehand: it says whether there is a regression and, where it is a score,
+            which questions flipped. None where none is named and no runs have a score in common.
+        warnings: What may make the runs hard to compare.
     """
 
     baseline: RunSummary
@@ -169,7 +168,7 @@ class RunComparison:
         """Return the comparisons in ``metric`` in which a run is worse than the baseline.
 
         Args:
-            max_drop: As for ``regression_gates``, which says too what decided.
+            max_drop: As for ``regression_gates``.
 
         Raises:
             ComparisonError: A run was not compared in this metric.
@@ -186,12 +185,13 @@ class RunComparison:
         Raises:
             OptionError: There is no such kind.
         """
-        if kind not in _KINDS:
-            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=f"Give {', '.join(_KINDS)}.")
+        if kind not in get_args(Kind):
+            hint = f"Give {', '.join(get_args(Kind))}."
+            raise OptionError(f"there is no frame of kind {kind!r}", key="kind", hint=hint)
         return list(self._question_rows() if kind == "questions" else self._metric_rows())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain dicts, lists and values, as JSON has them."""
+        """Return the comparison as plain dicts, lists and values, as in JSON."""
         return asdict(self)
 
     def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
@@ -242,7 +242,7 @@ class RunComparison:
             OptionError: No question has the metric in both runs.
         """
         drawn = str(metric or self.metric)
-        known = next((each for each in (pair.metric(drawn) for pair in self.pairs) if each), None)
+        known = next(filter(None, (pair.metric(drawn) for pair in self.pairs)), None)
         is_lower_better = None if known is None else known.lower_is_better
         return plot_questions(self.rows("questions"), drawn, lower_is_better=is_lower_better, ax=ax)
 
@@ -251,12 +251,9 @@ class RunComparison:
         return f"<RunComparison of {self.baseline.label} with {others}>"
 
     def __str__(self) -> str:
-        lines = [f"{run.letter}: {run.label}" for run in self.runs]
-        for pair in self.pairs:
-            lines += [
-                metric.sentence for metric in pair.metrics if not metric.is_spent or metric.verdict != "no evidence"
-            ]
-        return "\n".join(lines)
+        metrics = [metric for pair in self.pairs for metric in pair.metrics]
+        lines = [metric.sentence for metric in metrics if not metric.is_spent or metric.verdict != "no evidence"]
+        return "\n".join([*(f"{run.letter}: {run.label}" for run in self.runs), *lines])
 
     def _repr_html_(self) -> str:
         """Return a small table, as a notebook shows it."""
@@ -343,5 +340,5 @@ class RunComparison:
     def _errors_text(self, run: RunSummary) -> str:
         if not run.number_of_errors:
             return ""
-        counted = failures_text(metric for pair in self.pairs for metric in pair.metrics)
-        return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {counted})"
+        count_as = failures_text(metric for pair in self.pairs for metric in pair.metrics)
+        return f" ({run.number_of_errors:,} of {run.number_of_samples:,} failed; their scores {count_as})"

@@ -17,19 +17,20 @@ from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
 
-# What a configuration says of the numbers in results.
-_OF_NUMBERS = ("steps", "custom_evaluations", "retrieval")
-
-
-# Where results have steps and what is said of them, and in how many lists within each other.
+# The sections of a configuration that say which metrics results have, and how they are read.
+_OF_METRICS = ("steps", "custom_evaluations", "retrieval")
+# The keys of results with steps or diagnoses, and how deep their lists are nested.
 _STEPS = (("actual_steps", 1), ("reference_steps", 2), ("steps_diagnosis", 2))
+# The sections whose settings change scores; a judge may have one of its own name.
+_SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
+_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
 class HasResults(Protocol):
-    """A run that gives its results one at a time, such as a BenchmarkRun."""
+    """A run that yields its results one at a time, such as a BenchmarkRun."""
 
     def iter_results(self) -> Iterator[Any]:
-        """Return the results, each time from the first."""
+        """Yield the results, from the first each time."""
 
 
 RunSource = str | PathLike[str] | HasResults | Iterable[Mapping[str, Any]]
@@ -37,7 +38,7 @@ RunSource = str | PathLike[str] | HasResults | Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """The results of a run, to be read as often as they are needed.
+    """The results of a run, which can be read several times.
 
     Attributes:
         path: The run's folder; None where the results were given.
@@ -73,29 +74,36 @@ class RunResults:
         )
 
     def declarations(self) -> dict[str, Mapping[str, Any]]:
-        """Return what run.json tells of the metrics that plugins gave, by their keys."""
-        evaluators = self.record.get("evaluators")
-        records = [each for each in evaluators if isinstance(each, Mapping)] if isinstance(evaluators, list) else []
-        told = ((each.get("name"), each.get("declares")) for each in records)
+        """Return the declarations of plugins' metrics in run.json, by metric."""
+        told = ((each.get("name"), each.get("declares")) for each in self.mappings_in("evaluators") or ())
         return {key: each for key, each in told if isinstance(key, str) and isinstance(each, Mapping)}
 
+    def section(self, name: str) -> Mapping[str, Any] | None:
+        """Return a section of run.json; None where it has none."""
+        section = self.record.get(name)
+        return section if isinstance(section, Mapping) else None
+
+    def mappings_in(self, name: str) -> list[Mapping[str, Any]] | None:
+        """Return the mappings in a list of run.json; None where it has no such list."""
+        listed = self.record.get(name)
+        return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else None
+
     def config(self) -> EvaluationConfig:
-        """Return the configuration of the run, as far as it says what the numbers of its results are.
+        """Return the sections of the run's configuration that say which metrics its results have.
 
         Raises:
             ConfigError: That in run.json cannot be read.
         """
-        config = self.record.get("config")
-        known = config if isinstance(config, Mapping) else {}
+        known = self.section("config") or {}
         return load_config(
-            {key: known[key] for key in _OF_NUMBERS if known.get(key) is not None}, has_llm=True, has_embeddings=True
+            {key: known[key] for key in _OF_METRICS if known.get(key) is not None}, has_llm=True, has_embeddings=True
         )
 
     def numbers(self, metrics: Iterable[str] = ()) -> RunNumbers:
-        """Return the numbers of the run's questions.
+        """Return the values of the metrics of the run's questions.
 
         Args:
-            metrics: More metrics than the configuration tells: keys of the results.
+            metrics: Further metrics beside those of the configuration: keys of the results.
         """
         numbers = RunNumbers(self.config(), metrics)
         for result in self:
@@ -106,12 +114,12 @@ class RunResults:
 def run_results(source: RunSource, config: ConfigSource = None) -> RunResults:
     """Return the results of a run.
 
-    What run.json tells of the metrics of plugins counts from then on in the ``recorded_only_here`` around it, so that
-    they are compared and shown right where the plugin is not there.
+    Declarations of plugins' metrics in run.json hold from then on in the ``recorded_only_here`` around the call, so
+    that the metrics are compared and shown right where the plugin is not installed.
 
     Args:
         source: The folder of a run, a BenchmarkRun (or what else has ``iter_results`` or ``results``), or results.
-        config: The configuration of results that come without a folder.
+        config: The configuration of results without a folder.
 
     Raises:
         ConfigError: The configuration cannot be used.
@@ -132,20 +140,18 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
         return RunResults(Path(folder) if folder else None, record, source.iter_results)
     results = getattr(source, "results", source)
     if isinstance(results, bytes | Mapping) or not isinstance(results, Iterable):
-        raise ComparisonError(
-            f"a run cannot be read from {type(source).__name__}",
-            hint="Give the folder of a run, a BenchmarkRun, or a list of results.",
-        )
+        hint = "Give the folder of a run, a BenchmarkRun, or a list of results."
+        raise ComparisonError(f"a run cannot be read from {type(source).__name__}", hint=hint)
     kept = list(results)
     return RunResults(None, _record_of(config), lambda: kept)
 
 
 def _record_of(config: ConfigSource) -> dict[str, Any]:
-    """Return what run.json would say of a configuration, as far as it is of use here."""
+    """Return a configuration as run.json would have it, as far as it is of use here."""
     if config is None:
         return {}
     known = load_config(config, has_llm=True, has_embeddings=True)
-    return {"config": known.model_dump(include=set(_OF_NUMBERS))}
+    return {"config": known.model_dump(include=set(_OF_METRICS))}
 
 
 def _of_folder(folder: Path) -> RunResults:
@@ -154,11 +160,8 @@ def _of_folder(folder: Path) -> RunResults:
         what = "this is a file, not the folder of a run" if folder.exists() else "there is no such folder"
         raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote.")
     if not results.is_file():
-        raise RunFolderError(
-            f"the folder holds no {RESULTS_FILE}",
-            path=folder,
-            hint="Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR.",
-        )
+        hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
+        raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
     return RunResults(folder, _record_in(folder), lambda: iter_results(results))
 
 
@@ -168,22 +171,17 @@ def _record_in(folder: Path) -> Mapping[str, Any]:
     except RunFolderError as problem:
         if "--overwrite" not in (problem.hint or ""):
             raise
-        # That is for whoever writes into the folder; here it is only read.
+        # --overwrite is for commands that write into the folder; here it is only read.
         raise RunFolderError(
             "the record of the run cannot be read", path=problem.path, hint="Mend the file, or give another run."
         ) from problem
 
 
 def _is_nested(value: object, depth: int) -> bool:
-    """Return whether a value is a list of objects, or of such lists."""
+    """Return whether a value is a list of mappings, nested ``depth`` deep."""
     if depth == 0:
         return isinstance(value, Mapping)
     return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1) for each in value)
-
-
-# Sections of the config; a judge may have one of its own name.
-_SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
-_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ class NamedRun:
     Attributes:
         letter: What it is called there.
         results: Its results.
-        numbers: Its numbers.
+        numbers: The values of its questions' metrics.
     """
 
     letter: str
@@ -221,77 +219,69 @@ class Pairing:
         return cls(a, b, [identifier for identifier in a.numbers.questions if identifier in b.numbers.questions])
 
     def questions(self) -> Iterable[tuple[QuestionNumbers, QuestionNumbers]]:
-        """Return the numbers of each common question in both runs."""
+        """Yield each common question in both runs."""
         return ((self.a.numbers.questions[each], self.b.numbers.questions[each]) for each in self.common)
 
-    def template_ids(self) -> set[str]:
-        """Return the templates of the common questions, as A has them."""
-        return {self.a.numbers.questions[identifier].template_id for identifier in self.common}
+    def template_ids(self) -> dict[str, str]:
+        """Return the templates of the common questions by question id, as A has them."""
+        return {a.question_id: a.template_id for a, _ in self.questions()}
 
     def metrics(self) -> list[str]:
-        """Return the metrics that are compared where none are named: scores, the main one first, then what was spent."""
+        """Return what is compared where no metrics are named: scores, the main one first, then what was spent."""
         known = self._in_both()
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
-        spent = [metric for metric in _spent_by_agents(known) if metric in known]
-        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + spent
+        return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + _spent_by_agents(known)
 
     def can_compare(self, metric: str) -> bool:
-        """Return whether both runs have a metric; one in which all questions failed would have had it."""
+        """Return whether both runs have a metric; a run in which all questions failed has all scores of the other."""
         return metric in self._in_both()
 
     def values(self, metric: str) -> Mapping[str, Pair]:
-        """Return a metric's values in A and in the other run by the ids of the questions that have it in both."""
+        """Return a metric's values in A and in the other run, by id of the questions that have it in both."""
         return {identifier: (a, b) for identifier, a, b in self._sides(metric) if a is not None and b is not None}
 
     def left_out(self, metric: str) -> int:
-        """Return how many common questions have a metric in exactly one of the runs."""
+        """Count the common questions that have a metric in exactly one of the runs."""
         return sum((a is None) is not (b is None) for _, a, b in self._sides(metric))
 
     def texts_that_differ(self) -> int:
-        """Return how many common questions have another text in one run than in the other, as far as it is known."""
+        """Count the common questions whose texts are known and differ."""
         texts = ((a.text_digest, b.text_digest) for a, b in self.questions())
         return sum(None not in each and each[0] != each[1] for each in texts)
 
     def by_template(self, pairs: Mapping[str, Pair]) -> dict[str, list[Pair]]:
-        """Return values by the questions' templates, as A has them."""
+        """Group values by the questions' templates, as A has them."""
         groups: dict[str, list[Pair]] = {}
         for identifier, pair in pairs.items():
             groups.setdefault(self.a.numbers.questions[identifier].template_id, []).append(pair)
         return groups
 
     def warnings(self) -> list[str]:
-        """Say what is to be known of the two runs beside each other."""
-        return [
-            *self._question_warnings(),
-            *self._template_warnings(),
-            *self._setting_warnings(),
-        ]
+        """Say what may make the two runs hard to compare."""
+        return [*self._question_warnings(), *self._template_warnings(), *self._setting_warnings()]
 
     def _sides(self, metric: str) -> Iterable[tuple[str, float | None, float | None]]:
+        """Yield the id of each common question with the values in A and in the other run."""
         is_spent = metric_spec(metric).is_spent
         for a, b in self.questions():
             if is_spent:
                 yield a.question_id, a.spent(metric), b.spent(metric)
             else:
-                of_a, of_b = (
-                    a.score(metric, has_elsewhere=metric in b.sums),
-                    b.score(metric, has_elsewhere=metric in a.sums),
-                )
-                yield a.question_id, of_a, of_b
+                score_a = a.score(metric, has_elsewhere=metric in b.sums)
+                yield a.question_id, score_a, b.score(metric, has_elsewhere=metric in a.sums)
 
     def _in_both(self) -> list[str]:
         in_a, in_b = self.a.numbers.measured(), self.b.numbers.measured()
-        scores_a = in_b if _all_failed(self.a.numbers) else ()
-        scores_b = in_a if _all_failed(self.b.numbers) else ()
-        known_a, known_b = {*in_a, *scores_a}, {*in_b, *scores_b}
-        return [metric for metric in dict.fromkeys([*in_a, *in_b]) if metric in known_a and metric in known_b]
+        known_a = {*in_a, *(in_b if _all_failed(self.a.numbers) else ())}
+        known_b = {*in_b, *(in_a if _all_failed(self.b.numbers) else ())}
+        return [metric for metric in dict.fromkeys([*in_a, *in_b]) if metric in known_a & known_b]
 
     def _question_warnings(self) -> Iterable[str]:
         a, b = self.a, self.b
         only_a = len(a.numbers.questions) - len(self.common)
         only_b = len(b.numbers.questions) - len(self.common)
-        datasets = [_dataset_digest(run) for run in (a, b)]
-        if None not in datasets and datasets[0] != datasets[1]:
+        digest_a, digest_b = ((run.results.section("dataset") or {}).get("sha256") for run in (a, b))
+        if None not in (digest_a, digest_b) and digest_a != digest_b:
             yield (
                 f"A and {b.letter} were scored on different datasets: the {len(self.common):,} common questions are "
                 f"compared; {only_a:,} of A and {only_b:,} of {b.letter} are left out."
@@ -309,7 +299,7 @@ class Pairing:
         moved = sum(a.template_id != b.template_id for a, b in self.questions())
         if moved:
             yield f"{_questions(moved)} of another template in {self.b.letter} than in A; A's templates are taken."
-        number = len(self.template_ids())
+        number = len(set(self.template_ids().values()))
         if number == 1:
             yield (
                 "All questions are of one template, so that each counts for itself: intervals are too narrow and "
@@ -321,21 +311,15 @@ class Pairing:
             yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
 
     def _setting_warnings(self) -> Iterable[str]:
-        configs = [run.results.record.get("config") for run in (self.a, self.b)]
-        if isinstance(configs[0], Mapping) and isinstance(configs[1], Mapping):
-            different = [key for key in _SCORED_BY if configs[0].get(key) != configs[1].get(key)]
+        for name, keys, how in (
+            ("config", _SCORED_BY, "were scored with other settings"),
+            ("capture", _RECORDED_BY, "were recorded with other options of the capture"),
+        ):
+            a, b = (run.results.section(name) for run in (self.a, self.b))
+            different = [] if a is None or b is None else [key for key in keys if a.get(key) != b.get(key)]
             if different:
                 yield (
-                    f"A and {self.b.letter} were scored with other settings ({', '.join(different)}), so that their "
-                    "scores may not be comparable."
-                )
-        captures = [run.results.record.get("capture") for run in (self.a, self.b)]
-        if isinstance(captures[0], Mapping) and isinstance(captures[1], Mapping):
-            different = [key for key in _RECORDED_BY if captures[0].get(key) != captures[1].get(key)]
-            if different:
-                yield (
-                    f"A and {self.b.letter} were recorded with other options of the capture ({', '.join(different)}), "
-                    "so that their scores may not be comparable."
+                    f"A and {self.b.letter} {how} ({', '.join(different)}), so that their scores may not be comparable."
                 )
         for run in (self.a, self.b):
             for metric, told in run.results.declarations().items():
@@ -344,26 +328,20 @@ class Pairing:
                         f"{metric} was declared otherwise when {run.letter} was scored ({', '.join(changed)}); it is "
                         "compared by another declaration, so that its values may not be comparable."
                     )
-        matchers = [_matchers(run.results.record) for run in (self.a, self.b)]
-        if None not in matchers and matchers[0] != matchers[1]:
-            different = sorted(set(matchers[0] or ()) ^ set(matchers[1] or ()))
+        matchers_a, matchers_b = (_matchers(run.results) for run in (self.a, self.b))
+        if matchers_a is not None and matchers_b is not None and matchers_a != matchers_b:
             yield (
-                f"The steps of A and {self.b.letter} were compared by other matchers ({', '.join(different)}), so that "
-                "their scores may not be comparable."
+                f"The steps of A and {self.b.letter} were compared by other matchers "
+                f"({', '.join(sorted(matchers_a ^ matchers_b))}), so that their scores may not be comparable."
             )
 
 
-def _dataset_digest(run: NamedRun) -> object:
-    dataset = run.results.record.get("dataset")
-    return dataset.get("sha256") if isinstance(dataset, Mapping) else None
-
-
-def _matchers(record: Mapping[str, Any]) -> set[str] | None:
+def _matchers(results: RunResults) -> set[str] | None:
     """Return the names and media types that users registered matchers for; None where run.json does not tell."""
-    matchers = record.get("matchers")
-    if not isinstance(matchers, list):
+    matchers = results.mappings_in("matchers")
+    if matchers is None:
         return None
-    kinds = ([each.get(key) for key in ("name", "media_type")] for each in matchers if isinstance(each, Mapping))
+    kinds = ([each.get(key) for key in ("name", "media_type")] for each in matchers)
     return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}
 
 
@@ -371,16 +349,14 @@ def _all_failed(numbers: RunNumbers) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 
-def _spent_by_agents(known: Iterable[str]) -> list[str]:
-    """Return what agents spend, by metrics of this package, then by users' own among those that are known.
+def _spent_by_agents(known: Sequence[str]) -> list[str]:
+    """Return the metrics of what agents spend: those of this package, then users' own among the known ones.
 
-    What judges spend is not of the agent's doing, and is compared where it is asked for.
+    What judges spend is not the agent's doing, and is compared only where a metric is named.
     """
-    own = (metric_spec(metric) for metric in known if not is_built_in(metric))
-    return [
-        *(spec.key for spec in BUILT_IN if spec.spent_by == "agent"),
-        *(spec.key for spec in own if spec.is_spent and spec.spent_by != "judges"),
-    ]
+    built_in = [spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.key in known]
+    own = {metric: metric_spec(metric) for metric in known if not is_built_in(metric)}
+    return built_in + [metric for metric, spec in own.items() if spec.is_spent and spec.spent_by != "judges"]
 
 
 def _questions(count: int) -> str:

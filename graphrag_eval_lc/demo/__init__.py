@@ -1,9 +1,9 @@
 """A LangGraph agent, a knowledge graph and a reference dataset that need no key and no network.
 
-It is also the worked example of how to bring your own: a function that gives a compiled graph
+It is also an example of how to bring your own: a function that returns a compiled graph
 (``graphrag_eval_lc.demo.agent:create_demo_agent``), tools whose outputs are strings, and a dataset whose reference
 steps name these tools. The power grid is Nordic by its place names only: stations, plants, lines, events and all
-figures are invented. Needs the extra ``demo``.
+numbers are invented. Needs the extra ``demo``.
 
 Attributes:
     DATASET_PATH: The reference dataset (YAML).

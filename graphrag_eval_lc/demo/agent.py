@@ -18,11 +18,11 @@ RECURSION_LIMIT = 30
 
 
 def create_demo_agent(model: str | BaseChatModel | None = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
-    """Return the agent as a compiled graph that takes and gives ``{"messages": […]}``.
+    """Return the agent as a compiled graph that takes and returns ``{"messages": […]}``.
 
     Args:
-        model: A chat model, or its name as ``provider:name`` such as ``openai:gpt-4o-mini``. Without one a planner
-            with fixed rules answers: no language model, no key, the same answers each time.
+        model: A chat model, or its name as ``provider:name`` such as ``openai:gpt-4o-mini``; None for a planner with
+            fixed rules: no language model, no key, the same answers each time.
 
     Raises:
         MissingExtraError: The extra ``demo`` is not installed.
@@ -42,14 +42,8 @@ def create_demo_agent(model: str | BaseChatModel | None = None) -> "CompiledStat
     from graphrag_eval_lc.demo.time_series import TimeSeriesIndex
     from graphrag_eval_lc.demo.tools import create_tools
 
-    agent = create_agent(
-        model=_chat_model(model),
-        tools=create_tools(
-            KnowledgeGraph(GRAPH_PATH), DocumentIndex(DOCUMENTS_PATH), TimeSeriesIndex(TIME_SERIES_PATH)
-        ),
-        system_prompt=SYSTEM_PROMPT,
-        name="demo_agent",
-    )
+    tools = create_tools(KnowledgeGraph(GRAPH_PATH), DocumentIndex(DOCUMENTS_PATH), TimeSeriesIndex(TIME_SERIES_PATH))
+    agent = create_agent(_chat_model(model), tools, system_prompt=SYSTEM_PROMPT, name="demo_agent")
     return agent.with_config(recursion_limit=RECURSION_LIMIT)
 
 
@@ -76,11 +70,7 @@ def _chat_model(model: str | BaseChatModel | None) -> BaseChatModel:
 
 
 def check_demo_extra() -> None:
-    """Do nothing where the extra is installed.
-
-    Raises:
-        MissingExtraError: A package of the extra is missing.
-    """
+    """Raise MissingExtraError where a package of the extra ``demo`` is missing."""
     for package in ("pyoxigraph", "langchain"):
         if find_spec(package) is None:
             raise MissingExtraError("The demo", "demo", package)

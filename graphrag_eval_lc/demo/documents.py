@@ -10,7 +10,7 @@ from typing import TypedDict
 
 
 class FoundDocument(TypedDict):
-    """A document as the tool ``retrieval`` gives it; graphrag-eval's retrieval steps have these keys."""
+    """A document as the tool ``retrieval`` returns it, with the keys of graphrag-eval's retrieval steps."""
 
     id: str
     text: str
@@ -26,16 +26,17 @@ class DocumentIndex:
     def __init__(self, path: Path) -> None:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         self._documents = [FoundDocument(id=row["id"], text=f"{row['title']}. {row['text']}") for row in rows]
-        self._ranking = BM25(_tokens(document["text"]) for document in self._documents)
+        self._ranking = BM25(tokens_of(document["text"]) for document in self._documents)
 
     def search(self, query: str, k: int) -> list[FoundDocument]:
-        """Return the ``k`` best documents, best first; fewer where fewer share a word with the query."""
-        scores = self._ranking.scores(_tokens(query))
+        """Return the ``k`` best documents that share a word with the query, best first."""
+        scores = self._ranking.scores(tokens_of(query))
         ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
         return [self._documents[index] for index in ranked[:k] if scores[index] > 0]
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text, case folded."""
     return re.findall(r"\w+", text.casefold())
 
 
@@ -44,13 +45,13 @@ class BM25:
 
     Term weights are those of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
     (2009), equation 3.15: ``idf(t) · tf / (tf + k1 · (1 - b + b · length / mean length))``. The inverse document
-    frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``, theirs with 1 added, so that a term found in most of the
-    texts never counts against a text.
+    frequency is ``ln(1 + (N - n + 0.5) / (n + 0.5))``, theirs with 1 added, so that a term found in most texts never
+    counts against a text.
 
     Args:
         texts: The tokens of each text.
-        k1: How slowly repetitions of a term stop to count, 0 or more.
-        b: How much long texts are held back, 0 (not at all) to 1 (in full).
+        k1: How much repetitions of a term count, 0 (not at all) or more.
+        b: How much long texts are penalised, 0 (not at all) to 1 (in full).
 
     Example:
         >>> [round(score, 2) for score in BM25([["power", "line"], ["power"]]).scores(["line"])]
@@ -65,7 +66,7 @@ class BM25:
         self._text_frequency = Counter(term for frequencies in self._frequencies for term in frequencies)
 
     def scores(self, query: Iterable[str]) -> list[float]:
-        """Return the score of each text, 0 or more, in the order of the texts; a repeated query term counts once."""
+        """Return the score of each text in order, 0 or more; a repeated query term counts once."""
         weights = {term: self._idf(term) for term in query if term in self._text_frequency}
         return [
             math.fsum(

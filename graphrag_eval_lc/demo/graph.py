@@ -1,4 +1,4 @@
-"""The knowledge graph: read-only SPARQL queries, and the search for things by their names."""
+"""The knowledge graph: read-only SPARQL queries, and a search for things by their names."""
 
 import json
 import re
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, cast
 import pyoxigraph
 from langchain_core.tools import ToolException
 
+from graphrag_eval_lc.demo.documents import tokens_of
+
 PREFIXES = {
     "cim": "https://cim.ucaiug.io/ns#",
     "nc": "https://cim4.eu/ns/nc#",
@@ -21,15 +23,15 @@ PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 _READING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
-_OPAQUE = re.compile(  # what may hold any word: strings, IRIs and comments
+_OPAQUE = re.compile(  # strings, IRIs and comments, in which a keyword is none
     r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|<[^<>"{}|^`\\\s]*>|#[^\n]*'
 )
-_PROLOGUE = re.compile(r"\s*(?:(?:PREFIX\s+[^\s:]*:|BASE)\s*<>\s*)*", re.IGNORECASE)
+_PROLOGUE = re.compile(r"^\s*(?:(?:PREFIX\s+[^\s:]*:|BASE)\s*<>\s*)*", re.IGNORECASE)
 _SERVICE = re.compile(r"(?<![\w?$:@-])SERVICE(?![\w:-])", re.IGNORECASE)
 
 
 class QueryError(ToolException):
-    """A query is refused, wrong or too expensive; the message tells the model what to do about it."""
+    """A query is refused, wrong or too expensive; the message tells the model what to do."""
 
 
 class NamedThing(NamedTuple):
@@ -46,7 +48,7 @@ class KnowledgeGraph:
     Args:
         path: The Turtle file.
         time_limit: Seconds that one query may take.
-        max_rows: Rows or triples that one query may give.
+        max_rows: Rows or triples that one query may return.
     """
 
     def __init__(self, path: Path, *, time_limit: float = 10.0, max_rows: int = 1000) -> None:
@@ -62,7 +64,7 @@ class KnowledgeGraph:
             SPARQL 1.1 JSON results for SELECT and ASK, Turtle for DESCRIBE and CONSTRUCT.
 
         Raises:
-            QueryError: The query is no reading one, asks another server, is no SPARQL, or passes a limit.
+            QueryError: The query writes, asks another server, is no SPARQL, or exceeds a limit.
         """
         _check_reads_only(query)
         return _within(self._time_limit, lambda gave_up: self._run(query, gave_up))
@@ -101,10 +103,10 @@ class KnowledgeGraph:
 
 
 def _within(seconds: float, work: Callable[[threading.Event], str]) -> str:
-    """Return what ``work`` gives, or raise QueryError after ``seconds``.
+    """Return the result of ``work``, or raise QueryError after ``seconds``.
 
     pyoxigraph cannot be interrupted while it looks for the next row. The thread that is left behind is a daemon: it
-    ends with its query or with the process, whichever comes first.
+    ends with its query or with the process.
     """
     outcome: Future[str] = Future()
     gave_up = threading.Event()
@@ -113,7 +115,7 @@ def _within(seconds: float, work: Callable[[threading.Event], str]) -> str:
         try:
             outcome.set_result(work(gave_up))
         except Exception as error:
-            # Raised again in the caller's thread, where pyoxigraph's iterators, which the frames hold, must not end.
+            # The frames hold pyoxigraph's iterators, which must not be dropped in the caller's thread.
             traceback.clear_frames(error.__traceback__)
             outcome.set_exception(error)
 
@@ -129,17 +131,12 @@ def _within(seconds: float, work: Callable[[threading.Event], str]) -> str:
 
 def _check_reads_only(query: str) -> None:
     bare = _OPAQUE.sub(lambda match: "<>" if match[0].startswith("<") else " ", query)
-    first_word = re.match(r"\w*", bare[_prologue_end(bare) :])
+    first_word = re.match(r"\w+", _PROLOGUE.sub("", bare, count=1))
     form = first_word[0].upper() if first_word else ""
     if form not in _READING:
         raise QueryError(f"Only {', '.join(_READING)} queries are allowed, and this one begins with {form!r}.")
     if _SERVICE.search(bare):
         raise QueryError("SERVICE is not allowed: queries stay inside this graph.")
-
-
-def _prologue_end(bare: str) -> int:
-    prologue = _PROLOGUE.match(bare)
-    return prologue.end() if prologue else 0
 
 
 def _syntax_message(error: SyntaxError) -> str:
@@ -162,7 +159,7 @@ def _json_results(columns: list[str], rows: list[pyoxigraph.QuerySolution]) -> s
 
 
 def _json_term(term: Any) -> dict[str, str]:
-    """Return a term as SPARQL 1.1 Query Results JSON has it."""
+    """Return a term as in SPARQL 1.1 JSON results."""
     if isinstance(term, pyoxigraph.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, pyoxigraph.BlankNode):
@@ -179,7 +176,7 @@ _CLOSE_ENOUGH = 0.85
 
 
 class NameHit(NamedTuple):
-    """A thing whose name fits a search, and how well, from above 0 to 1 (the very name)."""
+    """A thing whose name fits a search, and its rank, above 0 and at most 1 (the very name)."""
 
     thing: NamedThing
     rank: float
@@ -193,15 +190,14 @@ class NameIndex:
     """
 
     def __init__(self, things: Iterable[NamedThing]) -> None:
-        self._entries = [(thing, _tokens(thing.name)) for thing in things]
+        self._entries = [(thing, tokens_of(thing.name)) for thing in things]
 
     def search(self, query: str, class_iri: str | None, limit: int) -> list[NameHit]:
         """Return the ``limit`` best hits, best first.
 
-        Each word of the query must equal, begin or nearly equal a word of the name. Names with further words
-        rank lower.
+        Each word of the query must equal, begin or nearly equal a word of the name. Names with more words rank lower.
         """
-        wanted = _tokens(query)
+        wanted = tokens_of(query)
         hits = [
             NameHit(thing, rank)
             for thing, tokens in self._entries
@@ -211,13 +207,9 @@ class NameIndex:
 
 
 def full_iri(class_name: str) -> str:
-    """Return ``cim:Substation``, ``<https://…#Substation>`` or the bare IRI as the bare IRI."""
+    """Return the bare IRI of ``cim:Substation``, ``<https://…#Substation>`` or a bare IRI."""
     prefix, _, local = class_name.partition(":")
     return PREFIXES[prefix] + local if prefix in PREFIXES else class_name.strip("<>")
-
-
-def _tokens(name: str) -> list[str]:
-    return re.findall(r"\w+", name.casefold())
 
 
 def _rank(wanted: list[str], tokens: list[str]) -> float:

@@ -16,18 +16,17 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graphrag_eval_lc.demo import plans
-from graphrag_eval_lc.demo import plans as time_series_plans
 from graphrag_eval_lc.demo.plans import Call, Observation, Plan
 
 CHARACTERS_PER_TOKEN = 4
 
 
 class RuleBasedPlannerChatModel(BaseChatModel):
-    """Answers the questions of the demo by the plans of ``intents.py``; it is no language model.
+    """Answers the demo's questions by the plans of ``INTENTS``; it is no language model.
 
-    It keeps no state: at each call it goes through the plan again with the tool messages so far, and gives the next
-    tool calls or the answer. It errs as language models do, where ``slips.SLIPS`` says so. Its token counts are
-    estimates from the length of the text, and ``response_metadata`` says that.
+    It keeps no state: at each call it goes through the plan again with the tool messages so far, and returns the next
+    tool calls or the answer. It errs as language models do where ``slips.SLIPS`` says so. Its token counts are
+    estimated from the length of the text, as ``response_metadata`` says.
     """
 
     model_name: str = "rule-based-planner"
@@ -121,7 +120,7 @@ def _estimated_usage(
 
 
 class Intent(NamedTuple):
-    """A kind of question: how it is worded, and the plan for it."""
+    """A kind of question: its wording and its plan."""
 
     wording: re.Pattern[str]
     plan: Callable[[re.Match[str]], Plan]
@@ -137,14 +136,14 @@ INTENTS = [
             rf"{_AGGREGATE} production (?:of|at) (?P<name>[A-Z]+(?: [A-Z0-9]+)*)\b"
             rf".*\blast (?P<count>\d+) (?P<period>minute|hour|day)s?\b.*\b{_STEPS}"
         ),
-        time_series_plans.production,
+        plans.production,
     ),
     Intent(
         re.compile(
             rf"{_AGGREGATE} flow on (?P<name>DC [A-Z]+-[A-Z]+ \d)\b"
             rf".*?\b(?P<day>yesterday|the day before yesterday)\b.*\b{_STEPS}"
         ),
-        time_series_plans.flow,
+        plans.flow,
     ),
     Intent(re.compile(r"voltages?\b.*\bAC lines (?:of|from|at) (?P<name>\w+)"), plans.line_voltages),
     Intent(re.compile(r"search for (?P<name>\w+)"), plans.search_by_name),
@@ -171,10 +170,9 @@ INTENTS = [
 
 
 def plan_for(question: str) -> Plan:
-    """Return the plan for a question; one for none of the known kinds says which kinds there are."""
+    """Return the plan for a question; for one of no known kind a plan that says which kinds there are."""
     for intent in INTENTS:
-        match = intent.wording.search(question)
-        if match:
+        if match := intent.wording.search(question):
             return intent.plan(match)
     return _unknown()
 

@@ -1,4 +1,4 @@
-"""The rule-based planner's plans, one for each kind of question, and the steps that most plans share."""
+"""The rule-based planner's plans, one for each kind of question."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _NORDIC_LETTERS = str.maketrans("øØæÆ", "oOaA")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call that a plan wants to make."""
+    """A tool call of a plan."""
 
     tool: str
     args: dict[str, Any]
@@ -26,7 +26,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a tool call gave: its text, and whether it succeeded."""
+    """The outcome of a tool call: its text, and whether it succeeded."""
 
     text: str
     succeeded: bool
@@ -41,13 +41,12 @@ class Observation:
 
 
 Plan = Generator[list[Call], list[Observation], str]
-"""Yields the calls to make at once, is sent what they gave, and returns the answer."""
+"""Yields the calls to make at once, is sent their outcomes, and returns the answer."""
 
 
 def found(name: str, class_name: str | None) -> Generator[list[Call], list[Observation], str | None]:
     """Look up an IRI; where nothing is found, try the name without Nordic letters."""
-    plain = _without_nordic_letters(name)
-    for spelling in dict.fromkeys((name, plain)):
+    for spelling in dict.fromkeys((name, _without_nordic_letters(name))):
         [seen] = yield [search(spelling, class_name)]
         if seen.rows:
             return seen.rows[0]["iri"]
@@ -55,7 +54,7 @@ def found(name: str, class_name: str | None) -> Generator[list[Call], list[Obser
 
 
 def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call], list[Observation], Observation]:
-    """Run a query; one that fails for its missing prefixes is sent again with them."""
+    """Run a query; one that fails without its prefixes is sent again with them."""
     if forgets_prefix:
         [seen] = yield [Call("sparql_query", {"query": query})]
         if seen.succeeded:
@@ -65,7 +64,7 @@ def queried(query: str, *, forgets_prefix: bool = False) -> Generator[list[Call]
 
 
 def search(name: str, class_name: str | None) -> Call:
-    """Return the call that searches a name, among the things of a class if one is given."""
+    """Return the call that searches a name, among the things of a class where one is given."""
     return Call("autocomplete_search", {"query": name} | ({"result_class": class_name} if class_name else {}))
 
 
@@ -185,11 +184,10 @@ def search_by_name(question: re.Match[str]) -> Plan:
 
 
 def documents(question: re.Match[str]) -> Plan:
-    """Answer from the documents: give the best ones in short."""
+    """Answer with the first sentences of the best documents."""
     topic = question["topic"]
     too_few = any(SLIPS.get(("documents", word)) is Slip.TOO_FEW for word in topic.split())
-    k = 2 if too_few else 5
-    [seen] = yield [Call("retrieval", {"query": topic, "k": k})]
+    [seen] = yield [Call("retrieval", {"query": topic, "k": 2 if too_few else 5})]
     texts = [document["text"] for document in json.loads(seen.text)] if seen.succeeded else []
     if not texts:
         return f"I found no notes on {topic}."
@@ -243,10 +241,9 @@ def flow(question: re.Match[str]) -> Plan:
     today = datetime.fromisoformat(clock[0].text).date() if clock else _REMEMBERED_TODAY
     day = today - timedelta(days=_DAYS_BACK[question["day"]])
     start, end = (f"{each}T00:00:00Z" for each in (day, day + timedelta(days=1)))
+    gives_iri = slip is Slip.IRI_FOR_MRID
     line = hit.rows[0]["iri"]
-    points = yield from _data_points(
-        line, question, start, end, _granularity(question), gives_iri=slip is Slip.IRI_FOR_MRID
-    )
+    points = yield from _data_points(line, question, start, end, _granularity(question), gives_iri=gives_iri)
     return _values_listed(f"The {question['aggregate']} flow on {name}", points)
 
 
@@ -257,7 +254,7 @@ def _granularity(question: re.Match[str]) -> str:
 def _data_points(
     iri: str, question: re.Match[str], start: str, end: str, granularity: str, *, gives_iri: bool = False
 ) -> Generator[list[Call], list[Observation], list[tuple[str, str]]]:
-    """Yield times and values of the first time series of a thing; none where it has no series or no values."""
+    """Ask for times and values of the first time series of a thing; none where it has no series or no values."""
     series = yield from _time_series(iri, gives_iri=gives_iri)
     if not series:
         return []

@@ -1,4 +1,4 @@
-"""The SPARQL queries that the rule-based planner writes, as functions of what a question names."""
+"""The SPARQL queries of the rule-based planner."""
 
 PROLOGUE = "PREFIX cim: <https://cim.ucaiug.io/ns#>\n"
 
@@ -50,7 +50,7 @@ def neighbours(substation: str, current: str, *, without_itself: bool = True) ->
 
 
 def line_voltages(substation: str, *, distinct: bool = False) -> str:
-    """Return the base voltages of a substation's AC lines, a row for each line; only different ones if ``distinct``."""
+    """Return the base voltages of a substation's AC lines, a row for each line or each voltage (``distinct``)."""
     equipment, path = _AT_SUBSTATION["AC"]
     return f"""SELECT {"DISTINCT " if distinct else ""}?voltage WHERE {{
   ?line a cim:ACLineSegment ;
@@ -61,7 +61,7 @@ def line_voltages(substation: str, *, distinct: bool = False) -> str:
 
 
 def capacity(zone: str, kinds: list[str]) -> str:
-    """Return the sum of the operating limits of a zone's units; ``kinds`` are ``Hydro`` and ``Wind``."""
+    """Return the summed operating limits of a zone's units of these kinds, ``Hydro`` or ``Wind``."""
     classes = " ".join(f"cim:{kind}GeneratingUnit" for kind in kinds)
     return f"""SELECT (SUM(?power) AS ?capacity) WHERE {{
   VALUES ?class {{ {classes} }}
@@ -72,7 +72,7 @@ def capacity(zone: str, kinds: list[str]) -> str:
 
 
 def machine_ratings(zone: str) -> str:
-    """Return the sum of the apparent power of a zone's machines, which is more than their capacity."""
+    """Return the summed apparent power of a zone's machines, which is more than their capacity."""
     return f"""SELECT (SUM(?rating) AS ?capacity) WHERE {{
   ?machine a cim:SynchronousMachine ;
     cim:RotatingMachine.ratedS ?rating ;
@@ -113,7 +113,7 @@ def has_voltage(kilovolts: str) -> str:
 
 
 def dc_lines_of_class(class_name: str, count: int) -> str:
-    """Return DC lines by a length that only AC lines have: it finds nothing."""
+    """Return DC lines by a length that only AC lines have, so that nothing is found."""
     return f"""SELECT ?line ?length WHERE {{
   ?line a cim:{class_name} ;
     cim:Conductor.length ?length .

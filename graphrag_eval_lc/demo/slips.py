@@ -1,4 +1,4 @@
-"""Where the rule-based planner errs, so that a run of the demo has something to find."""
+"""The planner's mistakes, so that a run of the demo has something to find."""
 
 from enum import Enum
 
@@ -43,4 +43,4 @@ SLIPS = {
     ("flow", "DC STOCKHOLM-RAUMA 1"): Slip.GUESSES_TODAY,
     ("flow", "DC TONSTAD-WILSTER 1"): Slip.IRI_FOR_MRID,
 }
-"""The mistakes by the plan and what the question names."""
+"""The mistakes, by plan and by what the question names."""

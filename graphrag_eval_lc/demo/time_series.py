@@ -1,4 +1,4 @@
-"""Time series with made-up values, and reading their data points, as they are or aggregated."""
+"""Time series with made-up values, and their data points, as they are or aggregated."""
 
 import json
 import math
@@ -20,7 +20,7 @@ FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 """The time of the first value of each series."""
 
 NOW = datetime(2025, 11, 12, 9, 30, tzinfo=UTC)
-"""The demo's clock stands still here, so that each answer can be checked. No series has a value from then on."""
+"""The demo's clock stands still here, so that answers can be checked. No series has a value from then on."""
 
 STEP = timedelta(minutes=5)
 """The time from one value to the next."""
@@ -30,20 +30,20 @@ _WEEK = 7 * _DAY
 
 
 class TimeSeriesError(ToolException):
-    """A time series or its data points cannot be had; the message tells the model what to do about it."""
+    """A time series or its data points cannot be given; the message tells the model what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSeries:
-    """A time series and the thing of the graph that it belongs to.
+    """A time series of a thing of the graph.
 
     Attributes:
         external_id: Its id.
         mrid: The mRID of the thing.
         name: Its name.
         unit: The unit of its values.
-        low: No value is below.
-        high: No value is above.
+        low: The lower bound of its values.
+        high: The upper bound.
     """
 
     external_id: str
@@ -82,7 +82,7 @@ class TimeSeriesIndex:
             self._by_mrid[series.mrid].append(series)
 
     def of_thing(self, mrid: str) -> list[TimeSeries]:
-        """Return the time series of a thing; none where the thing has none."""
+        """Return the time series of a thing."""
         return list(self._by_mrid.get(mrid, ()))
 
     def with_id(self, external_id: str) -> TimeSeries:
@@ -99,7 +99,7 @@ class TimeSeriesIndex:
 
 
 def _wave(step: int, period: int) -> float:
-    """Return a wave of straight lines from 0 to 1 and back; sines would differ in their last digits between systems."""
+    """Return a triangle wave from 0 to 1 and back; the last digits of a sine would differ between systems."""
     return 1 - abs(2 * (step % period) / period - 1)
 
 
@@ -118,18 +118,18 @@ _GRANULARITY = re.compile(r"([1-9]\d{0,3})(minute|hour|day|week)")
 def data_points(
     series: TimeSeries, start: str, end: str, aggregates: Sequence[Aggregate] = (), granularity: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the data points from ``start`` on and before ``end``.
+    """Return the data points from ``start`` until before ``end``.
 
     Args:
         series: The time series.
         start: ISO 8601, UTC where it has no zone, or relative to the demo's now: ``now``, ``2h-ago``, ``1d-ahead``.
         end: As ``start``.
-        aggregates: What to give for each step of time; none for the values themselves.
+        aggregates: The aggregates of each step of time; none for the values themselves.
         granularity: How long a step is, such as ``15m``, ``1h`` or ``1d``. Steps count from ``start``.
 
     Returns:
-        At the most 1000 data points with their ``timestamp`` and their ``value``, or their aggregates by name;
-        steps without a value are left out.
+        At most 1000 data points with ``timestamp`` and ``value``, or their aggregates by name; steps without a value
+        are left out.
 
     Raises:
         TimeSeriesError: A time or granularity cannot be read, they do not fit together, or there are too many points.
@@ -188,7 +188,7 @@ def _length(granularity: str) -> timedelta:
 
 
 def _times(first: datetime, last: datetime) -> Iterator[datetime]:
-    """Return the times of the values from ``first`` on and before ``last``."""
+    """Return the times of the values from ``first`` until before ``last``."""
     begin, end = (-((FIRST - min(max(time, FIRST), NOW)) // STEP) for time in (first, last))
     return (FIRST + step * STEP for step in range(begin, end))
 

@@ -14,10 +14,7 @@ MAX_HITS = 50
 
 
 def create_tools(graph: KnowledgeGraph, documents: DocumentIndex, time_series: TimeSeriesIndex) -> list[BaseTool]:
-    """Return the agent's tools over one graph, one document index and the time series of things of the graph.
-
-    A tool that fails tells the model so in a message of status error, and the run goes on.
-    """
+    """Return the agent's tools; one that fails tells the model so in a message of status error, and the run goes on."""
     tools = [
         _sparql_query(graph),
         _autocomplete_search(NameIndex(graph.named_things())),

@@ -1,1 +1,1 @@
-"""Showing people what a run gave."""
+"""Showing a run to people: its report, its summary on the terminal, and comparisons as pages."""

@@ -6,27 +6,18 @@ from os import PathLike
 from pathlib import Path
 
 from graphrag_eval_lc import __version__
+from graphrag_eval_lc.compare import metric_comparison
 from graphrag_eval_lc.compare.gates import RegressionGate
-from graphrag_eval_lc.compare.metric_comparison import (
-    MetricComparison,
-    change_text,
-    failures_text,
-    interval_text,
-    p_text,
-    p_values_note,
-    value_text,
-    verdict_text,
-)
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
 from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import parse_json
-from graphrag_eval_lc.report.formats import args_text, visible
-from graphrag_eval_lc.report.formats import shown_value as output_text
+from graphrag_eval_lc.report.formats import args_text, shown_value, visible
 from graphrag_eval_lc.report.page import render_page
 
 _SCRIPTS = ("scroll_boxes.js", "comparison.js")
 
-# Where a difference and its interval stand, in percent of the chart's width; 50 is no difference.
+# A difference and the ends of its interval in percent of the chart's width; 50 is no difference.
 Place = dict[str, float | None]
 
 
@@ -36,9 +27,9 @@ def write_comparison(
     """Write a comparison as one HTML file that needs nothing else.
 
     Args:
-        comparison: What ``compare_runs`` gave.
-        path: The file; one that is there is replaced as a whole.
-        gates: What ``RunComparison.regression_gates`` gave, to be shown too.
+        comparison: What ``compare_runs`` returned.
+        path: The file; an existing one is replaced as a whole.
+        gates: Gates that are shown too, as ``RunComparison.regression_gates`` returns them.
 
     Returns:
         The file's path.
@@ -56,8 +47,8 @@ def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] =
     """Return a comparison as the text of an HTML page.
 
     Args:
-        comparison: What ``compare_runs`` gave.
-        gates: What ``RunComparison.regression_gates`` gave, to be shown too.
+        comparison: What ``compare_runs`` returned.
+        gates: Gates that are shown too, as ``RunComparison.regression_gates`` returns them.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -70,27 +61,22 @@ def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] =
         places={pair.run.letter: _places(pair.metrics) for pair in comparison.pairs},
         version=__version__,
         generated=datetime.now(UTC).isoformat(timespec="seconds"),
-        value_text=value_text,
-        change_text=change_text,
-        interval_text=interval_text,
+        texts=metric_comparison,
         failures=failures_text(metric for pair in comparison.pairs for metric in pair.metrics),
-        p_text=p_text,
-        p_values_note=p_values_note,
-        verdict_text=verdict_text,
         has_flips=lambda pair: _has_flips(pair, comparison.metric),
         args_text=_args_text,
-        output_text=output_text,
+        output_text=shown_value,
     )
 
 
 def _has_flips(pair: PairComparison, main: str | None) -> bool:
-    """Return whether questions can have flipped: of what was spent nearly every one differs."""
+    """Return whether flips are shown: not of what was spent, where nearly every question differs."""
     metric = None if main is None else pair.metric(main)
     return metric is not None and not metric.is_spent
 
 
 def _args_text(text: str) -> str:
-    """Return the arguments of a call line by line; as they are where they were cut."""
+    """Return a call's arguments line by line; unchanged where they were cut and are no JSON any more."""
     try:
         return args_text(parse_json(text))
     except (ValueError, RecursionError):
@@ -98,17 +84,17 @@ def _args_text(text: str) -> str:
 
 
 def _places(metrics: Iterable[MetricComparison]) -> dict[str, Place | None]:
-    """Place the differences of all scores on one scale, and those of what was spent, relative to A, on another."""
+    """Place the differences of scores on one scale, and those of what was spent, relative to A, on another."""
     places: dict[str, Place | None] = {}
     for is_spent in (False, True):
         family = [metric for metric in metrics if metric.is_spent is is_spent]
-        widest = max((abs(value) for metric in family for value in _values(metric)), default=0.0)
-        places.update({metric.metric: _place(metric, widest) for metric in family})
+        values = {metric.metric: _values(metric) for metric in family}
+        widest = max((abs(value) for each in values.values() for value in each), default=0.0)
+        places |= {name: _place(each, widest) for name, each in values.items()}
     return places
 
 
-def _place(metric: MetricComparison, widest: float) -> Place | None:
-    values = _values(metric)
+def _place(values: Sequence[float], widest: float) -> Place | None:
     if not values or not widest:
         return None
     difference, *interval = (round(50 + 48 * value / widest, 2) for value in values)
@@ -117,9 +103,8 @@ def _place(metric: MetricComparison, widest: float) -> Place | None:
 
 
 def _values(metric: MetricComparison) -> list[float]:
-    """Return a difference and the ends of its interval; nothing where they are relative to nothing."""
-    bounds = [metric.interval.low, metric.interval.high] if metric.interval else []
-    values = [metric.difference, *bounds]
+    """Return a difference and its interval's ends, relative to A if spent; empty where A spent nothing."""
+    values = [metric.difference, *(metric.interval or ())]
     if not metric.is_spent:
         return values
     return [value / metric.mean_a for value in values] if metric.mean_a else []

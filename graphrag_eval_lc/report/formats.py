@@ -1,4 +1,4 @@
-"""Names, texts and numbers as the pages and the terminal show them; formats.js does the same in the browser."""
+"""Names, texts and values as pages and terminal show them; formats.js does the same in the browser."""
 
 import json
 import re
@@ -11,37 +11,25 @@ from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import is_built_in, metric_spec
 from graphrag_eval_lc.texts import shortened
 
-NOT_MEASURED = "–"
-
-
-def score_text(value: float | None) -> str:
-    """Return a score with three digits after the point.
-
-    Example:
-        >>> score_text(0.5), score_text(None)
-        ('0.500', '–')
-    """
-    return NOT_MEASURED if value is None else f"{value:.3f}"
-
 
 def amount_text(value: float | None, unit: str) -> str:
-    """Return a value as text, by its unit: that of a metric, as its declaration has it.
+    """Return a value as text, by the unit of its metric.
 
     Example:
         >>> amount_text(1234567, "tokens"), amount_text(75, "seconds"), amount_text(0.0036, "usd")
         ('1,234,567', '1 min 15 s', '$0.0036')
-        >>> amount_text(0.5, "score"), amount_text(3, "count"), amount_text(2.5, "km")
-        ('0.500', '3', '2.50 km')
+        >>> amount_text(0.5, "score"), amount_text(3, "count"), amount_text(2.5, "km"), amount_text(None, "score")
+        ('0.500', '3', '2.50 km', '–')
     """
     if value is None:
-        return NOT_MEASURED
+        return "–"
     if unit in _TEXT_BY_UNIT:
         return _TEXT_BY_UNIT[unit](value)
     return value_text(value, unit)
 
 
-def figure_text(value: float | None, unit: str) -> str:
-    """Return a value as text that is not broken between number and unit."""
+def unbroken_amount_text(value: float | None, unit: str) -> str:
+    """Return a value as text without a line break between number and unit."""
     return amount_text(value, unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
@@ -68,7 +56,7 @@ def _number_text(value: float) -> str:
 
 
 _TEXT_BY_UNIT: Mapping[str, Callable[[float], str]] = {
-    "score": score_text,
+    "score": "{:.3f}".format,
     "tokens": "{:,.0f}".format,
     "seconds": seconds_text,
     "usd": dollars,
@@ -76,61 +64,58 @@ _TEXT_BY_UNIT: Mapping[str, Callable[[float], str]] = {
 }
 
 
-_SCORE = "score"
-
-
 def score_display(metric: str) -> dict[str, Any]:
-    """Return what a page must know of a score beside its name; nothing of most.
+    """Return how a score differs from the usual one on a page; empty for most.
 
     Returns:
-        ``unit``, where it is not ``score``; of a metric of a user's own, where they are declared, also ``note`` (its
-        title, and that less is better), ``lower`` (where that is so), ``best`` and ``worst`` (the ends of its range,
-        None where there is none), and ``failed`` and ``failure_note`` (what a failed question counts as, None where it
-        does not count), where that is not 0.
+        ``unit``, where it is not ``score``. Of users' own metrics also, where it is declared: ``note`` (its title, and
+        that less is better), ``lower`` (that less is better), ``best`` and ``worst`` (the ends of its range, None
+        where it has no end), and, where it is not 0, ``failed`` (what a failed question counts as, None where it does
+        not count) and ``failure_note``.
 
     Example:
         >>> score_display("tone"), score_display("saved_sec")
         ({}, {'unit': 'seconds'})
     """
     spec = metric_spec(metric)
-    display: dict[str, Any] = {} if spec.unit == _SCORE else {"unit": spec.unit}
+    display: dict[str, Any] = {} if spec.unit == "score" else {"unit": spec.unit}
     if is_built_in(metric):
         return display
-    title = [spec.title] if spec.title != spec.key else []
-    if note := "; ".join([*title, *(["less is better"] if spec.lower_is_better else [])]):
+    notes = (spec.title if spec.title != spec.key else "", "less is better" if spec.lower_is_better else "")
+    if note := "; ".join(filter(None, notes)):
         display["note"] = note
     low, high = spec.range
     if spec.lower_is_better:
-        display["lower"] = True
-    if spec.lower_is_better or (low, high) != (None, None):
-        display["worst"], display["best"] = (high, low) if spec.lower_is_better else (low, high)
+        display |= {"lower": True, "worst": high, "best": low}
+    elif (low, high) != (None, None):
+        display |= {"worst": low, "best": high}
     if (failed := spec.value_of_failure) != 0:
         display["failed"] = failed
-        if spec.kind == _SCORE:
+        if spec.kind == "score":
             counts = "does not count" if failed is None else f"counts as {amount_text(failed, spec.unit)}"
             display["failure_note"] = f"an error {counts}"
     return display
 
 
 def passing_sign(metric: str) -> str:
-    """Return how a metric of a sample that passed stands to the threshold."""
+    """Return how a metric compares with the threshold where a sample passed."""
     return "≤" if metric_spec(metric).lower_is_better else "≥"
 
 
 _HEAD, _TAIL = 15_000, 5_000
 _LONGEST = _HEAD + _TAIL
 _LONGEST_NAME = 200
-# A longer JSON text is left as it is, as it is only made longer.
+# Longer JSON is not laid out, which would make it longer still.
 _LONGEST_LAID_OUT = 8_000
 
-# All controls but tab and newline, marks that change the direction of what follows, and halves of characters.
+# All control characters but tab and newline, marks that change the direction of text, and lone surrogates.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
 def visible(text: object) -> str:
-    r"""Return a text in which nothing hides: control characters as pictures, others that are not seen by their code.
+    r"""Return a text in which nothing hides: control characters as pictures, other unseen ones as their codes.
 
     Example:
         >>> visible("a\x00b\u202ec")
@@ -157,20 +142,31 @@ def one_line(text: object, length: int) -> str:
 
 
 def shown_name(name: object) -> str:
-    """Return an id or a name, of a question, a template, a tool or a metric, as it is shown everywhere."""
+    """Return the id or name of a question, template, tool or metric as it is shown everywhere."""
     return one_line(name, _LONGEST_NAME)
 
 
-def without_middle(text: str) -> str:
-    """Return a text without its middle where it is longer than 20,000 characters, and visible."""
+def without_middle(shown: object) -> str:
+    """Return a visible text; one of more than 20,000 characters without its middle."""
+    text = str(shown)
     if len(text) <= _LONGEST:
         return visible(text)
     left_out = f"\n… {len(text) - _LONGEST:,} characters left out; the whole is in results.jsonl …\n"
     return visible(text[:_HEAD]) + left_out + visible(text[-_TAIL:])
 
 
+def if_known(show: Callable[[Any], str], value: Any) -> str | None:
+    """Return a value as ``show`` shows it; None where it is None."""
+    return None if value is None else show(value)
+
+
+def known_only(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record without the keys whose values are None."""
+    return {key: value for key, value in record.items() if value is not None}
+
+
 def shown_value(value: Any) -> str:
-    """Return an output or another value as text; short JSON is laid out over lines.
+    """Return any value, such as an output, as text; short JSON is laid out over lines.
 
     Example:
         >>> print(shown_value('{"rows": [1, 2], "more": false}'))
@@ -198,7 +194,7 @@ def _laid_out(text: str) -> str:
 
 
 def _rows_laid_out(value: Any) -> str | None:
-    """Return SPARQL results with a line for each row; None for all else."""
+    """Return SPARQL results with a line for each row; None for other JSON."""
     if not isinstance(value, dict) or not isinstance(value.get("results"), dict):
         return None
     bindings = value["results"].get("bindings")
@@ -223,9 +219,6 @@ def args_text(args: Any) -> str:
     """
     if not isinstance(args, Mapping):
         return "" if args is None else shown_value(args)
-    return without_middle("\n".join(_argument(str(name), value) for name, value in args.items()))
-
-
-def _argument(name: str, value: Any) -> str:
-    text = value if isinstance(value, str) else json_text(value)
-    return f"{name}:\n{text}" if "\n" in text.strip() else f"{name}: {text}"
+    texts = {name: value if isinstance(value, str) else json_text(value) for name, value in args.items()}
+    lines = (f"{name}:{chr(10) if chr(10) in text.strip() else ' '}{text}" for name, text in texts.items())
+    return without_middle("\n".join(lines))

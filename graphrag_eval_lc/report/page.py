@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.report.formats import amount_text, figure_text, score_display, score_text, visible
+from graphrag_eval_lc.report.formats import amount_text, score_display, unbroken_amount_text, visible
 
 if TYPE_CHECKING:
     import jinja2
@@ -41,7 +41,7 @@ def render_report(context: Mapping[str, Any]) -> str:
     """Return the report of a run as one HTML page.
 
     Args:
-        context: What the page shows, as ``report.data`` gives it; its texts are plain text.
+        context: The ``ReportData`` that the page shows.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -63,20 +63,18 @@ def render_report(context: Mapping[str, Any]) -> str:
         ranges=ranges,
         displays=displays,
         index_json=_inert_json(context["index_json"]),
-        lists_json=_json_data(lists),
-        sets_json=_json_data(_sets(context)),
+        lists_json=_inert_json(json_text(lists, is_compact=True)),
+        sets_json=_inert_json(json_text(_sets(context), is_compact=True)),
     )
 
 
 def render_page(template: str, scripts: Sequence[str], **context: Any) -> str:
-    """Return a page, with its styles and scripts inside it.
-
-    The page's content security policy lets run only the scripts that are given here, by their digests.
+    """Return a page with its styles and scripts in it; its content security policy allows no others.
 
     Args:
         template: The name of its template.
-        scripts: The names of the scripts that run at its end, in this order.
-        context: What the template shows.
+        scripts: The names of the scripts that run at its end, in order.
+        context: The template's variables.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -111,7 +109,7 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"score": score_text, "amount": amount_text, "figure": figure_text, "visible": visible}
+    environment.filters |= {"amount": amount_text, "unbroken_amount": unbroken_amount_text, "visible": visible}
     environment.globals["matrix_labels"] = _MATRIX_LABELS
     return environment
 
@@ -121,7 +119,7 @@ def _source(name: str) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Return scripts as one, whose names no other script sees."""
+    """Return scripts as one, in a scope of its own."""
     return "\n".join(["(() => {", '"use strict";', *(_source(name) for name in names), "})();"])
 
 
@@ -129,22 +127,19 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def _json_data(value: object) -> str:
-    return _inert_json(json_text(value, is_compact=True))
-
-
 def _inert_json(text: str) -> str:
-    """Return JSON that cannot end the script element in which it stands."""
+    """Return JSON that cannot end its script element."""
     return text.replace("<", "\\u003c")
 
 
 def _sets(context: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the sets of questions that one click shows, by the names that the template's buttons have."""
+    """Return the sets of questions behind the template's buttons, by the buttons' names."""
     sets: dict[str, dict[str, Any]] = {}
-    for number, stage in enumerate((context["funnel"] or {"stages": ()})["stages"]):
-        sets[f"funnel-{number}"] = {"label": f"Not passed: {stage['name']}", "keys": stage["fell_out"]}
-    for cell, label in _MATRIX_LABELS.items():
-        if context["matrix"] is not None:
+    if context["funnel"] is not None:
+        for number, stage in enumerate(context["funnel"]["stages"]):
+            sets[f"funnel-{number}"] = {"label": f"Not passed: {stage['name']}", "keys": stage["fell_out"]}
+    if context["matrix"] is not None:
+        for cell, label in _MATRIX_LABELS.items():
             sets[f"matrix-{cell}"] = {"label": label, "keys": context["matrix"][cell]}
     for number, error in enumerate(context["errors"]):
         sets[f"error-{number}"] = {"label": f"Error: {error['kind']}", "keys": error["questions"]}

@@ -1,4 +1,4 @@
-"""What went wrong: the stage at which questions fell out, steps against answers, and errors and warnings by kind."""
+"""What went wrong: a funnel of stages, a matrix of steps against answers, and errors and warnings by kind."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,24 +9,25 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, error_keys, registered_metrics
 from graphrag_eval_lc.report.formats import args_text, one_line
 from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
-from graphrag_eval_lc.report.steps import is_iri, is_query, is_scored, step_name
+from graphrag_eval_lc.report.steps import is_iri, is_query, step_name
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
 _ANSWER = STAGES.index("answer right")
 
-# Whether a question passes each stage; None where it has no reference for it.
+# Whether a question passes each stage; None where it has no reference for the stage.
 Outcomes = Sequence[bool | None]
 
 
 class Funnel:
-    """Follows each question with a reference query through the stages.
+    """Counts at which stage questions with a reference query fail.
 
     Args:
-        config: The configuration, for the names of the tools and for which groups of steps are scored.
+        config: The configuration, for the names of tools and for which groups of steps are scored.
     """
 
     def __init__(self, config: EvaluationConfig) -> None:
@@ -37,7 +38,7 @@ class Funnel:
         self._is_judged = False
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample."""
+        """Add a sample."""
         self._is_judged = self._is_judged or sample.is_judged
         outcomes = _outcomes(sample, self._config)
         if outcomes is None:
@@ -50,25 +51,25 @@ class Funnel:
     def record(self) -> dict[str, Any] | None:
         """Return the section ``funnel``; None where no question has a reference query.
 
-        Of what enters a stage, each sample passes, falls out, is passed over (the stage has no reference or was not
-        needed) or, of the answers, is not judged (there is a reference, but no judge gave a score).
+        Each sample that enters a stage passes, falls out, is passed over (it has no reference for the stage, or did
+        not need it) or, at the answer, is not judged (there is a reference, but no judge gave a score).
         """
         if not self._outcomes:
             return None
         stages: list[dict[str, Any]] = []
         left = dict(self._outcomes)
         for at, name in enumerate(STAGES):
-            found = [outcomes[at] for outcomes in self._outcomes.values()]
-            if found.count(None) == len(found) or (at == _ANSWER and not self._is_judged):
+            is_known = any(outcomes[at] is not None for outcomes in self._outcomes.values())
+            if not is_known or (at == _ANSWER and not self._is_judged):
                 continue
-            passed_over = [key for key, outcomes in left.items() if outcomes[at] is None]
-            not_judged = sum(1 for key in passed_over if key in self._not_judged) if at == _ANSWER else 0
+            passed_over = {key for key, outcomes in left.items() if outcomes[at] is None}
+            not_judged = len(passed_over & self._not_judged) if at == _ANSWER else 0
             fell_out = [key for key, outcomes in left.items() if outcomes[at] is False]
             stages.append(
                 {
                     "name": name,
                     "entered": len(left),
-                    "passed": sum(1 for outcomes in left.values() if outcomes[at]),
+                    "passed": len(left) - len(passed_over) - len(fell_out),
                     "passed_over": len(passed_over) - not_judged,
                     "not_judged": not_judged,
                     "fell_out": fell_out,
@@ -83,8 +84,9 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     """Return which stages a sample passes; None where it has no reference query."""
     groups = sample.result.get("reference_steps") or ()
     diagnoses = sample.result.get("steps_diagnosis") or ()
+    scored = scored_groups(groups, config.steps.scoring)
     steps = [
-        (step, diagnosis, is_scored(at, groups, config))
+        (step, diagnosis, at in scored)
         for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False))
         for step, diagnosis in zip(group, diagnosed, strict=False)
     ]
@@ -99,7 +101,7 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
         diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
     )
     return (
-        # What the query did not need, the question did not fail at.
+        # A right query did not need the IRI that was not found.
         None if is_right and not has_found else has_found,
         bool(valid),
         any(_has_answer(step.get("output")) for step in reversed(valid))
@@ -117,12 +119,12 @@ def _all(passed: Iterable[bool]) -> bool | None:
 
 
 def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether an IRI stands in a query, so that the agent has it from wherever."""
+    """Return whether a query has an IRI, wherever the agent got it from."""
     return isinstance(iri, str) and any(holds_whole(args_text(query.get("args")), iri) for query in queries)
 
 
 def _has_answer(output: Any) -> bool:
-    """Return whether an output is SPARQL results with rows, or the answer of an ASK query."""
+    """Return whether an output is SPARQL results with rows, or the answer to an ASK query."""
     try:
         results = parse_sparql_results(output)
     except UnreadableOutput:
@@ -131,19 +133,20 @@ def _has_answer(output: Any) -> bool:
 
 
 class Matrix:
-    """Sets right and wrong steps against right and wrong answers, which shows the lucky ones."""
+    """Counts right and wrong steps against right and wrong answers, which shows lucky answers."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[bool, bool], list[str]] = {(a, b): [] for a in (True, False) for b in (True, False)}
+        words = ("right", "wrong")
+        self._keys: dict[str, list[str]] = {f"{steps}_{answer}": [] for steps in words for answer in words}
         self._is_judged = False
         self._left_out = 0
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample; one of which steps or answer are not scored is in no cell."""
+        """Add a sample; one whose steps or answer are not scored is in no cell."""
         self._is_judged = self._is_judged or sample.is_judged
         steps, answer = sample.steps_right, sample.answer_right
         if steps is not None and answer is not None:
-            self._keys[steps, answer].append(sample.key)
+            self._keys[f"{'right' if steps else 'wrong'}_{'right' if answer else 'wrong'}"].append(sample.key)
         else:
             self._left_out += 1
 
@@ -151,17 +154,15 @@ class Matrix:
         """Return the section ``matrix``; None where no answer was judged."""
         if not self._is_judged:
             return None
-        words = {True: "right", False: "wrong"}
-        cells = {f"{words[steps]}_{words[answer]}": keys for (steps, answer), keys in self._keys.items()}
         right = f"Steps are right where {STEPS_SCORE} is 1, an answer where {ANSWER_F1} is at least"
-        return {**cells, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
+        return {**self._keys, "left_out": self._left_out, "threshold_text": f"{right} {ANSWER_THRESHOLD:g}."}
 
 
 _EXAMPLE = 600
 _KIND = 100
 _STEP_ERRORS = error_keys("steps")
 _CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
-# Ids, numbers and what stands in quotes or brackets make no kind of their own.
+# What differs between errors of one kind: numbers, ids with digits, and texts in quotes or brackets.
 _PARTICULAR = re.compile(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*\d\S*""")
 
 
@@ -171,9 +172,16 @@ class _Group:
     count: int = 0
     questions: dict[str, None] = field(default_factory=dict)
 
+    def add(self, key: str) -> None:
+        self.count += 1
+        self.questions[key] = None
+
+    def record(self) -> dict[str, Any]:
+        return {"count": self.count, "example": self.example, "questions": list(self.questions)}
+
 
 class Problems:
-    """Groups what went wrong.
+    """Groups errors and warnings by kind.
 
     Args:
         config: The configuration, for the names of custom evaluations.
@@ -190,10 +198,10 @@ class Problems:
         self._errors: dict[tuple[str, str], _Group] = {}
         self._warnings: dict[str, _Group] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
-        self._calling: dict[str, _Group] = {}  # by tool, of those that are unknown
+        self._calling: dict[str, _Group] = {}  # by unknown tool
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample."""
+        """Add a sample."""
         if sample.has_failed:
             error = sample.result.get("error") or "failed without a message"
             self._add("question", kind_of(error), error, sample.key)
@@ -207,56 +215,45 @@ class Problems:
         for judge, error in _judge_errors(sample.result, self._error_keys):
             self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
         for warning in sample.result.get("capture_warnings") or ():
-            group = self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE)))
-            _count(group, sample.key)
-
+            self._warnings.setdefault(_general(warning), _Group(one_line(warning, _EXAMPLE))).add(sample.key)
         self._add_tools(sample)
 
     def errors(self) -> list[dict[str, Any]]:
         """Return the section ``errors``: unknown tools, then failed questions, then the most frequent."""
         order = ("question", "call", "judge")
         groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
-        errors = [{"where": where, "kind": kind, **_record(group)} for (where, kind), group in groups]
+        errors = [{"where": where, "kind": kind, **group.record()} for (where, kind), group in groups]
         return [*self._tools(), *errors]
 
     def tool_warnings(self) -> list[str]:
-        """Return what is to be known of tools whose names no reference step has, before a score is trusted."""
+        """Return the warnings about tools whose names no reference step has."""
         return [str(tool) for tool in self._unknown_tools.found()]
 
     def capture_warnings(self) -> list[dict[str, Any]]:
         """Return the section ``capture_warnings``, the most frequent first."""
         groups = sorted(self._warnings.items(), key=lambda item: -item[1].count)
-        return [{"kind": kind, **_record(group)} for kind, group in groups]
+        return [{"kind": kind, **group.record()} for kind, group in groups]
 
     def _add_tools(self, sample: ReportedSample) -> None:
         self._unknown_tools.add(sample.result.get("reference_steps"), sample.result)
         tools = {str(step.get("name")) for step in sample.result.get("actual_steps") or ()}
         for tool in tools:
             if not self._unknown_tools.knows(tool):
-                _count(self._calling.setdefault(tool, _Group("")), sample.key)
+                self._calling.setdefault(tool, _Group("")).add(sample.key)
 
     def _tools(self) -> Iterator[dict[str, Any]]:
         for unknown in self._unknown_tools.found():
             keys = dict.fromkeys(key for tool in unknown.tools for key in self._calling[tool].questions)
             group = _Group(one_line(str(unknown), _EXAMPLE), len(keys), keys)
             kind = f"{', '.join(unknown.tools)}: no reference step has that name"
-            yield {"where": "name", "kind": one_line(kind, _KIND), **_record(group)}
+            yield {"where": "name", "kind": one_line(kind, _KIND), **group.record()}
 
     def _add(self, where: str, kind: str, example: Any, key: str) -> None:
-        _count(self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))), key)
-
-
-def _count(group: _Group, key: str) -> None:
-    group.count += 1
-    group.questions[key] = None
-
-
-def _record(group: _Group) -> dict[str, Any]:
-    return {"count": group.count, "example": group.example, "questions": list(group.questions)}
+        self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))).add(key)
 
 
 def kind_of(error: Any) -> str:
-    """Return the kind of an error: the class that its text begins with, else the text without what is particular.
+    """Return the kind of an error: the class that its text begins with, else the text without its particulars.
 
     Example:
         >>> kind_of("ValueError: no row 7"), kind_of("Client error '400' for row 7 of x")

@@ -22,7 +22,15 @@ from graphrag_eval_lc.registry.metrics import (
     TRUE_POSITIVES,
     metric_spec,
 )
-from graphrag_eval_lc.report.formats import one_line, score_display, shown_name, shown_value, without_middle
+from graphrag_eval_lc.report.formats import (
+    if_known,
+    known_only,
+    one_line,
+    score_display,
+    shown_name,
+    shown_value,
+    without_middle,
+)
 from graphrag_eval_lc.report.reported_run import ReportedSample
 from graphrag_eval_lc.report.steps import extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import model_rows, timeline, transcript
@@ -32,10 +40,10 @@ _DIGITS = 6
 
 
 class IndexRows:
-    """Takes up a row for each sample.
+    """The rows of the list of questions, one for each sample.
 
     Attributes:
-        tools: The tools that were called, in the order in which they were first seen; rows name them by their index.
+        tools: The tools that were called, with the indices by which rows name them.
     """
 
     def __init__(self) -> None:
@@ -46,21 +54,17 @@ class IndexRows:
         return len(self._rows)
 
     def add(self, sample: ReportedSample, chunk: int) -> None:
-        """Take up a sample.
-
-        Args:
-            sample: The sample.
-            chunk: The number of the chunk that holds its detail.
-        """
+        """Add a sample whose detail is in the chunk with this number."""
         result = sample.result
+        seconds = number(result.get(ELAPSED_SEC))
         row = {
             "k": sample.key,
             "q": one_line(result.get("question_text", ""), _QUESTION),
             "t": sample.template_id,
-            "s": "error" if sample.has_failed else "success",
+            "s": _status(sample),
             "m": {metric: round(value, _DIGITS) for metric, value in sample.scores.items()},
             "tok": number(result.get(TOTAL_TOKENS)),
-            "sec": _rounded(number(result.get(ELAPSED_SEC))),
+            "sec": None if seconds is None else round(seconds, _DIGITS),
             "usd": number(result.get(AGENT_COST)),
             "tools": sorted(self._tool_indices(result)),
             "c": chunk,
@@ -69,8 +73,8 @@ class IndexRows:
         self._rows.append(json_text(row))
 
     def json(self) -> str:
-        """Return all rows as a JSON array that ends no script element."""
-        return ("[" + ",\n".join(self._rows) + "]").replace("<", "\\u003c")
+        """Return all rows as a JSON array."""
+        return "[" + ",\n".join(self._rows) + "]"
 
     def _tool_indices(self, result: Mapping[str, Any]) -> set[int]:
         names = {shown_name(step.get("name")) for step in result.get("actual_steps") or ()}
@@ -84,108 +88,87 @@ def _reason(result: Mapping[str, Any]) -> str:
         return ""
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+def _status(sample: ReportedSample) -> str:
+    return "error" if sample.has_failed else "success"
 
 
 _CLAIMS = {"supported": TRUE_POSITIVES, "wrong": FALSE_POSITIVES, "missing": FALSE_NEGATIVES}
 
 
 def detail_of(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> dict[str, Any]:
-    """Return the detail of a sample: plain JSON values, all texts to be shown as text."""
+    """Return what opens beneath a question: plain JSON values, whose texts are shown as text."""
     result = sample.result
     groups = step_groups(result, config)
     steps = result.get("actual_steps") or []
     events = timeline(steps)
     for at, use in uses_of(groups).items():
         events[at]["used_for"] = use
-    detail: dict[str, Any] = {
+    detail = {
         "key": sample.key,
-        "question": without_middle(str(result.get("question_text", ""))),
+        "question": without_middle(result.get("question_text", "")),
         "template": sample.template_id,
-        "status": "error" if sample.has_failed else "success",
-        **_texts(result),
+        "status": _status(sample),
+        **{key: if_known(shown_value, result.get(key)) for key in ("error", "reference_answer", "actual_answer")},
         "claims": _claims(result),
-        "measures": list(_measures(sample, config, metrics)),
+        "measures": list(_values(sample, config, metrics)),
         "failed_attempts": list(_failed_attempts(result)),
-        "warnings": [without_middle(str(warning)) for warning in result.get("capture_warnings") or ()],
+        "warnings": [without_middle(warning) for warning in result.get("capture_warnings") or ()],
         "total_sec": number(result.get(ELAPSED_SEC)),
         "stalled": number(result.get(STALLED_SEC)),
         TOTAL_TOKENS: number(result.get(TOTAL_TOKENS)),
         "timeline": events,
         "models": model_rows(result.get("llm_calls")),
         "transcript": transcript(result),
-        "run_id": None if result.get("run_id") is None else shown_name(result["run_id"]),
-        "started_at": None if result.get("started_at") is None else shown_name(result["started_at"]),
+        **{key: if_known(shown_name, result.get(key)) for key in ("run_id", "started_at")},
         "groups": groups,
         "extra_steps": extra_steps(groups, steps) if groups else [],
         "counts": result.get("steps_counts"),
     }
-    return {key: value for key, value in detail.items() if value is not None}
-
-
-def _texts(result: Mapping[str, Any]) -> dict[str, str]:
-    texts = {key: result.get(key) for key in ("error", "reference_answer", "actual_answer")}
-    return {key: shown_value(value) for key, value in texts.items() if value is not None}
+    return known_only(detail)
 
 
 def _claims(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the claims of reference and actual answer as a judge sorted them; None where none did."""
+    """Return the claims of the answers as a judge sorted them; None where none did."""
     if not any(isinstance(result.get(key), list) for key in _CLAIMS.values()):
         return None
-    claims: dict[str, Any] = {
-        name: [without_middle(str(claim)) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()
-    }
+    claims = {name: [without_middle(claim) for claim in result.get(key) or ()] for name, key in _CLAIMS.items()}
     reason = result.get(str(metric_spec(ANSWER_F1).reason_key))
-    return claims if reason is None else {**claims, "reason": without_middle(str(reason))}
+    return known_only({**claims, "reason": if_known(without_middle, reason)})
 
 
-def _measures(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
-    """Yield all that was measured of a question, also what its judges failed at."""
+def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) -> Iterator[dict[str, Any]]:
+    """Yield the values of a question's metrics, and the errors of those without one."""
     result = sample.result
     evaluations = {key: each.name for each in config.custom_evaluations or () for key in each.outputs}
     names = [metric for metric in (STEPS_SCORE, *metrics.names()) if not metric_spec(metric).is_spent]
     told: set[str] = set()
     for metric in dict.fromkeys(names):
-        keys = _keys_beside(metric, evaluations.get(metric, metric))
-        beside = {name: result.get(key) for name, key in keys.items() if result.get(key) is not None}
-        if keys["error"] in told:  # what several metrics share is told beside the first
-            beside = {name: value for name, value in beside.items() if name == "reason"}
+        spec, evaluation = metric_spec(metric), evaluations.get(metric, metric)
+        error_key = spec.error_key or f"{evaluation}_error"
+        keys = {"reason": f"{metric}_reason"}  # one that several metrics share is told with the claims
+        if error_key not in told:  # an error or cost that several metrics share stands beside the first
+            keys |= {"error": error_key, "usd": spec.cost_key or f"{evaluation}_cost"}
+        beside = known_only({name: result.get(key) for name, key in keys.items()})
         value = result.get(metric)
         if value is not None or "error" in beside:
-            told.add(keys["error"])
+            told.add(error_key)
             yield {
                 "name": shown_name(metric),
-                "value": value if number(value) is not None else None if value is None else shown_value(value),
+                "value": value if number(value) is not None else if_known(shown_value, value),
                 **{name: item if number(item) is not None else shown_value(item) for name, item in beside.items()},
-                **_declared(metric),
+                # As far as the detail's own table cannot know it.
+                **{key: text for key, text in score_display(metric).items() if key in ("unit", "note")},
             }
     for metric in sample.scores:
         if metric_spec(metric).over == "steps" and metric not in metrics.names():
             yield {"name": metric, "value": sample.scores[metric]}
 
 
-def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
-    """Return where reason, error and cost of a metric stand; a reason that several share is told with the claims."""
-    spec = metric_spec(metric)
-    return {
-        "reason": f"{metric}_reason",
-        "error": spec.error_key or f"{evaluation}_error",
-        "usd": spec.cost_key or f"{evaluation}_cost",
-    }
-
-
-def _declared(metric: str) -> dict[str, str]:
-    """Return a metric's unit and what is said of it, as far as its table cannot know them."""
-    display = score_display(metric)
-    return {key: display[key] for key in ("unit", "note") if key in display}
-
-
 def _failed_attempts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for attempt in failed_attempts_of(result):
         steps = attempt.get("actual_steps")
         yield {
-            "error": without_middle(str(attempt.get("error") or "failed without a message")),
+            "error": without_middle(attempt.get("error") or "failed without a message"),
             "seconds": number(attempt.get(ELAPSED_SEC)),
             "tokens": number(attempt.get(TOTAL_TOKENS)),
             "calls": len(steps) if isinstance(steps, list) else 0,
@@ -196,7 +179,7 @@ _CHUNK_SIZE = 150_000
 
 
 class DetailChunks:
-    r"""Packs details as they come; a chunk is the base64 of the gzip of a JSON object of details by key.
+    r"""Details packed into chunks: each is the base64 of the gzip of a JSON object of details by key.
 
     Example:
         >>> chunks = DetailChunks()
@@ -212,7 +195,7 @@ class DetailChunks:
         self._size = 0
 
     def add(self, key: str, detail: Mapping[str, Any]) -> int:
-        """Take up a question's detail, and give the number of the chunk that holds it."""
+        """Add a question's detail, and return the number of its chunk."""
         item = f"{json_text(key)}: {json_text(detail)}"
         if self._open and self._size + len(item) > _CHUNK_SIZE:
             self._pack()
@@ -221,13 +204,13 @@ class DetailChunks:
         return len(self._packed)
 
     def packed(self) -> list[str]:
-        """Return all chunks; nothing may be added after that."""
+        """Return all chunks; nothing may be added afterwards."""
         if self._open:
             self._pack()
         return self._packed
 
     def _pack(self) -> None:
-        # Without a time, so that the same results give the same file.
+        # Without a time, so that the same results make the same file.
         raw = gzip.compress(("{" + ",\n".join(self._open) + "}").encode(), compresslevel=6, mtime=0)
         self._packed.append(base64.b64encode(raw).decode("ascii"))
         self._open, self._size = [], 0

@@ -1,4 +1,4 @@
-"""The run that a report shows: its results, its samples with their keys, and what run.json tells of it."""
+"""The run that a report shows: its samples with their keys, and what run.json tells of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,8 +32,8 @@ class ReportedRun:
         record: The content of run.json; empty where there is none.
         config: The configuration that it was scored with, without the models.
         results: Its results.
-        warnings: What is to be known of it.
-        more_metrics: Metrics that its aggregates have and its configuration does not tell.
+        warnings: What a reader must know of it.
+        more_metrics: Metrics of its aggregates that its configuration does not name.
     """
 
     folder: Path | None
@@ -50,7 +50,7 @@ class ReportedRun:
         return replace(known, of_samples=(*known.of_samples, *more))
 
     def file_of(self, name: str) -> Path:
-        """Return where an exporter writes the run, where no path is given.
+        """Return the default path of what an exporter writes.
 
         Raises:
             OptionError: The run has no folder.
@@ -60,17 +60,16 @@ class ReportedRun:
         return self.folder / exporter(name).file_name
 
     def step_names(self) -> list[str]:
-        """Return the names of the reference steps of the whole dataset, of which the results may have a part."""
-        dataset = self.record.get("dataset")
-        names = dataset.get("step_names") if isinstance(dataset, Mapping) else None
+        """Return the names of the whole dataset's reference steps; the results may have only some of them."""
+        names = part_of(self.record, "dataset").get("step_names")
         return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def reported_run(source: RunSource) -> ReportedRun:
-    """Return what a report reads of a run.
+    """Return a run as a report reads it.
 
     Args:
-        source: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        source: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
 
     Raises:
         RunFolderError: It is no folder of a run that is scored, or was written by a newer version.
@@ -98,7 +97,7 @@ def reported_run(source: RunSource) -> ReportedRun:
 
 
 def _config_in(record: Mapping[str, Any]) -> tuple[EvaluationConfig, str | None]:
-    """Return the configuration in run.json, and what is wrong with it."""
+    """Return the configuration in run.json, and a problem with it."""
     config = record.get("config")
     if not isinstance(config, Mapping):
         return EvaluationConfig(), None
@@ -118,13 +117,13 @@ ANSWER_THRESHOLD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ReportedSample:
-    """A result with what the sections share.
+    """A result, and what several sections of the report need of it.
 
     Attributes:
-        key: Its question's id, with the repeat from the second on; no other sample has it.
-        template_id: Its template, to be shown.
+        key: Its question's id, with the repeat from the second on; unique.
+        template_id: Its template's name as it is shown.
         result: The result.
-        scores: Its scores by metric as it is shown, those of steps as their mean; of a failed sample what
+        scores: Its scores by the metric's name as it is shown: of metrics of steps the mean, of a failed sample what
             it counts as.
         has_failed: Whether the agent gave no answer.
     """
@@ -143,7 +142,7 @@ class ReportedSample:
 
     @property
     def answer_right(self) -> bool | None:
-        """Whether the answer was judged to be right, as that of a failed sample is not; None where nothing is known."""
+        """Whether the answer was judged to be right, which a failed sample's is not; None where nothing is known."""
         if self.has_failed:
             return None if self.result.get("reference_answer") is None else False
         score = number(self.result.get(ANSWER_F1))
@@ -159,13 +158,12 @@ def reported_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> 
     """Yield the results one at a time as samples with unique keys."""
     taken: set[str] = set()
     for result in results:
-        has_failed = is_error(result)
         yield ReportedSample(
             key=_unique_key(result, taken),
             template_id=shown_name(result.get("template_id")),
             result=result,
             scores=_scores(result, metrics),
-            has_failed=has_failed,
+            has_failed=is_error(result),
         )
 
 
@@ -182,10 +180,9 @@ def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
 
 
 def _scores(result: Mapping[str, Any], metrics: Metrics) -> dict[str, float]:
-    """Return the scores of a result; of a failed question what it counts as."""
-    numbers = dict(metrics.sample_numbers(result))
-    numbers |= {metric: fmean(values) for metric, values in metrics.step_scores(result).items()}
-    return {shown_name(metric): value for metric, value in numbers.items() if not metric_spec(metric).is_spent}
+    values = dict(metrics.sample_numbers(result))
+    values |= {metric: fmean(of_steps) for metric, of_steps in metrics.step_scores(result).items()}
+    return {shown_name(metric): value for metric, value in values.items() if not metric_spec(metric).is_spent}
 
 
 _VALUE = 400
@@ -195,9 +192,10 @@ _OF_SCORING = ("Scoring started", "Scoring finished", "Duration of the scoring")
 
 def what_ran(run: ReportedRun) -> list[dict[str, str]]:
     """Return the section ``what_ran``; what is not known is left out."""
+    link = _link(run.record.get("href"))
     return [
-        {"name": name, "value": one_line(value, _VALUE), **link}
-        for name, value, link in _facts(run)
+        {"name": name, "value": one_line(value, _VALUE), **(link if name in ("Label", "Link") else {})}
+        for name, value in _facts(run).items()
         if value not in (None, "", "{}", "[]")
     ]
 
@@ -209,45 +207,52 @@ def title_of(run: ReportedRun) -> str:
     return one_line(name, 120) if name else "Evaluation run"
 
 
-def _facts(run: ReportedRun) -> Iterator[tuple[str, Any, dict[str, str]]]:
+def _facts(run: ReportedRun) -> dict[str, Any]:
     record = run.record
-    dataset, times = _part(record, "dataset"), _part(record, "times")
-    yield "Label", record.get("label"), _link(record.get("href"))
-    if record.get("label") is None:
-        yield "Link", record.get("href"), _link(record.get("href"))
-    yield "Tags", ", ".join(map(str, record.get("tags") or ())), {}
-    yield "Agent", record.get("agent"), {}
-    yield "Agent's source", record.get("agent_source"), {}
-    yield "Agent's config", _text(record.get("agent_config")), {}
-    yield "Dataset", _dataset(dataset), {}
-    yield "Dataset's digest", dataset.get("sha256"), {}
-    yield "Selection", _text(record.get("selection")), {}
-    yield "Repeats", record.get("repeats"), {}
-    yield "Judges", _judges(_part(record, "judges")), {}
-    yield "Matchers", _functions(record.get("matchers")), {}
-    yield "Evaluators", _functions(record.get("evaluators")), {}
-    yield "Plugins", plugins_text(record), {}
-    yield "Capture", _text(_changed(_part(record, "capture"), CaptureConfig().model_dump())), {}
-    yield "Config", _text(_changed_config(run.config)), {}
-    limits = {name: value for name, value in _part(record, "limits").items() if value is not None}
-    yield "Limits", _text(limits), {}
+    label, dataset, times = record.get("label"), part_of(record, "dataset"), part_of(record, "times")
+    judges = {key: value for key, value in part_of(record, "judges").items() if key != "prompts"}
+    defaults = CaptureConfig().model_dump()
+    capture = {key: value for key, value in part_of(record, "capture").items() if value != defaults.get(key)}
+    # What the config says of the capture stands in the record, as it was when the run was made.
+    config = run.config.model_dump(exclude_defaults=True, exclude={"llm", "prices", "capture"})
+    limits = {name: value for name, value in part_of(record, "limits").items() if value is not None}
     # Without an agent, recorded responses were scored, and when they were made is not known.
     started, finished, duration = _OF_AGENT if "agent" in record else _OF_SCORING
-    yield started, times.get("started"), {}
-    yield finished, times.get("finished"), {}
-    yield duration, _duration(times), {}
-    yield "Versions", ", ".join(f"{name} {version}" for name, version in _part(record, "versions").items()), {}
-    yield "Run", record.get("run_id"), {}
-    yield "Folder", run.folder, {}
+    return {
+        "Label": label,
+        "Link": record.get("href") if label is None else None,
+        "Tags": ", ".join(map(str, record.get("tags") or ())),
+        "Agent": record.get("agent"),
+        "Agent's source": record.get("agent_source"),
+        "Agent's config": _text(record.get("agent_config")),
+        "Dataset": _dataset(dataset),
+        "Dataset's digest": dataset.get("sha256"),
+        "Selection": _text(record.get("selection")),
+        "Repeats": record.get("repeats"),
+        "Judges": _text(judges),
+        "Matchers": _functions(record.get("matchers")),
+        "Evaluators": _functions(record.get("evaluators")),
+        "Plugins": plugins_text(record),
+        "Capture": _text(capture),
+        "Config": _text(config),
+        "Limits": _text(limits),
+        started: times.get("started"),
+        finished: times.get("finished"),
+        duration: _duration(times),
+        "Versions": ", ".join(f"{name} {version}" for name, version in part_of(record, "versions").items()),
+        "Run": record.get("run_id"),
+        "Folder": run.folder,
+    }
 
 
-def _part(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def part_of(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a section of run.json; empty where it has none."""
     part = record.get(key)
     return part if isinstance(part, Mapping) else {}
 
 
 def _link(href: object) -> dict[str, str]:
-    """Return a link where the address is one of the web; anything else would be code or a file."""
+    """Return a link to a web address; nothing for any other, which could be code or a file."""
     if not isinstance(href, str):
         return {}
     try:
@@ -277,24 +282,11 @@ def _dataset(dataset: Mapping[str, Any]) -> str:
     return f"{path} ({', '.join(counts)})" if path and counts else str(path or ", ".join(counts))
 
 
-def _judges(judges: Mapping[str, Any]) -> str:
-    return _text({key: value for key, value in judges.items() if key != "prompts"})
-
-
 def _functions(records: Any) -> str:
     """Return the functions of a user's own: ``count_rows: my_package.matchers:match_counts``."""
     known = [each for each in records if isinstance(each, Mapping)] if isinstance(records, list) else []
     names = (" with ".join(str(each[key]) for key in ("name", "media_type") if key in each) for each in known)
     return ", ".join(f"{name}: {each.get('function')}" for name, each in zip(names, known, strict=True))
-
-
-def _changed(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value != defaults.get(key)}
-
-
-def _changed_config(config: EvaluationConfig) -> dict[str, Any]:
-    """Return what the config says of the scoring; what was captured stands in the run's record."""
-    return config.model_dump(exclude_defaults=True, exclude={"llm", "prices", "capture"})
 
 
 def _duration(times: Mapping[str, Any]) -> str:

@@ -19,7 +19,14 @@ from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
 from graphrag_eval_lc.report.questions import DetailChunks, IndexRows, detail_of
-from graphrag_eval_lc.report.reported_run import ReportedRun, reported_run, reported_samples, title_of, what_ran
+from graphrag_eval_lc.report.reported_run import (
+    ReportedRun,
+    part_of,
+    reported_run,
+    reported_samples,
+    title_of,
+    what_ran,
+)
 from graphrag_eval_lc.report.scores import Repeats, score_records, score_values, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Extremes, Spent
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
@@ -32,8 +39,8 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
     """Write the report of a run: one HTML file that needs nothing else.
 
     Args:
-        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
-        path: The file; None for ``report.html`` in the run's folder. One that is there is replaced as a whole.
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
+        path: The file; None for ``report.html`` in the run's folder. An existing one is replaced as a whole.
 
     Returns:
         The file's path.
@@ -44,7 +51,7 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
         OptionError: The path is a folder or in a folder that is not there, or no path is given for a run without one.
     """
     if path is not None:
-        _check(Path(path))  # before the results are read, which may take long
+        _check_writable(Path(path))  # before the results are read, which may take long
     reported = reported_run(run)
     target = Path(path) if path is not None else reported.file_of(REPORT)
     replace_file(target, [_page(reported).encode("utf-8")])
@@ -56,7 +63,7 @@ def report_html(run: RunSource) -> str:
     """Return the report of a run as the text of an HTML page.
 
     Args:
-        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
 
     Raises:
         RunFolderError: The run cannot be read.
@@ -65,15 +72,13 @@ def report_html(run: RunSource) -> str:
     return _page(reported_run(run))
 
 
-def _check(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     if path.is_dir():
-        raise OptionError(
-            "this is a folder", path=path, hint=f"Give a file, such as {path / exporter(REPORT).file_name}."
-        )
+        example = path / exporter(REPORT).file_name
+        raise OptionError("this is a folder", path=path, hint=f"Give a file, such as {example}.")
     if not path.parent.is_dir():
-        raise OptionError(
-            "the report's folder is not there", path=path.parent, hint="Make it first, or give a file elsewhere."
-        )
+        hint = "Make it first, or give a file elsewhere."
+        raise OptionError("the report's folder is not there", path=path.parent, hint=hint)
 
 
 def _page(run: ReportedRun) -> str:
@@ -87,8 +92,8 @@ def write_csv_files(run: RunSource, path: str | PathLike[str] | None = None) -> 
     """Write questions.csv, steps.csv and aggregates.csv of a run.
 
     Args:
-        run: The folder of a run, what ``run_benchmark`` or ``score_run`` gave, or a list of results.
-        path: The folder for them, made where it is missing; None for ``csv`` in the run's folder.
+        run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
+        path: The folder for them, made if missing; None for ``csv`` in the run's folder.
 
     Returns:
         The folder.
@@ -117,20 +122,20 @@ class ReportData(TypedDict):
         generated: When, in ISO 8601.
         version: This package's.
         what_ran: ``name``, ``value`` and maybe ``href``.
-        warnings: What is to be known before a number is trusted.
+        warnings: What a reader must know before trusting a number.
         numbers: ``questions``, ``samples``, ``answered``, ``errors``, ``templates`` and ``repeats``.
-        scores: For each score its means, their interval and distribution.
+        scores: For each score its means, interval and distribution.
         repeats: pass@k and pass^k, ``name`` and ``value``; empty where each question was asked once.
         repeats_note: What passing means there; None where each question was asked once.
         spent: Tokens, seconds and dollars.
-        spent_note: What its totals hold beside the samples; None where that is nothing.
+        spent_note: What only its totals include; None where that is nothing.
         score_metrics: The scores that have a column in ``templates``.
         templates: A row for each template.
         funnel: The stages at which questions fell out; None where none has a reference query.
         matrix: Steps against answers; None where no answer was judged.
         errors: By kind.
         slowest: The questions that took the longest, failed attempts included.
-        dearest: Those on which the agent spent the most.
+        dearest: The questions on which the agent spent the most.
         capture_warnings: By kind.
         tools: The names of the tools that were called.
         has_repeats: Whether questions were asked several times.
@@ -166,15 +171,9 @@ class ReportData(TypedDict):
 
 
 def report_data(run: ReportedRun, version: str) -> ReportData:
-    """Return what the page of a report is rendered from; of each result no more is kept than the page holds.
-
-    Args:
-        run: The run.
-        version: This package's.
-    """
+    """Return what the page of a report is rendered from, in one pass; only what the page shows is kept in memory."""
     config, metrics = run.config, run.metrics()
-    judges = run.record.get("judges")
-    functions = judges.get("functions") or () if isinstance(judges, dict) else ()
+    functions = part_of(run.record, "judges").get("functions") or ()
     numbers, spent = RunNumbers(config, run.more_metrics), Spent(config)
     funnel, matrix, extremes = Funnel(config), Matrix(), Extremes()
     problems = Problems(config, functions, run.step_names())
@@ -227,8 +226,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
 
 
 def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, number_of_templates: int) -> Iterator[str]:
-    stopped = run.record.get("stopped")
-    if isinstance(stopped, dict):
+    if stopped := part_of(run.record, "stopped"):
         left_out = stopped.get("left_out") or 0
         yield f"The run was stopped: {stopped.get('message')}; {left_out:,} samples were not asked."
     yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
@@ -236,7 +234,5 @@ def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, numb
         yield "The run has no results."
     elif number_of_templates < FEWEST_CLUSTERS:
         count = plural(number_of_templates, "is only one template", f"are only {number_of_templates} templates")
-        yield (
-            f"There {count}: questions of one template resemble each "
-            f"other, so intervals say little with fewer than {FEWEST_CLUSTERS}."
-        )
+        alike = "questions of one template resemble each other"
+        yield f"There {count}: {alike}, so intervals say little with fewer than {FEWEST_CLUSTERS}."

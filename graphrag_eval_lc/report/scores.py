@@ -24,11 +24,11 @@ _JUDGES = [judge.key for judge in JUDGES]
 
 @dataclass(frozen=True, slots=True)
 class ScoreValues:
-    """The values of one score, one for each question: with repeats the question's mean.
+    """The values of a score, one for each question: with repeats the question's mean.
 
     Attributes:
-        answered: By template those of the questions that were answered.
-        every: By template those of all questions, failed ones as what they count as.
+        answered: By template the values of the questions that were answered.
+        every: By template the values of all questions; a failed one has what it counts as.
     """
 
     answered: Mapping[str, Sequence[float]]
@@ -42,15 +42,19 @@ class ScoreValues:
         """Return the values of the questions that were answered."""
         return [value for values in self.answered.values() for value in values]
 
+    def of_template(self, template_id: str) -> "ScoreValues":
+        """Return the values of a template's questions."""
+        return ScoreValues({template_id: self.answered.get(template_id, ())}, {template_id: self.every[template_id]})
+
 
 def score_values(numbers: RunNumbers) -> dict[str, ScoreValues]:
-    """Return the values of each score that was measured, the most important scores first."""
+    """Return the values of each score that was measured, the most important first."""
     measured = [metric for metric in numbers.measured() if not metric_spec(metric).is_spent]
     return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in sorted(measured, key=_rank)}
 
 
 def template_metrics(metrics: Iterable[str]) -> list[str]:
-    """Return the scores that have a column in the table of templates: those that no other one sums up."""
+    """Return the scores with a column in the table of templates: those that no other score sums up."""
     return [metric for metric in metrics if not metric_spec(metric).is_part]
 
 
@@ -74,7 +78,7 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
 
 
 def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
-    """Return means, numbers and distribution of a score."""
+    """Return a score's means, numbers of values, and distribution over the shown range."""
     every, answered = values.all_values(), values.answered_values()
     low, high = shown_range or range_of(metric_spec(metric), every)
     return {
@@ -93,7 +97,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 
 def _rank(metric: str) -> tuple[int, int, bool]:
-    """Order the main metric first, then what judges say of answers, each judge's parts last, then all others."""
+    """Order the main metric first, then judges' scores of answers, each judge's parts last, then all others."""
     spec = metric_spec(metric)
     if spec.judge is not None and spec.over == "questions":
         return 1, _JUDGES.index(spec.judge), spec.is_part
@@ -114,26 +118,26 @@ def _values(metric: str, questions: Iterable[QuestionNumbers]) -> ScoreValues:
 
 
 def _interval(values: ScoreValues) -> dict[str, Any]:
-    clusters = len(values.every)
+    clusters, note = len(values.every), None
     try:
         interval = bootstrap_interval(values.every)
     except MissingExtraError as problem:
         return {"low": None, "high": None, "interval_note": str(problem)}
     if interval is None:
-        return {"low": None, "high": None, "interval_note": "one question says nothing of how sure this is"}
-    note = None
-    if clusters == 1:
+        note = "one question says nothing of how sure this is"
+    elif clusters == 1:
         note = "all questions are of one template, so each was taken for itself: the interval may be too narrow"
     elif clusters < FEWEST_CLUSTERS:
         note = f"only {clusters} templates: the interval says little below {FEWEST_CLUSTERS}"
-    return {"low": interval.low, "high": interval.high, "interval_note": note}
+    low, high = interval or (None, None)
+    return {"low": low, "high": high, "interval_note": note}
 
 
 NUMBER_OF_BINS = 10
 
 
 def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
-    """Return the range over which a metric's values are shown: its usual or whole range where all are in it, else theirs.
+    """Return the range over which values are shown: the metric's usual or whole range if all lie in it, else theirs.
 
     Example:
         >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
@@ -169,14 +173,14 @@ def template_rows(
     """Return the section ``templates``, in the order of the results.
 
     Args:
-        numbers: The numbers of all questions.
+        numbers: The values of all questions.
         scores: The values of their scores.
-        metrics: Those that have a column.
+        metrics: The scores that have a column.
         spent: What the samples spent.
     """
-    questions = Counter(question.template_id for question in numbers.questions.values())
-    errors: Counter[str] = Counter()
+    questions, errors = Counter[str](), Counter[str]()
     for question in numbers.questions.values():
+        questions[question.template_id] += 1
         errors[question.template_id] += question.errors
     ranges = {metric: range_of(metric_spec(metric), scores[metric].all_values()) for metric in metrics}
     return [
@@ -185,7 +189,7 @@ def template_rows(
             "questions": count,
             "errors": errors[template_id],
             "scores": {
-                metric: _template_score(metric, scores[metric], template_id, shown_range)
+                metric: score_record(metric, scores[metric].of_template(template_id), shown_range)
                 for metric, shown_range in ranges.items()
                 if template_id in scores[metric].every
             },
@@ -195,18 +199,8 @@ def template_rows(
     ]
 
 
-def _template_score(
-    metric: str, values: ScoreValues, template_id: str, shown_range: tuple[float, float]
-) -> dict[str, Any]:
-    of_template = ScoreValues(
-        {template_id: values.answered.get(template_id, ())}, {template_id: values.every[template_id]}
-    )
-    record = score_record(metric, of_template, shown_range)
-    return {"n": record.pop("n_all"), **{key: record[key] for key in ("mean_answered", "mean_all", "bins", "range")}}
-
-
 class Repeats:
-    """Follows which samples of each question passed, as the aggregates do.
+    """The chances that questions asked several times are passed, as the aggregates have them.
 
     Args:
         config: The metric and the threshold that say whether a sample passed.
@@ -218,15 +212,15 @@ class Repeats:
         self._samples = Samples(metrics)
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample."""
+        """Add a sample."""
         self._samples.add({"template_id": None, **sample.result}, is_counted=not sample.has_failed)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the most samples that all questions have."""
+        """Return the section ``repeats``: pass@1, and pass@k and pass^k for the largest k that all questions allow."""
         return [{"name": name, "value": value} for name, value in shown_chances(self._summary())]
 
     def note(self) -> str | None:
-        """Say what passing means, and how many questions are left out; None where nothing was asked several times."""
+        """Say what passing means, and how many questions are left out; None without repeats."""
         summary = self._summary()
         if not summary:
             return None

@@ -1,4 +1,4 @@
-"""What a run spent in tokens, seconds and dollars, and the questions that took the most."""
+"""What a run spent in tokens, seconds and dollars, and the questions that spent the most."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _UNITS = ("seconds", "tokens", "usd")
 
 
 class Spent:
-    """Adds up what samples spent; failed ones count.
+    """What samples spent, failed ones included.
 
     Args:
         config: The configuration, for the names of custom evaluations.
@@ -43,82 +43,71 @@ class Spent:
         self._of_templates: dict[str, dict[str, array[float]]] = {}
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample."""
+        """Add a sample."""
         self._totals.add(sample.result)
         of_template = self._of_templates.setdefault(sample.template_id, {metric: array("d") for metric in self._shown})
-        for metric, value in self._figures(sample.result).items():
+        for metric, value in self._values_of(sample.result).items():
             self._values[metric].append(value)
             of_template[metric].append(value)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the section ``spent``: totals with failed attempts, the rest over the samples."""
+        """Return the section ``spent``: totals with failed attempts, all else over the samples."""
         totals = self._totals.summary()
-        stalled_sec = totals.get(STALLED_SEC)
-        notes = {} if stalled_sec is None else {ELAPSED_SEC: f"{stalled_sec:,.1f} s of it the event loop stood still"}
         return [
-            _record(
-                spec.heading or spec.title,
-                spec.unit,
-                values,
-                totals.get(metric),
-                totals.get("unmeasured_samples", {}).get(metric),
-                notes.get(metric),
-            )
+            {
+                "name": spec.heading or spec.title,
+                "unit": spec.unit,
+                "total": totals.get(metric, sum(values)),
+                "mean": fmean(values),
+                "median": percentile(values, 0.5),
+                "p95": percentile(values, 0.95),
+                "n": len(values),
+                "note": _note(metric, totals),
+            }
             for metric, spec in self._shown.items()
             if (values := self._values[metric])
         ]
 
     def note(self) -> str | None:
-        """Say what the totals hold that means and percentiles do not; None where that is nothing."""
+        """Say what is in the totals alone, not in means and percentiles; None where that is nothing."""
         count = self._totals.summary().get("number_of_failed_attempts")
         return f"totals include {counted(count, 'failed attempt')}" if count else None
 
     def means(self, template_id: str) -> dict[str, float | None]:
-        """Return a template's mean tokens, seconds and agent's cost, over its samples of which they are known."""
+        """Return a template's mean tokens, seconds and agent's cost over the samples that have them."""
         values = self._of_templates[template_id]
         keys = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "usd": AGENT_COST}
         return {key: fmean(values[metric]) if values[metric] else None for key, metric in keys.items()}
 
-    def _figures(self, result: Mapping[str, Any]) -> dict[str, float]:
+    def _values_of(self, result: Mapping[str, Any]) -> dict[str, float]:
         measured = {metric: number(result.get(metric)) for metric in self._shown}
-        figures = {metric: value for metric, value in measured.items() if value is not None}
+        values = {metric: value for metric, value in measured.items() if value is not None}
         judged = [cost for cost in self._judge_costs.of(result) if cost is not None]
-        return {**figures, JUDGES_COST: sum(judged)} if judged else figures
+        return {**values, JUDGES_COST: sum(judged)} if judged else values
 
 
 def _shown() -> list[MetricSpec]:
-    """Return what is shown of what was spent: wholes before their parts, then what users declared."""
+    """Return the metrics of what was spent that are shown: wholes before their parts, then users' own."""
+    built_in = [spec for spec in BUILT_IN if spec.heading]
     own = {**metrics_of_records.get({}), **{key: each.spec for key, each in registered_metrics().items()}}
     return [
-        *sorted((spec for spec in BUILT_IN if spec.heading), key=_place),
+        *sorted(built_in, key=lambda spec: (_UNITS.index(spec.unit), spec.is_part)),
         *(spec for spec in own.values() if spec.is_spent),
     ]
 
 
-def _place(spec: MetricSpec) -> tuple[int, bool]:
-    return _UNITS.index(spec.unit), spec.is_part
-
-
-def _record(
-    name: str, unit: str, values: "array[float]", total: float | None, unmeasured: int | None, note: str | None
-) -> dict[str, Any]:
-    if unmeasured:
-        rest = f"{counted(unmeasured, 'sample is', 'samples are')} not measured in full, so the total is of the rest"
-        note = rest if note is None else f"{rest}; {note}"
-    return {
-        "name": name,
-        "unit": unit,
-        "total": sum(values) if total is None else total,
-        "mean": fmean(values),
-        "median": percentile(values, 0.5),
-        "p95": percentile(values, 0.95),
-        "n": len(values),
-        "note": note,
-    }
+def _note(metric: str, totals: Mapping[str, Any]) -> str | None:
+    notes = []
+    if unmeasured := totals.get("unmeasured_samples", {}).get(metric):
+        samples = counted(unmeasured, "sample is", "samples are")
+        notes.append(f"{samples} not measured in full, so the total is of the rest")
+    if metric == ELAPSED_SEC and STALLED_SEC in totals:
+        notes.append(f"{totals[STALLED_SEC]:,.1f} s of it the event loop stood still")
+    return "; ".join(notes) or None
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which a share of the values lies, between two of them in proportion (numpy's way).
+    """Return the value below which a share of the values lies, interpolated between two values as numpy does.
 
     Args:
         values: At least one.
@@ -137,17 +126,14 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 _MOST_EXTREMES = 10
-
-
 _LONGEST_QUESTION = 160
-
 
 # By question: how much its worst sample spent, and what is shown of it.
 _Worst = dict[str, tuple[float, dict[str, Any]]]
 
 
 class Extremes:
-    """Keeps what took the longest and spent the most; of a question that was asked several times the worst sample."""
+    """The questions that took the longest and spent the most; with repeats by their worst sample."""
 
     def __init__(self) -> None:
         self._longest: _Worst = {}
@@ -155,19 +141,15 @@ class Extremes:
         self._most_tokens: _Worst = {}
 
     def add(self, sample: ReportedSample) -> None:
-        """Take up a sample; its time is that of its failed attempts too."""
+        """Add a sample; its time includes that of its failed attempts."""
         result = sample.result
         attempts = failed_attempts_of(result)
         seconds = [number(record.get(ELAPSED_SEC)) for record in (result, *attempts)]
         stalled = sum(number(record.get(STALLED_SEC)) or 0.0 for record in (result, *attempts))
         shown = {"key": sample.key, "question": one_line(result.get("question_text", ""), _LONGEST_QUESTION)}
         question = str(result.get("question_id"))
-        _keep(
-            self._longest,
-            question,
-            sum(filter(None, seconds)),
-            {**shown, "failed_attempts": len(attempts), "stalled": stalled},
-        )
+        shown_slow = {**shown, "failed_attempts": len(attempts), "stalled": stalled}
+        _keep(self._longest, question, sum(filter(None, seconds)), shown_slow)
         _keep(self._dearest, question, number(result.get(AGENT_COST)), shown)
         _keep(self._most_tokens, question, number(result.get(TOTAL_TOKENS)), shown)
 
@@ -176,7 +158,7 @@ class Extremes:
         return [{**shown, "seconds": value} for value, shown in _most(self._longest)]
 
     def dearest(self) -> list[dict[str, Any]]:
-        """Return the section ``dearest``: by the agent's cost, and where nothing has a price, by tokens."""
+        """Return the section ``dearest``: by the agent's cost, or by tokens where nothing has a price."""
         unit, kept = ("usd", self._dearest) if self._dearest else ("tokens", self._most_tokens)
         return [{**shown, "value": value, "unit": unit} for value, shown in _most(kept)]
 

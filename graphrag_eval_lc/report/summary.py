@@ -1,10 +1,10 @@
-"""The tables that a terminal shows at the end of a run: scores by template, and the worst questions."""
+"""What a terminal shows at the end of a run: scores by template, and the worst questions."""
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -46,12 +46,12 @@ def summary_tables(
     """Return the tables of a run for ``rich`` to print.
 
     Args:
-        results: The scored questions; they may come one at a time, as only the worst are kept.
+        results: The scored questions; only the worst are kept in memory.
         aggregates: Their aggregates.
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
     """
-    parts: list[RenderableType] = [_template_table(aggregates)]
+    parts: list[RenderableType] = [_main_table(aggregates)]
     if measures:
         parts += [Text(), _retrieval_table(aggregates, measures)]
     micro = aggregates["micro"]
@@ -60,91 +60,82 @@ def summary_tables(
         ("Own scores", own_metrics(micro)),
     ):
         if metrics:
-            parts += [Text(), _scores_table(f"{title} by template (means)", metrics, aggregates)]
+            parts += [Text(), _scores_table(title, metrics, aggregates)]
     if "repeats" in aggregates:
         parts.append(Text(_repeats_line(aggregates["repeats"])))
-    cost = _cost_line(aggregates.get("totals", {}))
-    if cost is not None:
+    if cost := _cost_line(aggregates.get("totals", {})):
         parts.append(Text(cost))
-    table = _worst_table(results, worst, has_repeats="repeats" in aggregates)
-    if table is not None:
+    if table := _worst_table(results, worst, has_repeats="repeats" in aggregates):
         parts += [Text(), table]
     return Group(*parts)
 
 
-def print_summary(
-    console: Console,
-    results: Iterable[Mapping[str, Any]],
-    aggregates: Mapping[str, Any],
-    *,
-    worst: int = 5,
-    measures: Sequence[Measure] = (),
-) -> None:
-    """Print the tables of a run."""
-    console.print(summary_tables(results, aggregates, worst=worst, measures=measures))
-
-
-def _template_table(aggregates: Mapping[str, Any]) -> Table:
+def _main_table(aggregates: Mapping[str, Any]) -> Table:
     has_cost = AGENT_COST in aggregates["micro"]
-    table = Table(title="Scores by template", title_justify="left", title_style="bold", show_edge=False)
-    table.add_column("Template", overflow="fold")
-    cost = ["Cost"] if has_cost else []
-    for heading in ("Questions", "Errors", MAIN_METRIC, "Tokens", "Seconds", *cost, "Failed calls", "Empty results"):
-        table.add_column(heading, justify="right", overflow="fold")
-    for template_id, summary in aggregates["per_template"].items():
-        table.add_row(escape(template_id), *_cells(summary, has_cost=has_cost))
-    table.add_section()
-    table.add_row("All questions (micro)", *_cells(aggregates["micro"], has_cost=has_cost), style="bold")
-    table.add_row(
-        "Mean of templates (macro)", "", "", *_mean_cells(aggregates["macro"], has_cost=has_cost), style="bold"
-    )
+    headings = ("Questions", "Errors", MAIN_METRIC, "Tokens", "Seconds", *(["Cost"] if has_cost else []))
     spent = "tokens, seconds and the agent's cost" if has_cost else "tokens and seconds"
-    table.caption = f"{MAIN_METRIC}, {spent} are means, without failed questions unless the config includes them"
+    caption = f"{MAIN_METRIC}, {spent} are means, without failed questions unless the config includes them"
     if "repeats" in aggregates:
-        table.caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
-    table.caption_justify = "left"
-    return table
+        caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
+    return _template_table(
+        "Scores by template",
+        (*headings, "Failed calls", "Empty results"),
+        aggregates,
+        lambda summary: _main_cells(summary, has_cost=has_cost),
+        caption,
+    )
 
 
 def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:
     """Return the means of measures of retrieved ids; a sentence where there are none."""
-    micro = aggregates["micro"]
-    columns = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
-    if RETRIEVAL_MISSING not in micro:
+    if RETRIEVAL_MISSING not in aggregates["micro"]:
         return Text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
-    table = Table(title="Retrieved ids by template (means)", title_justify="left", title_style="bold", show_edge=False)
-    table.add_column("Template", overflow="fold")
-    for heading in (*columns, "Missing"):
-        table.add_column(heading, justify="right", overflow="fold")
-    for template_id, summary in aggregates["per_template"].items():
-        if RETRIEVAL_MISSING in summary:
-            table.add_row(escape(template_id), *_means(summary, columns.values()), str(summary[RETRIEVAL_MISSING]))
-    table.add_section()
-    table.add_row(
-        "All questions (micro)", *_means(micro, columns.values()), str(micro[RETRIEVAL_MISSING]), style="bold"
+    metrics = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
+    summaries = aggregates["per_template"].items()
+    measured = {template_id: summary for template_id, summary in summaries if RETRIEVAL_MISSING in summary}
+    return _template_table(
+        "Retrieved ids by template (means)",
+        (*metrics, "Missing"),
+        {**aggregates, "per_template": measured},
+        lambda summary: (*_means(summary, metrics.values()), str(summary.get(RETRIEVAL_MISSING, ""))),
+        "Missing: reference steps of retrieval that no step of the agent fulfilled",
     )
-    table.add_row("Mean of templates (macro)", *_means(aggregates["macro"], columns.values()), "", style="bold")
-    table.caption = "Missing: reference steps of retrieval that no step of the agent fulfilled"
-    table.caption_justify = "left"
-    return table
 
 
 def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any]) -> Table:
-    """Return the means of scores, and what is said of those that a user registered."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
+    """Return the means of scores, and the notes on those that a user registered."""
+    # A line break where a long name has room for one.
+    headings = (name.replace("_", "_\n", 1) if metric_spec(name).over == "steps" else name for name in metrics)
+    notes = {metric: score_display(metric).get("note") for metric in metrics}
+    caption = escape("\n".join(f"{metric}: {note}" for metric, note in notes.items() if note)) or None
+    return _template_table(
+        f"{title} by template (means)",
+        map(escape, headings),
+        aggregates,
+        lambda summary: _means(summary, metrics),
+        caption,
+    )
+
+
+def _template_table(
+    title: str,
+    headings: Iterable[str],
+    aggregates: Mapping[str, Any],
+    cells: Callable[[Mapping[str, Any]], Iterable[str]],
+    caption: str | None,
+) -> Table:
+    """Return a table with a row for each template and two for all of them; ``cells`` are those of a summary."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", show_edge=False, caption=caption, caption_justify="left"
+    )
     table.add_column("Template", overflow="fold")
-    for metric in metrics:
-        # A line break where a long name has room for one.
-        heading = metric.replace("_", "_\n", 1) if metric_spec(metric).over == "steps" else metric
-        table.add_column(escape(heading), justify="right", overflow="fold")
+    for heading in headings:
+        table.add_column(heading, justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
-        table.add_row(escape(template_id), *_means(summary, metrics))
+        table.add_row(escape(template_id), *cells(summary))
     table.add_section()
     for name, part in (("All questions (micro)", "micro"), ("Mean of templates (macro)", "macro")):
-        table.add_row(name, *_means(aggregates[part], metrics), style="bold")
-    notes = {metric: score_display(metric).get("note") for metric in metrics}
-    table.caption = escape("\n".join(f"{metric}: {note}" for metric, note in notes.items() if note)) or None
-    table.caption_justify = "left"
+        table.add_row(name, *cells(aggregates[part]), style="bold")
     return table
 
 
@@ -166,10 +157,10 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
     metric = repeats["metric"]
     says = []
     if chances := shown_chances(repeats):
-        figures = ", ".join(f"{name} {value:.2f}" for name, value in chances)
+        texts = ", ".join(f"{name} {value:.2f}" for name, value in chances)
         unmeasured = repeats["number_of_unmeasured_questions"]
         without = f", without {unmeasured} that were not measured" if unmeasured else ""
-        says.append(f"{figures} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
+        says.append(f"{texts} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
     if metric in repeats["metrics"]:
         score = repeats["metrics"][metric]
         says.append(f"{metric} {score['mean']:.3f}")
@@ -178,34 +169,29 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
     return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"
 
 
-def _cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
-    errors = summary[NUMBER_OF_ERROR_SAMPLES]
-    steps = summary.get("steps", {})
-    yield str(summary.get(NUMBER_OF_QUESTIONS, errors + summary[NUMBER_OF_SUCCESS_SAMPLES]))
-    yield str(errors) if errors else ""
-    yield from _mean_cells(summary, has_cost=has_cost)
-    for part in ("errors", "empty_results"):
-        count = sum(steps.get(part, {}).values())
-        yield str(count) if count else ""
-
-
-def _mean_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterable[str]:
-    yield _mean(summary, MAIN_METRIC, ".3f")
-    yield _mean(summary, TOTAL_TOKENS, ",.0f")
-    yield _mean(summary, ELAPSED_SEC, ".2f")
+def _main_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterator[str]:
+    """Yield counts and means; of the mean of templates, which has no counts, only means."""
+    errors = summary.get(NUMBER_OF_ERROR_SAMPLES)
+    yield "" if errors is None else str(summary.get(NUMBER_OF_QUESTIONS, errors + summary[NUMBER_OF_SUCCESS_SAMPLES]))
+    yield str(errors or "")
+    yield _mean(summary, MAIN_METRIC, "{:.3f}".format)
+    yield _mean(summary, TOTAL_TOKENS, "{:,.0f}".format)
+    yield _mean(summary, ELAPSED_SEC, "{:.2f}".format)
     if has_cost:
-        yield dollars(summary[AGENT_COST]["mean"]) if AGENT_COST in summary else "–"
+        yield _mean(summary, AGENT_COST, dollars)
+    for part in ("errors", "empty_results"):
+        yield str(sum(summary.get("steps", {}).get(part, {}).values()) or "")
 
 
-def _means(summary: Mapping[str, Any], metrics: Collection[str]) -> Iterable[str]:
-    """Return metrics' means as texts in their units."""
-    means = (summary.get(metric, {}).get("mean") for metric in metrics)
-    return (escape(amount_text(mean, metric_spec(metric).unit)) for metric, mean in zip(metrics, means, strict=True))
+def _means(summary: Mapping[str, Any], metrics: Iterable[str]) -> Iterator[str]:
+    """Yield metrics' means as texts in their units."""
+    for metric in metrics:
+        yield escape(amount_text(summary.get(metric, {}).get("mean"), metric_spec(metric).unit))
 
 
-def _mean(summary: Mapping[str, Any], metric: str, form: str) -> str:
+def _mean(summary: Mapping[str, Any], metric: str, text_of: Callable[[float], str]) -> str:
     """Return a metric's mean as text; a dash where it was not measured."""
-    return format(summary[metric]["mean"], form) if metric in summary else "–"
+    return text_of(summary[metric]["mean"]) if metric in summary else "–"
 
 
 def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeats: bool) -> Table | None:
@@ -224,12 +210,13 @@ def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeat
         repeat = f", repeat {result.get('repeat', 1)}" if has_repeats else ""
         name = escape(f"{result['question_id']}{repeat}")
         question = f"[bold]{name}[/]\n{escape(shortened(result['question_text'], _SHOWN_TEXT))}"
-        table.add_row(question, _score(result), escape(reason_of(result)))
+        score = "error" if is_error(result) else format(result[MAIN_METRIC], ".2f")
+        table.add_row(question, score, escape(reason_of(result)))
     return table
 
 
 class _Lacking:
-    """The results that did not score in full, counted as they pass by."""
+    """The results that did not score in full, counted while they are read."""
 
     def __init__(self, results: Iterable[Mapping[str, Any]]) -> None:
         self.count = 0
@@ -245,9 +232,3 @@ class _Lacking:
 def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
     """Order failed questions first, then by score; equal ones stay in the dataset's order."""
     return not is_error(result), result.get(MAIN_METRIC, 0.0)
-
-
-def _score(result: Mapping[str, Any]) -> str:
-    if is_error(result):
-        return "error"
-    return format(result[MAIN_METRIC], ".2f")

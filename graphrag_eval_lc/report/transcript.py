@@ -1,4 +1,4 @@
-"""What an agent did on one question: the timeline of its calls, and what its models were given and gave."""
+"""What an agent did on one question: the timeline of its tool calls, and the messages of its model calls."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,11 +8,19 @@ from typing import Any
 from graphrag_eval_lc.aggregation.measurements import number
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metrics import COST, ELAPSED_SEC, TOTAL_TOKENS, metric_spec
-from graphrag_eval_lc.report.formats import args_text, one_line, shown_name, shown_value, without_middle
+from graphrag_eval_lc.report.formats import (
+    args_text,
+    if_known,
+    known_only,
+    one_line,
+    shown_name,
+    shown_value,
+    without_middle,
+)
 
 
 def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the calls in their order, with seconds from the first of them and how deep they are nested."""
+    """Return the tool calls in order, with seconds since the first and their depth of nesting."""
     begun = [_timestamp(step.get("execution_timestamp")) for step in steps]
     known = [time for time in begun if time is not None]
     first = min(known, default=0.0)
@@ -34,7 +42,7 @@ def timeline(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def model_rows(calls: Any) -> list[dict[str, Any]]:
-    """Return the calls of each model together: how many, how many failed, tokens, seconds and cost as far as known."""
+    """Return by model how many calls there were and failed, and their known tokens, seconds and cost."""
     if not isinstance(calls, list):
         return []
     models: dict[str, dict[str, Any]] = {}
@@ -54,29 +62,26 @@ def model_rows(calls: Any) -> list[dict[str, Any]]:
 
 
 def _found(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a call gave, how often it was tried, and how what it gave was judged."""
-    found: dict[str, Any] = {}
-    if step.get("output") is not None:
-        found["output"] = shown_value(step["output"])
-    if step.get("error") is not None:
-        found["error"] = without_middle(str(step["error"]))
-        if step.get("output") == step["error"]:  # recorded runs carry the error in both
-            del found["output"]
-    attempts = step.get("attempts")
-    if isinstance(attempts, int) and attempts > 1:
-        found["attempts"] = attempts
-    if step.get("comparison_error") is not None:
-        found["note"] = without_middle(str(step["comparison_error"]))
-    measures = [
+    """Return a call's output or error, how often it was tried, and the values of its metrics."""
+    output, error, attempts = step.get("output"), step.get("error"), step.get("attempts")
+    values = [
         {"name": shown_name(key), "value": value}
         for key, value in step.items()
         if metric_spec(key).over == "steps" and number(value) is not None
     ]
-    return {**found, "measures": measures} if measures else found
+    return known_only(
+        {
+            "output": None if output == error else if_known(shown_value, output),  # recorded runs may repeat the error
+            "error": if_known(without_middle, error),
+            "attempts": attempts if isinstance(attempts, int) and attempts > 1 else None,
+            "note": if_known(without_middle, step.get("comparison_error")),
+            "measures": values or None,
+        }
+    )
 
 
 def _timestamp(text: object) -> float | None:
-    """Return an ISO 8601 time in seconds; one without a zone is taken for UTC."""
+    """Return an ISO 8601 time in seconds since 1970; one without a zone is in UTC."""
     try:
         time = datetime.fromisoformat(str(text))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
@@ -85,7 +90,7 @@ def _timestamp(text: object) -> float | None:
 
 
 def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return how many calls each call is inside; of several with one id the nearest before it is its parent."""
+    """Return how deep each call is nested; of several calls with one id the nearest before is the parent."""
     depths: list[int] = []
     last_with_id: dict[str, int] = {}
     for at, step in enumerate(steps):
@@ -98,20 +103,20 @@ def _depths(steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 _MOST_CALLS = 200
 _MOST_GIVEN = 2_000  # messages of one call
-_LONGEST = 100_000  # characters of the texts of a question
+_LONGEST = 100_000  # characters of a question's texts
 _LEFT_OUT = "left out, as the transcript is long; the whole is in responses.jsonl"
 
 
 def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the messages of a question and, for each model call, where in them its own stand.
+    """Return the messages of a question's model calls.
 
     Args:
-        result: A result of any origin: what is not as it should be is passed over.
+        result: A result of any origin; malformed parts are passed over.
 
     Returns:
-        ``messages``; ``calls``, each with ``before`` (the ranges of what earlier calls had been given or gave), ``new``
-        (the places of what none had) and ``gave``; and how many calls are ``left_out``. None where no messages are
-        kept.
+        ``messages``; ``calls``, each with the indices of its messages: ``before`` (ranges of input messages that
+        earlier calls had, too), ``new`` (other input messages) and ``gave`` (the output message); and how many calls
+        are ``left_out``. None where no messages were recorded.
     """
     messages, calls = result.get("llm_messages"), result.get("llm_calls")
     if not isinstance(messages, list) or not isinstance(calls, list):
@@ -122,19 +127,17 @@ def transcript(result: Mapping[str, Any]) -> dict[str, Any] | None:
     seen: set[int] = set()
     rows: list[dict[str, Any]] = []
     for call in kept[:_MOST_CALLS]:
-        given = list(_places(call.get("input_messages"), len(messages)))
-        gave = [place for place in (call.get("output_message"),) if isinstance(place, int)]
-        gave = [place for place in gave if 0 <= place < len(messages)]
-        rows.append(
-            {
-                **_head(call),
-                "before": _ranges(place for place in given if place in seen),
-                "new": list(dict.fromkeys(place for place in given if place not in seen)),
-                **({"gave": gave[0]} if gave else {}),
-                **_tools(call, result.get("llm_tools")),
-            }
-        )
-        seen.update(given, gave)
+        given, gave = list(_places(call.get("input_messages"), len(messages))), call.get("output_message")
+        row = {
+            **_head(call),
+            "before": _ranges(place for place in given if place in seen),
+            "new": list(dict.fromkeys(place for place in given if place not in seen)),
+        }
+        seen.update(given)
+        if isinstance(gave, int) and 0 <= gave < len(messages):
+            row["gave"] = gave
+            seen.add(gave)
+        rows.append(row | _tools(call, result.get("llm_tools")))
     return {
         "messages": list(_shown_messages(messages, seen)),
         "calls": rows,
@@ -165,20 +168,22 @@ def _ranges(places: Iterable[int]) -> list[list[int]]:
 def _head(call: Mapping[str, Any]) -> dict[str, Any]:
     path = call.get("node_path")
     nodes = path if isinstance(path, list) and path else [call["node"]] if call.get("node") is not None else []
-    texts = {
-        "model": call.get("model") or "unknown model",
-        "agent": call.get("agent"),
-        "node": " › ".join(map(str, nodes)) or None,
-        "step": call.get("parent_id"),
-    }
-    numbers = {"tokens": TOTAL_TOKENS, "seconds": ELAPSED_SEC, "first_token": "first_token_sec"}
-    head: dict[str, Any] = {key: shown_name(text) for key, text in texts.items() if text is not None}
-    head |= {key: value for key, metric in numbers.items() if (value := number(call.get(metric))) is not None}
-    return head if call.get("error") is None else {**head, "error": without_middle(str(call["error"]))}
+    return known_only(
+        {
+            "model": shown_name(call.get("model") or "unknown model"),
+            "agent": if_known(shown_name, call.get("agent")),
+            "node": if_known(shown_name, " › ".join(map(str, nodes)) or None),
+            "step": if_known(shown_name, call.get("parent_id")),
+            "tokens": number(call.get(TOTAL_TOKENS)),
+            "seconds": number(call.get(ELAPSED_SEC)),
+            "first_token": number(call.get("first_token_sec")),
+            "error": if_known(without_middle, call.get("error")),
+        }
+    )
 
 
 def _tools(call: Mapping[str, Any], definitions: Any) -> dict[str, list[str]]:
-    """Return the names of the tools that a model was given."""
+    """Return the names of the tools that a model could call."""
     if not isinstance(definitions, list):
         return {}
     names = [_tool_name(definitions[place]) for place in _places(call.get("tools"), len(definitions))]
@@ -194,7 +199,7 @@ def _tool_name(definition: Any) -> str:
 
 
 def _shown_messages(messages: Sequence[Any], wanted: set[int]) -> Iterator[dict[str, Any] | None]:
-    """Yield the messages to be shown, None in the place of others; of the last ones only the head, where it is much."""
+    """Yield the wanted messages, and None for the others; once the texts are too long, only the messages' roles."""
     left = _LONGEST
     for place, message in enumerate(messages):
         if place not in wanted:
@@ -208,24 +213,21 @@ def _shown_messages(messages: Sequence[Any], wanted: set[int]) -> Iterator[dict[
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = {"role": one_line(message.get("role") or "message", 30)}
-    if message.get("name") is not None:
-        shown["name"] = shown_name(message["name"])
-    if message.get("tool_call_id") is not None:
-        shown["answers"] = shown_name(message["tool_call_id"])
-    if message.get("status") == "error":
-        shown["is_error"] = True
-    texts = [_content(message.get("content")), *(str(message[key]) for key in ("refusal",) if message.get(key))]
-    if text := "\n".join(text for text in texts if text):
-        shown["text"] = without_middle(text)
-    if message.get("reasoning_content"):
-        shown["reasoning"] = without_middle(str(message["reasoning_content"]))
-    calls = [*_listed(message.get("tool_calls")), *_listed(message.get("invalid_tool_calls"))]
-    if calls:
-        shown["calls"] = [_call(call) for call in calls]
-    if isinstance(message.get("full_length"), int):
-        shown["note"] = f"cut; it had {message['full_length']:,} characters"
-    return shown
+    texts = (_content(message.get("content")), str(message.get("refusal") or ""))
+    calls = [*_mappings_in(message.get("tool_calls")), *_mappings_in(message.get("invalid_tool_calls"))]
+    length = message.get("full_length")
+    return known_only(
+        {
+            "role": one_line(message.get("role") or "message", 30),
+            "name": if_known(shown_name, message.get("name")),
+            "answers": if_known(shown_name, message.get("tool_call_id")),
+            "is_error": True if message.get("status") == "error" else None,
+            "text": if_known(without_middle, "\n".join(filter(None, texts)) or None),
+            "reasoning": if_known(without_middle, message.get("reasoning_content") or None),
+            "calls": [_call(call) for call in calls] or None,
+            "note": f"cut; it had {length:,} characters" if isinstance(length, int) else None,
+        }
+    )
 
 
 def _content(content: Any) -> str:
@@ -244,11 +246,15 @@ def _block(block: Any) -> str:
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {"name": shown_name(call.get("name") or "tool"), "args": args_text(call.get("args"))}
-    if call.get("id") is not None:
-        shown["id"] = shown_name(call["id"])
-    return shown if call.get("error") is None else {**shown, "error": without_middle(str(call["error"]))}
+    return known_only(
+        {
+            "name": shown_name(call.get("name") or "tool"),
+            "args": args_text(call.get("args")),
+            "id": if_known(shown_name, call.get("id")),
+            "error": if_known(without_middle, call.get("error")),
+        }
+    )
 
 
-def _listed(value: Any) -> list[Mapping[str, Any]]:
+def _mappings_in(value: Any) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -1,27 +1,27 @@
-"""Which calls of an agent are meant where a result names them by their ids, which broken agents give twice or not."""
+"""Which actual steps fulfil which reference steps; a result names them by ids, which may repeat or be missing."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 Step = Mapping[str, Any]
 
-# Tells whether an actual step has a name that may fulfil a reference step.
+# Whether an actual step (the second) has a name that may fulfil a reference step (the first).
 Fits = Callable[[Step, Step], bool]
 
 
 def has_same_name(reference: Step, actual: Step) -> bool:
-    """Return whether an actual step is called as a reference step is."""
+    """Return whether both steps have the same name."""
     return bool(reference.get("name") == actual.get("name"))
 
 
 def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> dict[tuple[int, int], int]:
-    """Return by group and place of each reference step that is fulfilled the index of the actual step that does it.
+    """Match the fulfilled reference steps, each as (group, place), to the indices of the actual steps that fulfil them.
 
-    No actual step fulfils two: of several with the same id, the later fulfil the later reference steps.
+    No actual step fulfils two: of several with the same id, the later ones fulfil the later reference steps.
 
     Args:
         result: A result of ``run_evaluation``.
-        fits: Tells which of several steps with the same id are meant.
+        fits: Decides between steps with the same id.
 
     Example:
         >>> steps = [{"name": "a", "id": None}, {"name": "a", "id": None}]
@@ -46,24 +46,20 @@ def fulfilling_steps(result: Mapping[str, Any], fits: Fits = has_same_name) -> d
 def named_step(
     name: object, reference: Step, actual_steps: Sequence[Step], fits: Fits, taken: Collection[int] = ()
 ) -> int | None:
-    """Return the index of the actual step that a match or a diagnosis names: by its id, by its index where it has none.
+    """Return the index of the actual step that a match or a diagnosis names.
 
     Args:
-        name: What names it.
-        reference: The reference step to which it is near.
+        name: The step's id; its index where it has none.
+        reference: The reference step that it fulfils or is nearest to.
         actual_steps: The steps of the agent.
-        fits: Of several with the same id the last is meant that fits, and of those one that succeeded.
-        taken: The indices of steps that are not meant, where there are others.
+        fits: Of several steps with the same id it is the last one that fits, and of those one that succeeded.
+        taken: The indices of steps that are only named where no other is.
     """
 
     def rank(at: int) -> tuple[bool, bool, bool, int]:
         step = actual_steps[at]
         return at not in taken, fits(reference, step), step.get("status") == "success", at
 
-    named = [at for at, step in enumerate(actual_steps) if _name(at, step) == str(name)]
+    ids = ((at, step.get("id")) for at, step in enumerate(actual_steps))
+    named = [at for at, identifier in ids if str(at if identifier is None else identifier) == str(name)]
     return max(named, key=rank, default=None)
-
-
-def _name(at: int, step: Step) -> str:
-    identifier = step.get("id")
-    return str(at if identifier is None else identifier)

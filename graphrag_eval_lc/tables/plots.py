@@ -1,4 +1,4 @@
-"""Plots of scores, times and differences: each is drawn into given axes or new ones, and gives the axes."""
+"""Plots of scores, times and differences; each is drawn into given or new axes, which it returns."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,14 +28,14 @@ _LONGEST_LABEL = 40
 
 
 def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
-    """Return axes with a row for each label, the first one on top; new ones are as high as that takes.
+    """Return axes with a row for each label, the first on top; new axes are as high as the rows need.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     if ax is None:
         ax = _pyplot().subplots(figsize=(8, 1.3 + 0.3 * len(labels)), layout="constrained")[1]
-    # A dollar sign is no formula.
+    # A dollar sign must not begin a formula.
     ax.set_yticks(range(len(labels)), labels=list(labels), parse_math=False)
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
@@ -46,7 +46,7 @@ def rows_axes(labels: Sequence[str], ax: "Axes | None") -> "Axes":
 
 
 def label_of(text: str) -> str:
-    r"""Return a text as it can stand beside a row: on one line, shortened in the middle, all of it visible.
+    r"""Return a text as a row's label: on one line, shortened in the middle, without hidden characters.
 
     Example:
         >>> label_of("transformers\nin " + 40 * "x")
@@ -58,7 +58,7 @@ def label_of(text: str) -> str:
 
 
 def more_rows(left_out: int, noun: str) -> str:
-    """Return the end of a title that says how many rows were left out; nothing where all are there."""
+    """Return the end of a title that says how many rows were left out; empty where none were."""
     return f" ({left_out:,} more {noun} left out)" if left_out else ""
 
 
@@ -80,12 +80,12 @@ _FAILED_COLOR = "#4d4d4d"
 def plot_scores(rows: Iterable[Row], metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
     """Draw how the values of a metric are distributed, by template, the best template on top.
 
-    Scores from 0 to 1 are sorted into 1, at least 0.5, above 0, and 0; values of any other range into quarters of
-    it; the best class stands first. Failed questions are a class of their own. Each repeat of a question counts. Of
-    more than 50 templates the worst are drawn.
+    Scores from 0 to 1 fall into the classes 1, at least 0.5, above 0, and 0; values of another range into its
+    quarters; the best class stands first. Failed questions are a class of their own. Each repeat of a question counts.
+    Of more than 50 templates the worst are drawn.
 
     Args:
-        rows: Those of ``questions_table``.
+        rows: The rows of ``questions_table``.
         metric: The column.
         ax: Where to draw; new axes by default.
 
@@ -116,7 +116,7 @@ def plot_scores(rows: Iterable[Row], metric: str = MAIN_METRIC, *, ax: "Axes | N
 
 
 def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[float | None]]:
-    """Return the values by template, None for each failed question; those of which nothing is known are left out."""
+    """Return the values by template: None for a failed question, nothing for an answered one without the metric."""
     values: dict[str, list[float | None]] = {}
     is_measured = False
     for row in rows:
@@ -125,16 +125,17 @@ def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[f
         if row["status"] == "error" or value is not None:
             values.setdefault(row["template_id"], []).append(None if row["status"] == "error" else value)
     if not is_measured:
-        raise OptionError(
-            f"no question has the metric {metric}",
-            key="metric",
-            hint="Give a column of to_pandas() that has numbers.",
-        )
+        raise _no_values(metric)
     return values
 
 
+def _no_values(metric: str) -> OptionError:
+    hint = "Give a column of to_pandas() that has numbers."
+    return OptionError(f"no question has the metric {metric}", key="metric", hint=hint)
+
+
 def _mean(values: Iterable[float | None], metric: MetricSpec) -> float:
-    """Return a mean by which templates are in order; where nothing is known of all that failed it is the worst."""
+    """Return the mean by which templates are sorted; the worst there is where all failed and failures do not count."""
     counted = [metric.value_of_failure if value is None else value for value in values]
     known = [value for value in counted if value is not None]
     return fmean(known) if known else inf if metric.lower_is_better else -inf
@@ -145,7 +146,7 @@ def _class_of_score(value: float) -> str:
 
 
 def _classes(values: list[float]) -> tuple[Callable[[float], str], Sequence[str], Sequence[str]]:
-    """Return what tells a value's class, the classes, the highest first, and their colours, that of the best first."""
+    """Return a function from value to class, the classes from the highest on, and the colours from the best on."""
     if not values or 0 <= min(values) <= max(values) <= 1:
         return _class_of_score, _SCORE_CLASSES, _SCORE_COLORS
     low, step = min(values), (max(values) - min(values)) / 4 or 1.0
@@ -158,25 +159,21 @@ def plot_templates(
 ) -> "Axes":
     """Draw a metric's mean for each template with its 95 % interval, the best on top.
 
-    The intervals are bootstrapped over a template's questions; one question alone has none. The dashed line is the
+    The intervals are bootstrapped over a template's questions; a single question has none. The dashed line is the
     mean over all questions. Of more than 50 templates those with the worst means are drawn.
 
     Args:
-        values: A number for each question, by template.
+        values: A value for each question, by template.
         metric: Its name.
         ax: Where to draw; new axes by default.
 
     Raises:
         MissingExtraError: matplotlib or scipy is not installed.
-        OptionError: There is no number.
+        OptionError: There are no values.
     """
     means = {template_id: fmean(group) for template_id, group in values.items() if group}
     if not means:
-        raise OptionError(
-            f"no question has the metric {metric}",
-            key="metric",
-            hint="Give a column of to_pandas() that has numbers.",
-        )
+        raise _no_values(metric)
     order = sorted(means, key=lambda name: means[name], reverse=not metric_spec(metric).lower_is_better)
     drawn = order[-MOST_ROWS:]
     ax = rows_axes([f"{label_of(name)} · {len(values[name])}" for name in drawn], ax)
@@ -193,13 +190,13 @@ def plot_templates(
 
 
 def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":
-    """Draw how many seconds questions took, by template, the slowest on top; failed ones are included.
+    """Draw how many seconds questions took, by template, the slowest on top; failed questions are included.
 
-    A box holds the middle half of a template's questions, the line in it is the median. The vertical lines are
-    median and 95th percentile of all questions. Of more than 50 templates the slowest are drawn.
+    A box holds the middle half of a template's questions, the line in it is the median. The vertical lines are the
+    median and the 95th percentile of all questions. Of more than 50 templates the slowest are drawn.
 
     Args:
-        rows: Those of ``questions_table``.
+        rows: The rows of ``questions_table``.
         ax: Where to draw; new axes by default.
 
     Raises:
@@ -242,13 +239,13 @@ _COLORS = {"better": BETTER, "worse": WORSE}
 
 
 def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
-    """Draw the difference of each metric from that of the baseline, with its 95 % interval: a forest plot.
+    """Draw each metric's difference from the baseline with its 95 % interval: a forest plot.
 
-    Blue is better, orange worse, grey no evidence of a difference, or too few templates that differ to tell. Beside a
-    score of which less is better it is said.
+    Blue is better, orange worse; grey is no evidence of a difference, or too few templates that differ to tell. A
+    label says where less of a score is better.
 
     Args:
-        rows: Those of a comparison's metrics.
+        rows: The rows of a comparison's metrics.
         spent: Whether to draw what was spent, in percent of the baseline, in place of the scores.
         ax: Where to draw; new axes by default.
 
@@ -280,7 +277,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
 
 
 def _is_said(row: Mapping[str, Any]) -> bool:
-    """Return whether a metric differs from its kind in which way is better."""
+    """Return whether a label says which way is better: other than for most scores, or for what else is spent."""
     return bool(row["lower_is_better"] is not row["is_spent"])
 
 
@@ -294,13 +291,13 @@ def plot_questions(
 ) -> "Axes":
     """Draw each question's difference from the baseline as a bar, the largest gain on top.
 
-    Questions without a difference are counted in the title only. Of more than 50 that differ those with the largest
+    The title counts the questions without a difference, too. Of more than 50 that differ those with the largest
     differences are drawn. Blue is better, orange worse.
 
     Args:
-        rows: Those of a comparison's questions, of all metrics.
+        rows: The rows of a comparison's questions, of all metrics.
         metric: The metric that is drawn.
-        lower_is_better: Whether less of it is better; None for what is declared here.
+        lower_is_better: Whether less of it is better; None for what its declaration says.
         ax: Where to draw; new axes by default.
 
     Raises:
@@ -322,8 +319,7 @@ def plot_questions(
     has_several_runs = len({row["run"] for row in compared}) > 1
     names = [label_of(row["question_id"]) + (f" · {row['run']}" if has_several_runs else "") for row in drawn]
     ax = rows_axes(names, ax)
-    gains = [sign * row["difference"] > 0 for row in drawn]
-    colors = [BETTER if is_gain else WORSE for is_gain in gains]
+    colors = [BETTER if sign * row["difference"] > 0 else WORSE for row in drawn]
     ax.barh(range(len(drawn)), [row["difference"] for row in drawn], color=colors, height=0.7)
     ax.axvline(0, color=NEUTRAL, linewidth=1)
     better = sum(sign * row["difference"] > 0 for row in changed)

@@ -1,4 +1,4 @@
-"""A list of results that knows how to show itself."""
+"""Results as a list with frames, CSV files and plots."""
 
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,7 @@ ResultsKind = Literal["questions", "steps"]
 
 
 class Results(list[Result]):
-    """Results in a list, with frames and plots of them.
+    """A list of results, with frames and plots of them.
 
     Example:
         >>> results = Results([{"question_id": "q", "template_id": "t", "question_text": "?", "actual_steps": []}])
@@ -76,6 +76,6 @@ class Results(list[Result]):
         return table_html("Results (means over the answered questions)", rows)
 
 
-# YAML files hold them as the list that they are.
+# In YAML they are a plain list.
 for _representer in (SafeRepresenter, Representer):
     _representer.add_representer(Results, SafeRepresenter.represent_list)

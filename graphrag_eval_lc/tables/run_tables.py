@@ -13,10 +13,7 @@ from graphrag_eval_lc.tables.table import COUNTED_LISTS, Table, measured, scalar
 if TYPE_CHECKING:
     import pandas as pd
 
-
 _FIRST_OF_QUESTIONS = ("question_id", "repeat", "template_id", "status")
-
-
 _RETRIEVAL = "retrieval_"
 
 
@@ -33,13 +30,12 @@ def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
     """Return results as a table with a row for each.
 
     Its columns are ``question_id``, ``repeat`` (1 where a question was asked once), ``template_id`` and ``status``,
-    then each number that any result has, then each text. Of lists and dicts only this is taken up:
-    ``steps_total`` (calls of the agent), ``steps_extra``, ``steps_repeated`` and ``steps_failed`` of
-    ``steps_counts``, ``llm_calls`` and ``capture_warnings`` (how many), and for each ``retrieval_…`` number of the
-    steps its mean over them, of a cost its sum.
+    then each number that any result has, then each text. Lists and dicts only give these numbers: ``steps_total``
+    (calls of the agent), ``steps_extra``, ``steps_repeated`` and ``steps_failed`` of ``steps_counts``, ``llm_calls``
+    and ``capture_warnings`` (how many), and for each ``retrieval_…`` metric of the steps its mean, of a cost its sum.
 
     Args:
-        results: The results of ``run_evaluation`` or of a run; each is let go once its row is there.
+        results: The results of ``run_evaluation`` or of a run; none is kept in memory.
 
     Example:
         >>> result = {"question_id": "q", "template_id": "t", "status": "success", "steps_score": 0.5}
@@ -68,19 +64,19 @@ def question_row(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def repeat_of(result: Mapping[str, Any]) -> int:
-    """Return which asking of its question a result is of: 1 where it does not say so."""
+    """Return the number of a result's repeat; 1 where it has none."""
     repeat = result.get("repeat")
     return repeat if isinstance(repeat, int) else 1
 
 
 def _of_retrieval(steps: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what was measured of the steps that retrieve, in one number each."""
+    """Return one value for each metric of retrieval steps: the mean over the steps, of a cost the sum."""
     values: dict[str, list[float]] = {}
     for step in steps:
         for key, value in step.items():
             if key.startswith(_RETRIEVAL) and (number := measured(value)) is not None:
                 values.setdefault(key, []).append(number)
-    return {key: sum(numbers) if metric_spec(key).is_spent else fmean(numbers) for key, numbers in values.items()}
+    return {key: sum(of_steps) if metric_spec(key).is_spent else fmean(of_steps) for key, of_steps in values.items()}
 
 
 _FIRST_OF_STEPS = (
@@ -111,13 +107,13 @@ def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
     """Return the steps of results as a table with a row for each call that the agent made.
 
     Its columns are ``question_id``, ``repeat``, ``template_id``, ``position`` (from 0), ``name`` and ``status``;
-    ``matched`` says whether a reference step is fulfilled by this call, ``reference_group`` and ``reference_step``
-    (from 0) which one, and ``reference_score`` how well. Then come ``elapsed_sec`` and every other number and text
-    of the step: what was measured of it, its ``id``, its ``args`` as JSON, its ``error``. Of the output there is
-    only its length, ``output_characters``: the whole stands in the results.
+    ``matched`` says whether the call fulfils a reference step, ``reference_group`` and ``reference_step`` (from 0)
+    which one, and ``reference_score`` how well. Then come ``elapsed_sec`` and every other number and text of the
+    step: the values of its metrics, its ``id``, its ``args`` as JSON, its ``error``. Of the output there is only the
+    length, ``output_characters``.
 
     Args:
-        results: The results of ``run_evaluation`` or of a run; each is let go once its rows are there.
+        results: The results of ``run_evaluation`` or of a run; none is kept in memory.
 
     Example:
         >>> step = {"name": "now", "args": {}, "id": "c1", "status": "success", "output": "12:00"}
@@ -125,9 +121,8 @@ def steps_table(results: Iterable[Mapping[str, Any]]) -> Table:
         >>> steps_table([result]).rows[0]["output_characters"]
         5
     """
-    return Table.of((row for result in results for row in _step_rows(result)), _FIRST_OF_STEPS).with_texts_last(
-        _FIRST_OF_STEPS
-    )
+    rows = (row for result in results for row in _step_rows(result))
+    return Table.of(rows, _FIRST_OF_STEPS).with_texts_last(_FIRST_OF_STEPS)
 
 
 def _step_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -161,7 +156,7 @@ _COLUMNS_OF_AGGREGATES = ("scope", "template_id", "metric", "statistic", "value"
 
 
 def aggregates_frame(aggregates: Mapping[str, Any]) -> "pd.DataFrame":
-    """Return aggregates as a frame with a row for each number; see ``aggregates_table``.
+    """Return aggregates as a frame with a row for each statistic; see ``aggregates_table``.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -170,14 +165,14 @@ def aggregates_frame(aggregates: Mapping[str, Any]) -> "pd.DataFrame":
 
 
 def aggregates_table(aggregates: Mapping[str, Any]) -> Table:
-    """Return aggregates as a table with a row for each number.
+    """Return aggregates as a table with a row for each statistic.
 
     Its columns are ``scope`` (template, micro, macro, totals or repeats), ``template_id`` (of the scope template
-    only), ``metric``, ``statistic`` (sum, mean, …; "value" where there is but one number) and ``value``. How often
-    a tool was called is the metric ``steps.TOOL``; pass@k has k as its statistic.
+    only), ``metric``, ``statistic`` (sum, mean, …; "value" where a metric has a single number) and ``value``. How
+    often a tool was called is the metric ``steps.TOOL``; pass@k has k as its statistic.
 
     Args:
-        aggregates: As ``compute_aggregates`` gives them.
+        aggregates: What ``compute_aggregates`` returns.
 
     Example:
         >>> aggregates_table({"macro": {"steps_score": {"mean": 0.5}}}).rows
@@ -187,26 +182,21 @@ def aggregates_table(aggregates: Mapping[str, Any]) -> Table:
     for scope, section in aggregates.items():
         if scope == "per_template":
             for template_id, summary in section.items():
-                rows += ({"scope": "template", "template_id": template_id, **row} for row in _numbers(summary))
+                rows += ({"scope": "template", "template_id": template_id, **row} for row in _statistics(summary))
         else:
-            rows += ({"scope": scope, **row} for row in _numbers(section))
+            rows += ({"scope": scope, **row} for row in _statistics(section))
     return Table(_COLUMNS_OF_AGGREGATES, rows)
 
 
-def _numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _statistics(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for metric, value in summary.items():
         if metric == "steps":
-            yield from _of_tools(value)
+            for statistic, counts in value.items():
+                for tool, count in counts.items():
+                    yield {"metric": f"steps.{tool}", "statistic": statistic, "value": count}
         elif metric == "metrics":  # of repeats
-            yield from _numbers(value)
+            yield from _statistics(value)
         elif isinstance(value, Mapping):
             yield from ({"metric": metric, "statistic": key, "value": number} for key, number in value.items())
         elif isinstance(value, int | float):
             yield {"metric": metric, "statistic": "value", "value": value}
-
-
-def _of_tools(steps: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, Any]]:
-    for statistic, counts in steps.items():
-        yield from (
-            {"metric": f"steps.{tool}", "statistic": statistic, "value": count} for tool, count in counts.items()
-        )

@@ -1,4 +1,4 @@
-"""A table of rows: what can stand in a cell, which columns are scores, and its forms as CSV, frame and HTML."""
+"""Tables: their cells, which columns are scores, and how they become CSV, frames and HTML."""
 
 import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class Table:
 
     Attributes:
         columns: The names of the columns in order.
-        rows: The cells by column; what is not known of a row is absent.
+        rows: The cells by column; unknown ones are absent.
 
     Example:
         >>> Table.of([{"id": "a"}, {"id": "b", "score": 1.0}]).columns
@@ -40,23 +40,18 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Row], first: Iterable[str] = ()) -> "Table":
-        """Return a table with the columns that its rows have, as they are first seen.
+        """Return a table with the columns of its rows, in the order in which they are first seen.
 
         Args:
             rows: The cells by column.
-            first: Columns that are there in any case, before all others.
+            first: Columns that come before all others, even where no row has them.
         """
         kept = list(rows)
         return cls(tuple(dict.fromkeys([*first, *(column for row in kept for column in row)])), kept)
 
     def with_texts_last(self, first: Sequence[str]) -> "Table":
-        """Return the table with columns that hold texts after those that hold numbers, but for the ``first`` ones."""
-        texts = {
-            column
-            for row in self.rows
-            for column, value in row.items()
-            if isinstance(value, str) and column not in first
-        }
+        """Return the table with columns that hold texts after all others; the ``first`` ones stay in front."""
+        texts = {column for row in self.rows for column, value in row.items() if isinstance(value, str)} - {*first}
         return Table(tuple(sorted(self.columns, key=texts.__contains__)), self.rows)
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -72,11 +67,11 @@ class Table:
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
     def to_csv(self, path: str | PathLike[str]) -> Path:
-        """Write the table as comma-separated values in UTF-8; what is absent is empty there.
+        """Write the table as comma-separated values in UTF-8; absent cells are empty.
 
-        Spreadsheets run a text as a formula that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return,
-        and what an agent or a graph says may begin so. Such a text gets a ``'`` before it, which spreadsheets take
-        for the mark of a text. Numbers stay as they are, also those that stand as texts.
+        Spreadsheets run a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return as a formula,
+        and a text of an agent or a graph may begin so. It gets a ``'`` before it, by which spreadsheets know a text.
+        Numbers stay as they are, also as texts.
 
         Returns:
             The file.
@@ -86,7 +81,7 @@ class Table:
         """
         target = Path(path)
         try:
-            # A lone surrogate, as broken JSON may hold, is no character that a file could have.
+            # Broken JSON may hold lone surrogates, which UTF-8 cannot encode.
             with target.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
                 writer = csv.DictWriter(file, self.columns)
                 csv.writer(file).writerow(map(_cell, self.columns))
@@ -97,7 +92,7 @@ class Table:
 
 
 def _cell(value: object) -> object:
-    """Return a value as a spreadsheet shows it and does not run it."""
+    """Return a value that a spreadsheet shows and does not run."""
     is_formula = isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value)
     return f"'{value}" if is_formula else value
 
@@ -111,7 +106,7 @@ def _is_number(text: str) -> bool:
 
 
 def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":
-    """Return rows as a frame, with the columns that they have.
+    """Return rows as a frame.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -119,9 +114,9 @@ def records_frame(rows: Iterable[Row]) -> "pd.DataFrame":
     return Table.of(rows).to_pandas()
 
 
-# Lists of a result of which a table of questions has the length.
+# The lists in results whose lengths are columns of a table of questions.
 COUNTED_LISTS = ("llm_calls", "capture_warnings")
-# Columns of such a table that are numbers and no metrics.
+# Columns of that table that hold numbers but are no metrics.
 _NO_METRICS = frozenset(
     {
         "repeat",
@@ -133,14 +128,14 @@ _NO_METRICS = frozenset(
 
 
 def scalars(record: Mapping[str, Any], but: Collection[str]) -> Iterable[tuple[str, Any]]:
-    """Return the numbers, truth values and texts of a record, those of the keys ``but`` left out."""
+    """Return the numbers, booleans and texts of a record without those of the keys ``but``."""
     return (
         (key, value) for key, value in record.items() if isinstance(value, bool | int | float | str) and key not in but
     )
 
 
 def measured(value: object) -> float | None:
-    """Return a value that can be drawn and averaged as a number; None for all others.
+    """Return a number that can be averaged and drawn; None for all other values.
 
     Example:
         >>> measured(True), measured(0.5), measured(float("nan")), measured(10**400), measured("0.5")
@@ -150,10 +145,7 @@ def measured(value: object) -> float | None:
 
 
 def scores(table: Table) -> list[str]:
-    """Return the columns of a table of questions that say how good the agent was.
-
-    Those are the numbers that are neither spent nor counted; one that nobody declared is a score.
-    """
+    """Return the columns of a table of questions that are scores: metrics declared so, or not declared at all."""
     return [
         column
         for column in table.columns
@@ -164,18 +156,20 @@ def scores(table: Table) -> list[str]:
 
 
 def means(rows: Sequence[Row], metrics: Iterable[str]) -> dict[str, float]:
-    """Return the mean of each metric over the questions that were answered and have it."""
+    """Return the mean of each metric over the answered questions that have it."""
     answered = [row for row in rows if row["status"] != "error"]
-    values = {metric: [measured(row.get(metric)) for row in answered] for metric in metrics}
-    known = {metric: [value for value in column if value is not None] for metric, column in values.items()}
-    return {metric: fmean(column) for metric, column in known.items() if column}
+    found = {}
+    for metric in metrics:
+        if values := [value for row in answered if (value := measured(row.get(metric))) is not None]:
+            found[metric] = fmean(values)
+    return found
 
 
 _LEFT = ' style="text-align: left"'
 
 
 def table_html(caption: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return a table of names and values; whatever they hold is shown as text.
+    """Return an HTML table of names and values, which are shown as text.
 
     Example:
         >>> "&lt;b&gt;" in table_html("A run", [("folder", "<b>")])

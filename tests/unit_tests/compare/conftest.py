@@ -10,7 +10,7 @@ Results = list[dict[str, Any]]
 
 @pytest.fixture
 def scored() -> Callable[..., Results]:
-    """Give the function that makes results from scores: a template for each, None for a question that failed."""
+    """Return the function that makes results from scores: a template for each, None for a question that failed."""
 
     def results(*scores: float | None, templates: Sequence[str] = (), **values: Any) -> Results:
         return [

@@ -179,7 +179,7 @@ def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored
 
 
 def one_template_with(name: str, scored: Scored, *scores: float) -> list[dict[str, Any]]:
-    """Give results of 12 templates, of which the first has a metric more, in several questions."""
+    """Return results of 12 templates, of which the first has a metric more, in several questions."""
     templates = ["t0"] * len(scores) + [f"t{index}" for index in range(1, 12)]
     results = scored(*[1.0] * len(templates), templates=templates)
     for result, score in zip(results, scores, strict=False):

@@ -20,7 +20,7 @@ RIGHT, WRONG = [0.0] * 8, [0.5] * 4 + [1.0] * 4
 
 
 def evaluated(key: str, values: Sequence[float]) -> Results:
-    """Give results with the numbers of an evaluator, one a template."""
+    """Return results with the numbers of an evaluator, one a template."""
 
     def evaluator(question: dict[str, Any], response: dict[str, Any]) -> dict[str, float]:
         return {key: float(response["actual_answer"])}
@@ -120,7 +120,7 @@ def test_worst_of_many_templates_are_drawn(less_is_better: bool) -> None:
         assert len(row_names(axes)) == 50
 
 
-def test_questions_turn_the_way_that_is_declared(less_is_better: bool) -> None:
+def test_questions_flip_the_way_that_is_declared(less_is_better: bool) -> None:
     flips = compared(SAVED, metrics=["saved_sec"])[0].pairs[0].flips
     assert {question.direction for question in flips} == {"worse" if less_is_better else "better"}
 

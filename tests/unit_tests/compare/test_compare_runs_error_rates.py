@@ -20,7 +20,7 @@ Results = list[dict[str, Any]]
 
 
 def two_runs(random: Generator, effect: float, number_of_templates: int) -> tuple[Results, Results]:
-    """Give the results of two agents of which the second has better chances by ``effect``, and spends as much.
+    """Return the results of two agents of which the second has better chances by ``effect``, and spends as much.
 
     Templates have 1 to 5 questions, and how hard they are differs by template and agent; one in ten questions fails.
     """

@@ -140,7 +140,7 @@ def test_of_repeats_the_worst_is_shown(scored: Scored) -> None:
     assert (question.a.repeat, question.a.answer, question.score_a) == (2, "2", pytest.approx(1 / 3))
 
 
-def test_rounding_turns_no_question(scored: Scored) -> None:
+def test_rounding_flips_no_question(scored: Scored) -> None:
     comparison = compare_runs(scored(0.1 + 0.2), scored(0.3))
     assert comparison.pairs[0].flips == ()
     metric = comparison.pairs[0].metric("steps_score")

@@ -22,7 +22,7 @@ def ask(agent, question):
 
 
 def tool_calls(messages):
-    """Give tool name and status of each tool call in order."""
+    """Return tool name and status of each tool call in order."""
     return [(message.name, message.status) for message in messages if isinstance(message, ToolMessage)]
 
 

@@ -34,7 +34,7 @@ def steps_named(name):
 
 
 def rows(output):
-    """Give columns and rows of SPARQL JSON results, the rows as sorted pairs so that they can be counted."""
+    """Return columns and rows of SPARQL JSON results, the rows as sorted pairs so that they can be counted."""
     result = json.loads(output)
     return result["head"]["vars"], [json.dumps(row, sort_keys=True) for row in result["results"]["bindings"]]
 

@@ -2,7 +2,6 @@ import pytest
 import yaml
 
 from graphrag_eval_lc.demo import DATASET_PATH, plans
-from graphrag_eval_lc.demo import plans as time_series_plans
 from graphrag_eval_lc.demo.planner import INTENTS, plan_for
 
 TEMPLATES = yaml.safe_load(DATASET_PATH.read_text(encoding="utf-8"))
@@ -17,8 +16,8 @@ PLAN_OF_TEMPLATE = {
     "notes": plans.documents,
     "voltages_of_ac_lines": plans.line_voltages,
     "search_by_name": plans.search_by_name,
-    "production_of_generating_unit": time_series_plans.production,
-    "flow_on_dc_line": time_series_plans.flow,
+    "production_of_generating_unit": plans.production,
+    "flow_on_dc_line": plans.flow,
 }
 
 

@@ -8,7 +8,7 @@ ERROR = Observation("no valid SPARQL", succeeded=False)
 
 
 def run(plan, *observations):
-    """Give the calls that a plan makes when it sees these observations, and what it returns."""
+    """Return the calls that a plan makes when it sees these observations, and what it returns."""
     calls = [next(plan)]
     for observation in observations:
         try:

@@ -29,13 +29,13 @@ def index_row(key: str, text: str = "Which substations?") -> dict[str, Any]:
 
 
 def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
-    """Give a context in which every foreign text holds ``text``."""
-    figures = {"mean_answered": 0.75, "mean_all": 0.5, "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 3], "range": [0.0, 1.0]}
-    score = {**figures, "metric": text, "macro": 0.5, "n_answered": 4, "n_all": 5, "without": 2}
+    """Return a context in which every foreign text holds ``text``."""
+    means = {"mean_answered": 0.75, "mean_all": 0.5, "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 3], "range": [0.0, 1.0]}
+    score = {**means, "metric": text, "macro": 0.5, "n_answered": 4, "n_all": 5, "without": 2}
     score |= {"low": 0.2, "high": 0.8, "interval_note": text}
     stage = {"name": text, "entered": 5, "passed": 2, "passed_over": 1, "not_judged": 1, "fell_out": [text]}
     spent = {"name": text, "unit": "seconds", "total": 75.0, "mean": 15.0, "median": 14.0, "p95": 30.0, "note": text}
-    template = {"id": text, "questions": 5, "errors": 1, "scores": {text: {**figures, "n": 5}}}
+    template = {"id": text, "questions": 5, "errors": 1, "scores": {text: {**means, "n": 5}}}
     return {
         "title": text,
         "generated": "2026-01-02T03:04:05+00:00",
@@ -234,7 +234,7 @@ def test_long_names_may_be_broken_after_their_underscores() -> None:
     assert html.count("<bdi>answer_<wbr>relevance</bdi>") == 3  # in scores, and in templates as heading and as row
 
 
-def test_what_figures_leave_out_is_said() -> None:
+def test_what_means_leave_out_is_said() -> None:
     html = render_report(report_context(samples_word="samples"))
     assert "2 without it" in html
     assert "1 not judged" in html

@@ -21,7 +21,7 @@ def record_of(*samples: ReportedSample, config: Any = None) -> Any:
 
 
 def fallen(*samples: ReportedSample, config: Any = None) -> dict[str, int]:
-    """Give at which stages how many of the samples fell out."""
+    """Return at which stages how many of the samples fell out."""
     record = record_of(*samples, config=config)
     return {stage["name"]: len(stage["fell_out"]) for stage in record["stages"]}
 

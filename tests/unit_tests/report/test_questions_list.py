@@ -39,11 +39,8 @@ def test_what_is_right_needs_no_reason() -> None:
     assert row_of(sample(step("sparql_query", table("T1", "T2")), error="away"))["r"] == "away"
 
 
-def test_no_text_ends_the_script_that_holds_the_rows() -> None:
-    index = IndexRows()
-    index.add(sample(question_text="</script><!--" + "x" * 10_000), 0)
-    assert "<" not in index.json()
-    text = json.loads(index.json())[0]["q"]
+def test_long_questions_are_cut_and_markup_in_them_stays() -> None:
+    text = row_of(sample(question_text="</script><!--" + "x" * 10_000))["q"]
     assert text.startswith("</script><!--")
     assert len(text) == 161
 

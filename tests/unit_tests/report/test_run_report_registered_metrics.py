@@ -15,7 +15,7 @@ from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
 from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.run_report import ReportData, report_data
-from graphrag_eval_lc.report.summary import print_summary
+from graphrag_eval_lc.report.summary import summary_tables
 
 DETOUR = MetricSpec(key="detour", title="way for nothing", unit="km", lower_is_better=True, range=(0.0, 20.0))
 EFFORT = MetricSpec(
@@ -30,7 +30,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def results(*detours: float | None) -> list[dict[str, Any]]:
-    """Give a question for each way; None failed."""
+    """Return a question for each way; None failed."""
     base = {"template_id": "t", "question_text": "?", "actual_steps": []}
     return [
         {**base, "question_id": f"q{at}", "status": "error", "error": "away"}
@@ -90,7 +90,7 @@ def test_what_it_spent_stands_with_what_was_spent() -> None:
 def test_the_terminal_shows_it_among_the_users_own_with_unit_and_title() -> None:
     found = results(2.0, 12.0)
     console = Console(file=io.StringIO(), width=140)
-    print_summary(console, found, compute_aggregates(found))
+    console.print(summary_tables(found, compute_aggregates(found)))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "Own scores by template (means)" in text
     assert "Judged" not in text

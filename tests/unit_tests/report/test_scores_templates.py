@@ -22,9 +22,10 @@ def test_a_row_has_questions_errors_scores_and_what_was_spent() -> None:
     first, second = template_rows(numbers, scores, template_metrics(scores), spent)
     assert (first["id"], first["questions"], first["errors"], first["tokens"]) == ("t1", 2, 1, 20)
     assert first["scores"]["steps_score"] == {
-        "n": 2,
         "mean_answered": 1.0,
         "mean_all": 0.5,
+        "n_answered": 1,
+        "n_all": 2,
         "bins": [1, 0, 0, 0, 0, 0, 0, 0, 0, 1],
         "range": [0.0, 1.0],
     }

@@ -5,7 +5,7 @@ from rich.console import Console
 
 from graphrag_eval_lc import compute_aggregates, run_evaluation
 from graphrag_eval_lc.metrics import parse_measure
-from graphrag_eval_lc.report.summary import print_summary
+from graphrag_eval_lc.report.summary import summary_tables
 
 
 def question(number: int) -> dict[str, Any]:
@@ -35,12 +35,12 @@ def printed(worst: int = 5) -> str:
 
 def printed_results(results: list[Any], worst: int = 5) -> str:
     console = Console(file=io.StringIO(), width=140)
-    print_summary(console, iter(results), compute_aggregates(results), worst=worst)
+    console.print(summary_tables(iter(results), compute_aggregates(results), worst=worst))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
 def asked(question_id: str, *scores: float | None, template_id: str = "numbers") -> list[dict[str, Any]]:
-    """Give a question's repeats by score; None failed."""
+    """Return a question's repeats by score; None failed."""
     base = {"template_id": template_id, "question_id": question_id, "question_text": "How many?"}
     return [
         {**base, "repeat": repeat, **({"error": "boom"} if score is None else {"steps_score": score})}
@@ -127,7 +127,7 @@ def test_outputs_of_custom_evaluations_have_columns() -> None:
     samples = [judged(polite=True, tone_cost=0.01)]
     custom = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
     console = Console(file=io.StringIO(), width=140)
-    print_summary(console, samples, compute_aggregates(samples, {"custom_evaluations": [custom]}))
+    console.print(summary_tables(samples, compute_aggregates(samples, {"custom_evaluations": [custom]})))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "polite" in text
     assert "tone_cost" not in text
@@ -165,7 +165,7 @@ RETRIEVED = {
 def printed_measures(results: list[Any], *names: str) -> str:
     console = Console(file=io.StringIO(), width=140)
     measures = [parse_measure(name) for name in names]
-    print_summary(console, results, compute_aggregates(results), measures=measures)
+    console.print(summary_tables(results, compute_aggregates(results), measures=measures))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 

@@ -14,7 +14,7 @@ def row(template_id: str, score: float | None, status: str = "success") -> dict[
 
 
 def widths(ax: Axes) -> dict[str, list[float]]:
-    """Give how many questions of each template are in each class."""
+    """Return how many questions of each template are in each class."""
     return {str(bars.get_label()): [bar.get_width() for bar in bars] for bars in ax.containers}
 
 
