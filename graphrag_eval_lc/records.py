@@ -1,7 +1,7 @@
 """The records of the formats: what stands in datasets, responses and results, and the models that check them."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -203,6 +203,11 @@ class Result(TypedDict):
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
     stalled_sec: NotRequired[float]
+
+
+def is_error(record: Mapping[str, Any]) -> bool:
+    """Return whether a response or result is of a question that failed."""
+    return record.get("status") == "error" or record.get("error") is not None
 
 
 class StepsSummary(TypedDict, total=False):

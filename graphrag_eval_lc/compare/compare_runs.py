@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.compare.flips import Direction, Flip, Seen, direction_of, seen_questions, side_by_side
 from graphrag_eval_lc.compare.metric_comparison import MetricValues, Pair, compared_metrics, difference_of
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
@@ -223,7 +223,7 @@ def _pair(pairing: Pairing, summary: RunSummary, metrics: Sequence[str], main: s
     )
 
 
-def _errors(numbers: RunNumbers, common: Iterable[str]) -> int:
+def _errors(numbers: RunValues, common: Iterable[str]) -> int:
     return sum(numbers.questions[identifier].errors for identifier in common)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, change_text, p_text, too_few_text, value_text
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
@@ -269,7 +269,7 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
     return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
 
 
-def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResult:
+def _gate_result(numbers: RunValues, metric: str, required: float) -> GateResult:
     scores = []
     errors = 0
     for question in numbers.questions.values() if metric in numbers.measured() else ():

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.aggregation import QuestionValues, RunValues
 from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
@@ -91,13 +91,13 @@ class RunResults:
             {key: known[key] for key in _OF_NUMBERS if known.get(key) is not None}, has_llm=True, has_embeddings=True
         )
 
-    def numbers(self, metrics: Iterable[str] = ()) -> RunNumbers:
+    def numbers(self, metrics: Iterable[str] = ()) -> RunValues:
         """Return the numbers of the run's questions.
 
         Args:
             metrics: More metrics than the configuration tells: keys of the results.
         """
-        numbers = RunNumbers(self.config(), metrics)
+        numbers = RunValues(self.config(), metrics)
         for result in self:
             numbers.add(result)
         return numbers
@@ -198,7 +198,7 @@ class NamedRun:
 
     letter: str
     results: RunResults
-    numbers: RunNumbers
+    numbers: RunValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Pairing:
         """Return the common questions of two runs."""
         return cls(a, b, [identifier for identifier in a.numbers.questions if identifier in b.numbers.questions])
 
-    def questions(self) -> Iterable[tuple[QuestionNumbers, QuestionNumbers]]:
+    def questions(self) -> Iterable[tuple[QuestionValues, QuestionValues]]:
         """Return the numbers of each common question in both runs."""
         return ((self.a.numbers.questions[each], self.b.numbers.questions[each]) for each in self.common)
 
@@ -367,7 +367,7 @@ def _matchers(record: Mapping[str, Any]) -> set[str] | None:
     return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}
 
 
-def _all_failed(numbers: RunNumbers) -> bool:
+def _all_failed(numbers: RunValues) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 

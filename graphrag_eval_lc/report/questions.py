@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation import reason_of
-from graphrag_eval_lc.aggregation.measurements import Metrics, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     ANSWER_F1,
@@ -169,9 +170,9 @@ def _keys_beside(metric: str, evaluation: str) -> dict[str, str]:
     """Return where reason, error and cost of a metric stand; a reason that several share is told with the claims."""
     spec = metric_spec(metric)
     return {
-        "reason": f"{metric}_reason",
-        "error": spec.error_key or f"{evaluation}_error",
-        "usd": spec.cost_key or f"{evaluation}_cost",
+        "reason": reason_key(metric),
+        "error": spec.error_key or error_key(evaluation),
+        "usd": spec.cost_key or cost_key(evaluation),
     }
 
 
