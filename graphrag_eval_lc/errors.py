@@ -48,16 +48,8 @@ class GraphRAGEvalError(Exception):
     mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
-        place = ", ".join(
-            part
-            for part in (
-                str(self.path) if self.path is not None else "",
-                f"line {self.line}" if self.line is not None else "",
-                f"question {self.question_id}" if self.question_id is not None else "",
-                f"key {self.key}" if self.key is not None else "",
-            )
-            if part
-        )
+        parts = (("", self.path), ("line ", self.line), ("question ", self.question_id), ("key ", self.key))
+        place = ", ".join(filter(None, (f"{word}{value}" for word, value in parts if value is not None)))
         sentence = self.what if self.what.endswith((".", "?", "!")) else f"{self.what}."
         message = f"{place}: {sentence}" if place else sentence
         return f"{message} {self.hint}" if self.hint else message

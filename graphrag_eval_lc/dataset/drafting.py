@@ -151,10 +151,10 @@ class _Drafting:
         left, self._left = self._left, {}
         if self._source.templates is not None:
             self._unknown = list(left)
-        questions = [
-            self._question({"id": identifier, "question_text": _text_of(response)}, response)
-            for identifier, response in left.items()
-        ]
+        questions = []
+        for identifier, response in left.items():
+            text = _asked_text(response) or f"(write the question of {response.get('question_id')})"
+            questions.append(self._question({"id": identifier, "question_text": text}, response))
         return [question for question in questions if question is not None]
 
     def notes(self) -> Iterator[str]:
@@ -170,7 +170,7 @@ class _Drafting:
             (self._unasked if response is None else self._failed).append(str(question["id"]))
             return dict(question) if self._keep_references else None
         kept = _REFERENCES if self._keep_references else ()
-        base = {key: value for key, value in question.items() if key not in _REFERENCES or _has(question, key, kept)}
+        base = {key: value for key, value in question.items() if key not in _REFERENCES or (key in kept and value)}
         asked = _asked_text(response)
         if asked is not None and " ".join(asked.split()) != " ".join(str(question["question_text"]).split()):
             self._changed.append(str(question["id"]))
@@ -182,17 +182,9 @@ class _Drafting:
         return {**first, **mark, **base, **new}
 
 
-def _has(question: Mapping[str, Any], key: str, kept: Sequence[str]) -> bool:
-    return key in kept and bool(question.get(key))
-
-
 def _asked_text(response: Mapping[str, Any]) -> str | None:
     text = response.get("question_text")
     return text if isinstance(text, str) and text else None
-
-
-def _text_of(response: Mapping[str, Any]) -> str:
-    return _asked_text(response) or f"(write the question of {response.get('question_id')})"
 
 
 def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 from pathlib import Path
-from types import TracebackType
 from weakref import WeakSet
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_write
@@ -66,16 +65,20 @@ class FolderLock:
             else:
                 holder = _holder(self._descriptor)
                 self.release()
-                raise _refused(folder, problem, holder) from problem
+                if problem.errno not in _TAKEN:
+                    raise cannot_write(path, problem) from problem
+                raise RunFolderError(
+                    f"another process{holder} works in this folder",
+                    path=folder,
+                    hint="Wait for it to end, or give another folder.",
+                ) from problem
         _held.add(self)
         self._write_holder()
 
     def __enter__(self) -> "FolderLock":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def release(self) -> None:
@@ -101,14 +104,6 @@ def _holder(descriptor: int) -> str:
         return f" (pid {holder['pid']} on {holder['host']})"
     except (OSError, ValueError, TypeError, KeyError):
         return ""
-
-
-def _refused(folder: Path, problem: OSError, holder: str) -> RunFolderError:
-    if problem.errno not in _TAKEN:
-        return cannot_write(folder / LOCK_FILE, problem)
-    return RunFolderError(
-        f"another process{holder} works in this folder", path=folder, hint="Wait for it to end, or give another folder."
-    )
 
 
 _held: WeakSet[FolderLock] = WeakSet()

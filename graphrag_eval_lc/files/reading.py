@@ -73,29 +73,21 @@ def _decoded(raw: bytes, path: str | None, error: type[GraphRAGEvalError], what:
         ) from problem
 
 
+_FORMATS = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
+
+
 def _format_of(text: str, path: str | None) -> str:
     suffix = Path(path).suffix.lower() if path else ""
-    if suffix in {".yaml", ".yml"}:
-        return "yaml"
-    if suffix in {".jsonl", ".ndjson"}:
-        return "jsonl"
-    if suffix == ".json":
-        return "json"
-    start = text.lstrip()[:1]
-    if start == "[":
-        return "json"
-    if start == "{":
-        first_line = text.lstrip().split("\n", 1)[0]
-        return "jsonl" if _is_json(first_line) else "json"
-    return "yaml"
-
-
-def _is_json(text: str) -> bool:
+    if suffix in _FORMATS:
+        return _FORMATS[suffix]
+    text = text.lstrip()
+    if not text.startswith("{"):
+        return "json" if text.startswith("[") else "yaml"
     try:
-        parse_json(text)
+        parse_json(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
-        return False
-    return True
+        return "json"
+    return "jsonl"
 
 
 def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int = 1) -> Any:
@@ -127,26 +119,6 @@ def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path:
             line=line,
             hint="Check this value.",
         ) from problem
-
-
-class JsonLine(NamedTuple):
-    """One value of a JSON Lines file and the number of its line, counted from 1."""
-
-    value: Any
-    line: int
-
-
-def parse_jsonl(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> list[JsonLine]:
-    """Parse JSON Lines; blank lines are skipped.
-
-    Raises:
-        GraphRAGEvalError: Of the class ``error``; with the first line that is not JSON.
-    """
-    return [
-        JsonLine(parse_json_at(text, error, what=what, path=file.path, line=number), number)
-        for number, text in enumerate(file.text.split("\n"), start=1)
-        if text.strip()
-    ]
 
 
 # libyaml recurses in C and ends the process when the stack is full; records have under 20 levels.

@@ -14,7 +14,6 @@ from graphrag_eval_lc.files.reading import (
     Source,
     TextFile,
     parse_json_at,
-    parse_jsonl,
     parse_yaml,
     read_text,
 )
@@ -112,8 +111,9 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
     """
     file = read_text(source, error, what=what)
     if file.format == "jsonl":
-        rows = parse_jsonl(file, error, what=what)
-        return RecordFile([row.value for row in rows], file, [row.line for row in rows])
+        lines = [(line, text) for line, text in enumerate(file.text.split("\n"), start=1) if text.strip()]
+        values = [parse_json_at(text, error, what=what, path=file.path, line=line) for line, text in lines]
+        return RecordFile(values, file, [line for line, _ in lines])
     if file.format == "json":
         return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
     return RecordFile(parse_yaml(file, error, what=what), file)

@@ -105,9 +105,21 @@ def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
     )
 
 
-def _contexts(judge: str, what: str, against: str, requires: str, source: str) -> MetricSpec:
+# What each judge of contexts compares them with, what it needs, and whose definition it follows.
+_OF_CONTEXTS = {
+    RETRIEVAL_ANSWER: (
+        "the reference answer",
+        "a model, `reference_answer`, texts",
+        "graphrag-eval and ragas (context recall and precision)",
+    ),
+    RETRIEVAL_CONTEXT: ("the reference step's texts", "a model, a reference step with texts", "graphrag-eval"),
+}
+
+
+def _contexts(judge: str, what: str) -> MetricSpec:
     """Declare recall, precision or F1 of contexts; F1 has neither reason nor error of its own."""
     key = f"{judge}_{what}"
+    against, requires, source = _OF_CONTEXTS[judge]
     is_f1 = what == "f1"
     return MetricSpec(
         key=key,
@@ -120,17 +132,6 @@ def _contexts(judge: str, what: str, against: str, requires: str, source: str) -
         source=source,
         **({"cost_key": cost_key(key)} if is_f1 else _beside(key)),
     )
-
-
-def _contexts_for_answer(what: str) -> MetricSpec:
-    requires = "a model, `reference_answer`, texts"
-    source = "graphrag-eval and ragas (context recall and precision)"
-    return _contexts(RETRIEVAL_ANSWER, what, "the reference answer", requires, source)
-
-
-def _contexts_for_reference(what: str) -> MetricSpec:
-    requires = "a model, a reference step with texts"
-    return _contexts(RETRIEVAL_CONTEXT, what, "the reference step's texts", requires, "graphrag-eval")
 
 
 def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: Any) -> MetricSpec:
@@ -181,12 +182,8 @@ BUILT_IN: Final = (
     _tokens(TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),
     _spent(ELAPSED_SEC, "seconds that the agent took", "seconds", "", "measured", heading="Time"),
     _dollars(AGENT_COST, "what the agent's models cost", heading="Agent's cost"),
-    _contexts_for_answer("precision"),
-    _contexts_for_answer("recall"),
-    _contexts_for_answer("f1"),
-    _contexts_for_reference("recall"),
-    _contexts_for_reference("precision"),
-    _contexts_for_reference("f1"),
+    *(_contexts(RETRIEVAL_ANSWER, what) for what in ("precision", "recall", "f1")),
+    *(_contexts(RETRIEVAL_CONTEXT, what) for what in ("recall", "precision", "f1")),
     MetricSpec(
         key=RETRIEVAL_UTILIZATION,
         title="whether the contexts that the answer rests on stand at the top",

@@ -34,10 +34,11 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
         ``sha256`` of its file, or of all Python files of its package, where it has no version or is edited in place;
         ``gives``.
     """
-    distribution = plugin.distribution or _distribution_of(plugin.module)
+    entry_point = plugin.entry_point
+    distribution = (entry_point and entry_point.dist) or _distribution_of(plugin.module)
     record: dict[str, Any] = {"name": plugin.name, "via": plugin.via}
-    if plugin.entry_point is not None:
-        record["entry_point"] = plugin.entry_point
+    if entry_point is not None:
+        record["entry_point"] = entry_point.name
     if distribution is not None:
         record |= {"distribution": distribution.name, "version": distribution.version}
     digest = _digest(plugin.module) if distribution is None or _is_editable(distribution) else None

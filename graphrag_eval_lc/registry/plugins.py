@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
@@ -109,9 +109,6 @@ Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 
 GROUP: Final = "graphrag_eval_lc"
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
-NOTHING_HINT: Final = (
-    "Let it call register_metric, register_step_kind, register_evaluator or register_exporter when it is loaded."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,15 +120,13 @@ class Plugin:
         via: What loaded it: the ``entry point`` of an installed package, ``--plugin``, ``--matchers``, the ``config``,
             or an import in ``Python``.
         module: Its name in ``sys.modules``.
-        entry_point: The name of its entry point, if any.
-        distribution: The installed package that has the entry point.
+        entry_point: Its entry point in an installed package, if any.
     """
 
     name: str
     via: Via
     module: str
-    entry_point: str | None = None
-    distribution: Distribution | None = None
+    entry_point: EntryPoint | None = None
 
 
 _lock = threading.RLock()
@@ -173,14 +168,30 @@ def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
     return [_plugins[name] if name in _plugins else _checked_plugin(name, via) for name in names]
 
 
-def loaded_plugin(name: str, via: Via) -> Plugin:
+def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) -> Plugin:
     """Load a module as a plugin, also one that registers nothing; a file is loaded anew each time.
 
     Raises:
         AgentError: It does not exist, or fails to load.
         GraphRAGEvalError: What it registers cannot be registered.
     """
-    return _load_plugin(name, via, lambda: loaded_module(name))
+    with _lock:
+        before, modules = registered_now(), set(sys.modules)
+        restores = [registry.saved() for registry in _registries]
+        try:
+            if entry_point is not None:
+                entry_point.load()
+            module = loaded_module(name).__name__ if entry_point is None else entry_point.module
+        except BaseException:  # half of a plugin is none
+            for restore in restores:
+                restore()
+            raise
+        plugin = Plugin(name=name, via=via, module=module, entry_point=entry_point)
+        if module not in modules:
+            _imported[module] = None
+        _givers.update({each: (function, plugin) for each, function in _new_since(before)})
+        _plugins[name] = plugin
+        return plugin
 
 
 def load_installed_plugins() -> None:
@@ -235,7 +246,8 @@ def _checked_plugin(name: str, via: Via) -> Plugin:
         raise PluginError(f"the plugin {name} cannot be used, as {problem.what}", hint=problem.hint) from problem
     if not any(plugin_of(each, function) == plugin for each, function in registered_now().items()):
         del _plugins[name]
-        raise PluginError(f"the plugin {name} registers nothing", hint=NOTHING_HINT)
+        names = "register_metric, register_step_kind, register_evaluator or register_exporter"
+        raise PluginError(f"the plugin {name} registers nothing", hint=f"Let it call {names} when it is loaded.")
     return plugin
 
 
@@ -243,42 +255,13 @@ def _load_installed(entry_point: EntryPoint) -> None:
     distribution = entry_point.dist
     package = "an installed package" if distribution is None else f"the package {distribution.name}"
     try:
-        _load_plugin(entry_point.module, "entry point", lambda: _module_of_entry_point(entry_point), entry_point)
+        loaded_plugin(entry_point.module, "entry point", entry_point)
     except (Exception, SystemExit) as problem:
         cause = problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
         raise PluginError(
             f"the plugin {entry_point.name} ({entry_point.value}) of {package} cannot be loaded, as {cause}",
             hint=f"Mend or uninstall the package, or set {SWITCH}=1 to do without the plugins of installed packages.",
         ) from problem
-
-
-def _module_of_entry_point(entry_point: EntryPoint) -> ModuleType:
-    entry_point.load()
-    return sys.modules[entry_point.module]
-
-
-def _load_plugin(name: str, via: Via, load: Callable[[], ModuleType], entry_point: EntryPoint | None = None) -> Plugin:
-    with _lock:
-        before, modules = registered_now(), set(sys.modules)
-        restores = [registry.saved() for registry in _registries]
-        try:
-            module = load().__name__
-        except BaseException:  # half of a plugin is none
-            for restore in restores:
-                restore()
-            raise
-        plugin = Plugin(
-            name=name,
-            via=via,
-            module=module,
-            entry_point=None if entry_point is None else entry_point.name,
-            distribution=None if entry_point is None else entry_point.dist,
-        )
-        if module not in modules:
-            _imported[module] = None
-        _givers.update({each: (function, plugin) for each, function in _new_since(before)})
-        _plugins[name] = plugin
-        return plugin
 
 
 # The files that modules were loaded from, as they were given, by the modules' names.

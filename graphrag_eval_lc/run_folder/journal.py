@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
@@ -94,9 +93,7 @@ class Journal:
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __contains__(self, key: Key) -> bool:
@@ -303,8 +300,10 @@ def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> 
     target = torn_file(journal)
     torn = AppendFile(target)
     try:
-        for line in lines:
-            torn.append(_bytes_of(journal, line).rstrip(b"\n") + b"\n")
+        with journal.open("rb") as file:
+            for line in lines:
+                file.seek(line.offset)
+                torn.append(file.read(line.length).rstrip(b"\n") + b"\n")
         sync(torn.descriptor)
         if lines[0].offset >= good_length:
             os.truncate(journal, good_length)
@@ -334,12 +333,6 @@ def end_last_line(journal: Path) -> None:
         appended = AppendFile(journal)
         appended.append(b"\n")
         appended.close()
-
-
-def _bytes_of(journal: Path, line: JournalLine) -> bytes:
-    with journal.open("rb") as file:
-        file.seek(line.offset)
-        return file.read(line.length)
 
 
 def _bytes_without(journal: Path, lines: Sequence[JournalLine]) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
@@ -54,9 +53,7 @@ class ResultsFile:
     def __enter__(self) -> "ResultsFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add(self, position: int, result: Mapping[str, Any]) -> None:
