@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import LARGEST
-from graphrag_eval_lc.registry.metrics import BUILT_IN, metric_spec, summed_up
+from graphrag_eval_lc.registry.metrics import BUILT_IN, aggregated_metrics, metric_spec
 from graphrag_eval_lc.texts import shortened
 
 Sample = Mapping[str, Any]
@@ -90,7 +90,7 @@ class RetrievalMetrics:
         return None if prefix is None else _MISSING_KEYS[prefix]
 
 
-_OF_STEPS = tuple(spec.key for spec in summed_up("steps"))
+_OF_STEPS = tuple(spec.key for spec in aggregated_metrics("steps"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def metrics_of(config: EvaluationConfig) -> Metrics:
     retrieving = config.retrieval.document_step_names(config.steps.names)
     return Metrics(
         of_samples=(
-            *(spec.key for spec in summed_up("questions")),
+            *(spec.key for spec in aggregated_metrics("questions")),
             *(key for evaluation in custom for key in evaluation.outputs),
             *(evaluation.cost_key for evaluation in custom),
         ),

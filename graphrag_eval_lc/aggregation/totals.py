@@ -16,7 +16,7 @@ from graphrag_eval_lc.registry.metrics import (
     NUMBER_OF_SAMPLES,
     STALLED_SEC,
     TOKENS,
-    summed_up,
+    aggregated_metrics,
 )
 
 # By the key of each cost the keys that a result has where the judge was asked.
@@ -76,7 +76,7 @@ def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
             yield cost
 
 
-_OF_AGENT = [spec for spec in summed_up("questions") if spec.spent_by == "agent"]
+_OF_AGENT = [spec for spec in aggregated_metrics("questions") if spec.spent_by == "agent"]
 _AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
 # Sums over the agent's model calls, which are 0 where no model was asked.
 _MODEL_METRICS = tuple(spec.key for spec in _OF_AGENT if spec.unit in ("tokens", "usd"))

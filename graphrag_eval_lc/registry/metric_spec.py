@@ -140,14 +140,14 @@ class MetricSpec:
         return self.value_of_failure if self.kind == "score" else measured
 
 
-def undeclared(key: str) -> MetricSpec:
+def undeclared_spec(key: str) -> MetricSpec:
     """Return the declaration of an undeclared metric: a cost if its name ends so, else a score.
 
     The end of the name tells the unit and nothing else: of ``saved_sec`` more may be better.
 
     Example:
-        >>> undeclared("tone_cost").is_spent, undeclared("saved_sec").is_spent, undeclared("saved_sec").unit
-        (True, False, 'seconds')
+        >>> undeclared_spec("tone_cost").is_spent, undeclared_spec("saved_sec").unit
+        (True, 'seconds')
     """
     if key.endswith(COST_ENDING):
         return cost_spec(key)

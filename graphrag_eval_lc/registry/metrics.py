@@ -13,7 +13,7 @@ from graphrag_eval_lc.registry.metric_spec import (
     cost_spec,
     error_key,
     reason_key,
-    undeclared,
+    undeclared_spec,
 )
 
 STEPS_SCORE: Final = "steps_score"
@@ -290,14 +290,14 @@ def metric_spec(key: str) -> MetricSpec:
     """
     if key in metrics_of_users:
         return metrics_of_users[key].spec
-    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(_NONE).get(key) or _told_by_name(key)
+    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(_NONE).get(key) or _spec_by_name(key)
 
 
 @lru_cache(maxsize=1024)
-def _told_by_name(key: str) -> MetricSpec:
+def _spec_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
-        return undeclared(key)
+        return undeclared_spec(key)
     return replace(family, key=key, title=key, is_family=False, members=(), functions=(), family=family.key)
 
 
@@ -312,7 +312,7 @@ def is_built_in(key: str) -> bool:
     return is_known and key not in metrics_of_users
 
 
-def summed_up(over: str) -> tuple[MetricSpec, ...]:
+def aggregated_metrics(over: str) -> tuple[MetricSpec, ...]:
     """Return the metrics of questions, or of steps, whose statistics aggregates have: scores first, then costs.
 
     Families are left out, as their members depend on the config; registered metrics too, as results name them.

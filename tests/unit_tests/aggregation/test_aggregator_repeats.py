@@ -188,7 +188,7 @@ def test_repeats_pass_by_the_mean_over_a_samples_steps() -> None:
         ({"metric": "answer_relevance", "threshold": -2.0}, r"answer_relevance goes from -1 to 1\."),
     ],
 )
-def test_unusable_score_or_threshold_is_told_with_those_that_there_are(
+def test_unusable_score_or_threshold_is_reported_with_those_that_there_are(
     repeats: dict[str, Any], complaint: str, metrics: Any
 ) -> None:
     metrics(MetricSpec(key="fails", lower_is_better=True))
