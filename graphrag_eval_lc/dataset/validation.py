@@ -147,7 +147,12 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
         for key, line in dataset.line_index.repeated_keys():
             yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
     yield from format_findings(TEMPLATES, dataset.values)
-    yield from _repeated(_template_ids(dataset.values), "two templates have the id {}", "Give each an id of its own.")
+    ids: list[tuple[Location, str]] = [
+        ((index, "template_id"), str(template["template_id"]))
+        for index, template in _mappings(dataset.values)
+        if template.get("template_id") is not None
+    ]
+    yield from _repeated(ids, "two templates have the id {}", "Give each an id of its own.")
     questions = list(_questions(dataset.values))
     ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
@@ -157,24 +162,22 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
         yield from _question_findings(location, question, retrieval)
 
 
-def _template_ids(values: Any) -> list[tuple[Location, str]]:
-    return [
-        ((index, "template_id"), str(template["template_id"]))
-        for index, template in enumerate(_list(values))
-        if isinstance(template, Mapping) and template.get("template_id") is not None
-    ]
-
-
 def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
-    """Yield each question with its location; what is no mapping is a finding of the format."""
-    for index, template in enumerate(_list(values)):
-        for place, question in enumerate(_list(template.get("questions")) if isinstance(template, Mapping) else ()):
-            if isinstance(question, Mapping):
-                yield (index, "questions", place), question
+    """Yield each question with its location."""
+    for index, template in _mappings(values):
+        for place, question in _mappings(template.get("questions")):
+            yield (index, "questions", place), question
 
 
 def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else []
+
+
+def _mappings(records: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the records with their indices; a record that is no mapping is a finding of the format."""
+    for index, record in enumerate(_list(records)):
+        if isinstance(record, Mapping):
+            yield index, record
 
 
 def _repeated(places: Iterable[tuple[Location, str]], what: str, hint: str) -> Iterator[Finding]:
@@ -206,9 +209,8 @@ def _question_findings(location: Location, question: Mapping[str, Any], retrieva
         place = (*location, "reference_steps", group_index)
         if isinstance(group, list | tuple) and not group:
             yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
-        for index, step in enumerate(_list(group)):
-            if isinstance(step, Mapping):
-                yield from _step_findings((*place, index), step, retrieval)
+        for index, step in _mappings(group):
+            yield from _step_findings((*place, index), step, retrieval)
 
 
 def _step_findings(location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
@@ -299,8 +301,8 @@ def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]
     """Return the responses with a question id, and its location."""
     return [
         ((index, "question_id"), response)
-        for index, response in enumerate(_list(responses.values))
-        if isinstance(response, Mapping) and response.get("question_id") is not None
+        for index, response in _mappings(responses.values)
+        if response.get("question_id") is not None
     ]
 
 
@@ -328,8 +330,8 @@ def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: Evaluatio
 
 
 def _first_call(responses: RecordFile, tool: str) -> Location:
-    for index, response in enumerate(_list(responses.values)):
-        for place, step in enumerate(_list(response.get("actual_steps")) if isinstance(response, Mapping) else ()):
-            if isinstance(step, Mapping) and str(step.get("name")) == tool:
+    for index, response in _mappings(responses.values):
+        for place, step in _mappings(response.get("actual_steps")):
+            if str(step.get("name")) == tool:
                 return index, "actual_steps", place, "name"
     return ()

@@ -102,8 +102,8 @@ def register_metric(
     """Register a metric: a function that measures each response, and the declaration of what it measures.
 
     Every evaluation has it from then on: its values stand in the results under its key, and aggregates, comparisons,
-    gates, plots and reports know its title, its unit and which way is better. Registering the same function again, as
-    when a module is loaded again, replaces the first.
+    gates, plots and reports know its title, its unit and which way is better. The same function may be registered
+    again under its key, as when its module is loaded again.
 
     The function is ``(question, response) -> float | None``, async or not: it takes the dataset's question and the
     agent's response, and returns a number, or None where there is nothing to measure. It is called for each response,
@@ -139,9 +139,11 @@ def register_metric(
         ...         return question["manual_sec"] - response["elapsed_sec"]
     """
     if spec is None:
+        if key is None:
+            raise PluginError("a metric needs a key", hint='Write @register_metric(key="saved_sec").')
         bounds = range if range is not None else (0.0, 1.0) if (kind, unit) == ("score", "score") else (None, None)
         spec = MetricSpec(
-            key=key if key is not None else "",
+            key=key,
             title=title,
             kind=kind,
             unit=unit,
@@ -150,8 +152,6 @@ def register_metric(
             requires=requires,
             source=source,
         )
-        if key is None:
-            raise PluginError("a metric needs a key", hint='Write @register_metric(key="saved_sec").')
     elif not isinstance(spec, MetricSpec):
         raise PluginError(
             f"a metric is declared by its key or a MetricSpec, not by {spec!r:.80}",

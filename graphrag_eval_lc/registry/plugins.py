@@ -131,13 +131,13 @@ class Plugin:
 
 _lock = threading.RLock()
 _plugins: dict[str, Plugin] = {}  # by name
-_givers: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded
+_registered_by: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded
 _imported: dict[str, None] = {}  # modules that were first imported as plugins
 _installed: dict[str, bool] = {}  # empty until the plugins of installed packages are loaded
 
 
 def _saved_plugins() -> Restore:
-    modules, restore = set(_imported), saved_mappings(_plugins, _givers, _imported, _installed)
+    modules, restore = set(_imported), saved_mappings(_plugins, _registered_by, _imported, _installed)
 
     def restored() -> None:
         for module in _imported.keys() - modules:
@@ -189,7 +189,7 @@ def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) ->
         plugin = Plugin(name=name, via=via, module=module, entry_point=entry_point)
         if module not in modules:
             _imported[module] = None
-        _givers.update({each: (function, plugin) for each, function in _new_since(before)})
+        _registered_by.update({each: (function, plugin) for each, function in _new_since(before)})
         _plugins[name] = plugin
         return plugin
 
@@ -213,8 +213,8 @@ def load_installed_plugins() -> None:
 
 def known_plugins() -> list[Plugin]:
     """Return the loaded plugins, and the other modules that registered something."""
-    givers = (plugin_of(name, function) for name, function in registered_now().items())
-    return list({plugin.name: plugin for plugin in (*_plugins.values(), *givers)}.values())
+    others = (plugin_of(name, function) for name, function in registered_now().items())
+    return list({plugin.name: plugin for plugin in (*_plugins.values(), *others)}.values())
 
 
 def plugin_of(name: str, function: Any) -> Plugin:
@@ -230,9 +230,9 @@ def plugin_of(name: str, function: Any) -> Plugin:
     owners = [plugin for plugin in _plugins.values() if f"{module}.".startswith(f"{plugin.module}.")]
     if owners:
         return max(owners, key=lambda plugin: len(plugin.module))
-    given, giver = _givers.get(name, (None, None))
-    if giver is not None and given is function:
-        return giver
+    known, plugin = _registered_by.get(name, (None, None))
+    if plugin is not None and known is function:
+        return plugin
     return Plugin(name=place_of(module), via="Python", module=module)
 
 
