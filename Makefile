@@ -55,7 +55,7 @@ schemas: $(VENV)/.test  ## Write the JSON Schemas of the formats anew
 	$(BIN)/python -c 'from graphrag_eval_lc.dataset.loading import SCHEMA_PATHS, format_schema_text; [path.write_text(format_schema_text(name), encoding="utf-8") for name, path in SCHEMA_PATHS.items()]'
 
 metrics-table: $(VENV)/.test  ## Write README's table of all metrics anew
-	$(BIN)/python -c 'from pathlib import Path; from graphrag_eval_lc.registry.metrics_table import *; path = Path("README.md"); path.write_text(with_metrics_table(path.read_text(encoding="utf-8")), encoding="utf-8")'
+	$(BIN)/python tests/metrics_table.py
 
 clean:  ## Remove the virtual environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

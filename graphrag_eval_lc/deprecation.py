@@ -1,4 +1,4 @@
-"""Old public names, which go on working for one version and warn of their new ones."""
+"""Old public names, which work for one more version and warn with the new name."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -7,19 +7,19 @@ from typing import Any
 
 
 def warn_renamed(old: str, new: str, *, stacklevel: int = 2) -> None:
-    """Warn that a name is an old one.
+    """Warn that a name is old.
 
     Args:
         old: The old name.
         new: The new one.
-        stacklevel: How many calls lie between the code that used the name and this one.
+        stacklevel: The number of calls between the code that used the name and this one.
     """
     message = f"{old} is now called {new}; the old name goes with the next version"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 1)
 
 
 def renamed_attribute(old: str, new: str) -> Any:
-    """Make a property that gives an attribute under its old name.
+    """Make a property that reads an attribute under its old name.
 
     Example:
         >>> class Problem:
@@ -35,12 +35,12 @@ def renamed_attribute(old: str, new: str) -> Any:
 
 
 def renamed_names(module: str, new_names: Mapping[str, str], *, stacklevel: int = 1) -> Callable[[str], Any]:
-    """Make the ``__getattr__`` of a module some of whose names have changed.
+    """Make the ``__getattr__`` of a module whose names have changed.
 
     Args:
         module: The module's ``__name__``.
-        new_names: Where each old name is now: ``name``, or ``package.module:name``.
-        stacklevel: How many calls lie between the code that used the name and the function that is given.
+        new_names: The new place of each old name: ``name``, or ``package.module:name``.
+        stacklevel: The number of calls between the code that used the name and the returned function.
     """
 
     def value_of(name: str) -> Any:

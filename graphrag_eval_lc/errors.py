@@ -1,4 +1,4 @@
-"""The exceptions of the package: each says what is wrong, where, and how to put it right."""
+"""The exceptions of the package; each says what is wrong, where, and how to put it right."""
 
 import errno
 from os import PathLike
@@ -11,8 +11,8 @@ class GraphRAGEvalError(Exception):
 
     Args:
         what: One sentence on what is wrong.
-        path: The file in which it stands.
-        line: The line in that file, counted from 1.
+        path: The file that it concerns.
+        line: The line of that file, from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``reference_steps[0][1].output``.
         hint: One sentence on how to put it right.
@@ -48,23 +48,15 @@ class GraphRAGEvalError(Exception):
     mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
-        place = ", ".join(
-            part
-            for part in (
-                str(self.path) if self.path is not None else "",
-                f"line {self.line}" if self.line is not None else "",
-                f"question {self.question_id}" if self.question_id is not None else "",
-                f"key {self.key}" if self.key is not None else "",
-            )
-            if part
-        )
+        parts = (("", self.path), ("line ", self.line), ("question ", self.question_id), ("key ", self.key))
+        place = ", ".join(filter(None, (f"{word}{value}" for word, value in parts if value is not None)))
         sentence = self.what if self.what.endswith((".", "?", "!")) else f"{self.what}."
         message = f"{place}: {sentence}" if place else sentence
         return f"{message} {self.hint}" if self.hint else message
 
 
 class GraphRAGEvalWarning(UserWarning):
-    """Something that is to be known before a score is trusted."""
+    """Something to know before a score is trusted."""
 
 
 class DatasetError(GraphRAGEvalError):
@@ -80,11 +72,11 @@ class ConfigError(GraphRAGEvalError):
 
 
 class OptionError(GraphRAGEvalError):
-    """An option of a run does not exist, or has a value that it cannot have."""
+    """An option of a run does not exist or has a wrong value."""
 
 
 class AgentError(GraphRAGEvalError):
-    """An agent cannot be loaded from its spec, or is nothing that can be asked."""
+    """An agent cannot be loaded from its spec, or cannot be asked."""
 
 
 class RunFolderError(GraphRAGEvalError):
@@ -96,7 +88,7 @@ class ComparisonError(GraphRAGEvalError):
 
 
 class MatcherError(GraphRAGEvalError):
-    """A matcher is registered wrongly or gives back something that is no score."""
+    """A matcher is registered wrongly or returns no score."""
 
 
 class PluginError(GraphRAGEvalError):
@@ -108,7 +100,7 @@ class CaptureError(GraphRAGEvalError):
 
 
 class JudgeError(GraphRAGEvalError):
-    """A judge's model gave no answer that can be used."""
+    """A judge's model gave no usable answer."""
 
 
 class MissingExtraError(GraphRAGEvalError):
@@ -128,8 +120,6 @@ class MissingExtraError(GraphRAGEvalError):
 
 
 _NO_ROOM_ON_DISK = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-
-
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
 

@@ -1,4 +1,4 @@
-"""Values as JSON text that every reader takes, and back."""
+"""Values as JSON that every reader takes, and back."""
 
 import json
 import math
@@ -17,14 +17,14 @@ def json_text(
     """Write a value as JSON that every reader takes.
 
     Letters stay readable; lone surrogates are escaped. NaN and infinities, which JSON does not have, become the
-    strings "NaN", "Infinity" and "-Infinity": nothing is lost, and ``float`` takes them back. What cannot be written
-    at all (a value that holds itself, or is nested too deeply) is replaced by a text that says so.
+    strings "NaN", "Infinity" and "-Infinity", which ``float`` reads back. A value that holds itself, or is nested too
+    deeply, is replaced by a text that says so.
 
     Args:
         value: The value.
-        indent: How many spaces each level is indented by; None writes one line.
-        is_compact: Whether no spaces stand between the parts of a line.
-        to_plain: Gives what is written for a value that JSON has no type for; None for its text.
+        indent: The spaces of each level; None for one line.
+        is_compact: Whether to leave out the spaces between the parts of a line.
+        to_plain: Returns what is written for a value that JSON has no type for; None: its text.
 
     Example:
         >>> json_text({"ratio": float("nan"), "name": "Ålesund"})
@@ -44,11 +44,11 @@ def json_text(
 
 
 def parse_json(text: str, *, allow_nan: bool = True) -> Any:
-    """Parse a JSON text, with pydantic's parser where it takes it, else with Python's, which says what is wrong.
+    """Parse JSON with pydantic's fast parser, and what it refuses with Python's, which says what is wrong.
 
     Args:
         text: The text.
-        allow_nan: Whether NaN, Infinity and -Infinity are taken as numbers.
+        allow_nan: Whether NaN, Infinity and -Infinity are numbers.
 
     Raises:
         ValueError: It is no JSON.
@@ -65,7 +65,7 @@ def parse_json(text: str, *, allow_nan: bool = True) -> Any:
 
 
 def json_number(value: float) -> float | str:
-    """Return a number as JSON can hold it: itself, or a text where JSON or its readers do not have it.
+    """Return a number as it is, or as a text where JSON or its readers cannot hold it.
 
     Example:
         >>> json_number(1.5), json_number(float("-inf")), json_number(True)
@@ -83,7 +83,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _plain(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """Return a value without what JSON refuses; ``above`` holds the ids of the containers around it."""
+    """Return a value with texts for what JSON refuses; ``above`` holds the ids of the containers around it."""
     if isinstance(value, (int, float)):
         return json_number(value)
     if isinstance(value, Mapping | list | tuple):

@@ -1,7 +1,7 @@
-"""The records of the formats: what stands in datasets, responses and results, and the models that check them."""
+"""The records of datasets, responses and results, and the pydantic models that check them."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -15,10 +15,10 @@ RelevantIds = list[Id] | list[list[Id]] | dict[Id, float]
 class ReferenceStep(TypedDict):
     """A step that a good agent takes, with the output that it should see.
 
-    ``output`` is a string where the step's media type is a text one; recorded datasets also have lists and null.
-    ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups of ids of which one will do.
-    ``tolerance`` is the share by which the numbers of SPARQL results may differ, for all columns of the step.
-    ``matches`` is written into the results only: the id of the actual step that fulfils this one.
+    ``output`` is a string where the step's media type is a text type; recorded datasets also have lists and null.
+    ``relevant_ids`` are what a retrieval step should find: ids, ``{id: gain}``, or groups of which one id will do.
+    ``tolerance`` is the share by which numbers of SPARQL results may differ, in all columns.
+    ``matches``, in results only, is the id of the actual step that fulfils this one.
     """
 
     name: str
@@ -36,10 +36,10 @@ class ReferenceStep(TypedDict):
 class ActualStep(TypedDict):
     """A tool call that an agent made.
 
-    ``output`` is there when the call succeeded, ``error`` when it failed. ``execution_timestamp`` is ISO 8601 in
-    UTC, ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact``
-    is what the tool returned beside its text. The measures of a retrieval step stand beside these in the results,
-    as ``retrieval_ids_…`` and ``retrieval_text_…``.
+    It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
+    ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
+    tool returned beside its text. In results, retrieval steps also have metrics: ``retrieval_ids_…`` and
+    ``retrieval_text_…``.
     """
 
     name: str
@@ -59,17 +59,16 @@ class ActualStep(TypedDict):
 class ModelCall(TypedDict):
     """One call of a chat model or LLM. What the provider did not report is absent, never 0.
 
-    ``cached_input_tokens`` and ``cache_write_input_tokens``, those that the provider read from its cache and wrote to
-    it, are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``; ``cache_write_1h_input_tokens`` are
-    those of the written ones that it keeps for an hour. ``finish_reason`` is why the answer ended, as the provider
-    states it. ``cost`` is in USD.
-    ``started_at`` is ISO 8601 in UTC; ``first_token_sec`` the seconds to the first token, where it was streamed.
-    ``node`` is the node of a graph in which it ran, ``node_path`` all nodes from the outermost graph to it where graphs
-    are nested, ``agent`` the agent's name, and ``parent_id`` the id of the step inside which it ran.
+    ``input_tokens`` include ``cached_input_tokens``, which the provider read from its cache, and
+    ``cache_write_input_tokens``, which it wrote to it; ``cache_write_1h_input_tokens`` are those of the written ones
+    that it keeps for an hour. ``output_tokens`` include ``reasoning_tokens``. ``finish_reason`` is the provider's word
+    for why the answer ended. ``cost`` is in USD.
+    ``started_at`` is ISO 8601 in UTC; ``first_token_sec`` the seconds to the first token of a streamed answer.
+    ``node`` is the node of the graph in which it ran; in nested graphs ``node_path`` has all nodes from the outermost
+    graph. ``agent`` is the agent's name, and ``parent_id`` the id of the step inside which it ran.
 
-    ``input_messages``, ``output_message`` and ``tools`` are there with ``keep_messages``: what it was given, as ranges
-    ``[start, stop)`` of the response's ``llm_messages``; where its own message stands there; and the tools that it was
-    given, as ranges of ``llm_tools``.
+    With ``keep_messages``, ``input_messages`` has ranges ``[start, stop)`` of the response's ``llm_messages``,
+    ``output_message`` the index of its own message there, and ``tools`` ranges of ``llm_tools``.
     """
 
     model: NotRequired[str]
@@ -105,10 +104,10 @@ class KeptToolCall(TypedDict):
 
 
 class KeptMessage(TypedDict):
-    """A message that a model was given or gave; LangChain's ``convert_to_messages`` makes a message of it again.
+    """A message to or from a model, in the form that LangChain's ``convert_to_messages`` takes.
 
     ``role`` is system, user, assistant, tool or a model's own. ``content`` is a text or a list of content blocks.
-    ``full_length`` is the number of characters that its texts had, where they were cut.
+    ``full_length`` is the number of characters of its texts before they were cut.
     """
 
     role: str
@@ -126,14 +125,14 @@ class KeptMessage(TypedDict):
 class Response(TypedDict):
     """What an agent did and said for one question.
 
-    ``error`` is there when the agent failed; the steps, tokens and time up to that point stay. ``question_text`` is
-    what the agent was asked, for responses that were captured without a dataset. ``elapsed_sec`` is wall time;
-    ``stalled_sec`` are those of its seconds for which others blocked the event loop, where there were any.
+    It has ``error`` if the agent failed; the steps, tokens and time up to then stay. ``question_text`` is what the
+    agent was asked, if the response was captured without a dataset. ``elapsed_sec`` is wall time; ``stalled_sec`` is
+    its part during which others blocked the event loop, if any.
 
-    ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace;
-    where several runs make the response, such as a paused one and the one that resumed it, it is that of the first, and
-    ``run_ids`` has all. ``tags`` and ``metadata`` are those of its config, with secrets masked. ``llm_messages`` and
-    ``llm_tools`` are what the model calls were given and gave, each once, where that was kept.
+    ``started_at`` is ISO 8601 in UTC. ``run_id`` is LangChain's id of the run, by which LangSmith finds its trace; of
+    several runs, such as a paused one and the one that resumed it, it is the first one's, and ``run_ids`` has all.
+    ``tags`` and ``metadata`` are those of its config, with secrets masked. ``llm_messages`` and ``llm_tools`` are the
+    messages and tools of the model calls, each once, if they were kept.
     """
 
     question_id: NotRequired[str]
@@ -160,9 +159,9 @@ class Response(TypedDict):
 
 
 class Question(TypedDict):
-    """One question of a reference dataset; ``reference_steps`` is a list of groups of steps.
+    """One question of a reference dataset.
 
-    Groups are in order; inside a group the steps may come in any order.
+    ``reference_steps`` are groups of steps. Groups are in order; inside a group the steps may come in any order.
     """
 
     id: str
@@ -181,9 +180,9 @@ class Template(TypedDict):
 class Result(TypedDict):
     """One scored question: its reference, the response, and the scores.
 
-    ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled,
-    ``retrieval_text_missing`` that of those that have texts; absent where the question has none.
-    Further keys of the question and of the response stand here too.
+    ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled, and
+    ``retrieval_text_missing`` the number of those with texts; absent where the question has no such steps.
+    Other keys of the question and of the response are kept.
     """
 
     template_id: str
@@ -205,6 +204,11 @@ class Result(TypedDict):
     stalled_sec: NotRequired[float]
 
 
+def is_error(record: Mapping[str, Any]) -> bool:
+    """Return whether a response or result is of a question that failed."""
+    return record.get("status") == "error" or record.get("error") is not None
+
+
 class StepsSummary(TypedDict, total=False):
     """How often each tool was called, by tool name; a part that would be empty is absent."""
 
@@ -215,7 +219,7 @@ class StepsSummary(TypedDict, total=False):
 
 
 def _text_from_number(value: object) -> object:
-    """An id written without quotes in YAML is a number there; it is taken as its digits."""
+    """Return the digits of an id that YAML reads as a number, as it stands there without quotes."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -250,7 +254,7 @@ _GainsOrIds = Annotated[
 
 
 def relative_tolerance(value: object) -> float:
-    """Return a relative tolerance as a number; also from a text, as which YAML 1.1 reads 1e-6.
+    """Return a relative tolerance as a number, also from a text, as YAML 1.1 reads 1e-6 as one.
 
     Raises:
         ValueError: It is no share from 0 to below 1.
@@ -379,4 +383,4 @@ class ResponseModel(_Checked):
 
 
 Key = tuple[str, int]
-"""What a response is known by: its question id, and which repeat of the question it is, from 1."""
+"""The key of a response: its question id, and the repeat of the question, from 1."""

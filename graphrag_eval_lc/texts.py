@@ -1,15 +1,15 @@
-"""Words for people: numbers with their nouns, lists of names, and texts that are cut where they are too long."""
+"""Texts for people: numbers with their nouns, lists of names, and texts cut to a length."""
 
 from collections.abc import Sequence
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Return the word that goes with a number: of a noun, a verb or a pronoun.
+    """Return a noun, verb or pronoun in the form that goes with a number.
 
     Args:
         number: How many there are.
         one: The word for one.
-        many: The word for none and for more than one; ``one`` with an s where it is not given.
+        many: The word for other numbers; by default ``one`` with an s.
 
     Example:
         >>> plural(1, "row"), plural(0, "row"), plural(2, "it", "them")
@@ -32,8 +32,8 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     """Return the first names, and how many more there are.
 
     Args:
-        names: All of them.
-        most: How many are named, at least 1.
+        names: All names.
+        most: The largest number of names to list, at least 1.
 
     Example:
         >>> listed(["agent", "router"]), listed("abcdef", most=2)
@@ -44,13 +44,13 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 
 
 def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool = False) -> str:
-    r"""Return the first characters of a text on one line, with ``…`` behind them where that is not all of it.
+    r"""Return a text on one line, cut to a length and then followed by ``…``.
 
     Args:
         text: The text.
-        length: How many characters are kept at most, at least 1; what says that it was cut comes on top.
-        keeps_lines: Whether white space stays as it is, line breaks too; else each run of it becomes one space.
-        tells: Whether it says how many characters are left out.
+        length: The largest number of characters to keep, at least 1; ``…`` and what follows it come on top.
+        keeps_lines: Whether white space stays, line breaks too; else each run of it becomes one space.
+        tells: Whether to add how many characters are left out.
 
     Example:
         >>> shortened("two\n  lines", 20), shortened("two\n  lines", 5)
@@ -59,7 +59,7 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
         'two… (6 characters left out)'
     """
     if not keeps_lines:
-        # So many words have more characters than are kept: a text of any length is not split to its end.
+        # As many words as characters to keep are enough, so that a long text is not split to its end.
         text = " ".join(text.split(None, length))
     if len(text) <= length:
         return text

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from graphrag_eval_lc import run_evaluation
-from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
 

@@ -1,15 +1,16 @@
-"""Summing results up: per template, over all questions (micro), over the templates (macro), and over repeats."""
+"""Aggregates of results: per template, over all questions (micro), over the templates (macro), and over repeats."""
 
 from graphrag_eval_lc.aggregation.aggregator import Aggregator, compute_aggregates
-from graphrag_eval_lc.aggregation.measurements import is_error, reason_of
-from graphrag_eval_lc.aggregation.question_numbers import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.aggregation.question_values import QuestionValues, RunValues
+from graphrag_eval_lc.aggregation.sample_values import reason_of
 from graphrag_eval_lc.aggregation.totals import JudgeCosts
+from graphrag_eval_lc.records import is_error
 
 __all__ = [
     "Aggregator",
     "JudgeCosts",
-    "QuestionNumbers",
-    "RunNumbers",
+    "QuestionValues",
+    "RunValues",
     "compute_aggregates",
     "is_error",
     "reason_of",

@@ -1,26 +1,27 @@
-"""Taking up results one at a time, and giving their aggregates at any moment, repeats included."""
+"""Aggregates of results that are added one at a time, repeats included."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any
 
-from graphrag_eval_lc.aggregation.measurements import Sample, is_error, metrics_of
-from graphrag_eval_lc.aggregation.samples import Figures, Samples, StepCounts, figures_of
+from graphrag_eval_lc.aggregation.sample_values import Sample, metrics_of
+from graphrag_eval_lc.aggregation.samples import MetricStatistics, Samples, StepCounts, metric_statistics
 from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
 from graphrag_eval_lc.config import ConfigSource, RepeatsConfig, load_config
 from graphrag_eval_lc.metrics import pass_at_k, pass_hat_k
+from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_QUESTIONS, NUMBER_OF_SUCCESS_SAMPLES
 
 
 class Aggregator:
-    """The aggregates of results that come one at a time, in any order; of each only its numbers are kept.
+    """The aggregates of results that are added one at a time, in any order.
 
-    That is some 100 bytes a result, and its question id.
+    Only their values are kept: some 100 bytes a result, and its question id.
 
     Args:
         config: A path, a dict or an EvaluationConfig; None for the defaults.
-        template_ids: The order of ``per_template``; templates that are not named follow as they are first seen.
+        template_ids: The order of ``per_template``; other templates follow as they are first seen.
 
     Example:
         >>> aggregator = Aggregator()
@@ -33,8 +34,7 @@ class Aggregator:
     """
 
     def __init__(self, config: ConfigSource = None, template_ids: Sequence[str] = ()) -> None:
-        # Nothing is asked here: a config that needs a model has it elsewhere.
-        settings = load_config(config, has_llm=True, has_embeddings=True)
+        settings = load_config(config, has_llm=True, has_embeddings=True)  # no model is asked here
         self._includes_errors = settings.aggregates.errors == "include"
         self._repeats = settings.repeats
         self._template_ids = tuple(map(str, template_ids))
@@ -44,7 +44,7 @@ class Aggregator:
         self._totals = Totals(JudgeCosts(settings))
 
     def add(self, result: Sample) -> None:
-        """Take up one result."""
+        """Add a result."""
         is_counted = self._includes_errors or not is_error(result)
         self._samples.add(result, is_counted=is_counted)
         if is_counted:
@@ -54,14 +54,14 @@ class Aggregator:
     def running_mean(self, metric: str) -> float | None:
         """Return the mean of a metric over the samples so far, at once; None where none has it.
 
-        It counts failed questions as the config says, and each repeat on its own. Another thread may ask while
-        results are added.
+        Failed questions count as the config says, and each repeat on its own. Another thread may ask while results are
+        added.
         """
         return self._samples.running_mean(metric)
 
     def aggregates(self) -> dict[str, Any]:
         """Return the aggregates of the results so far, as ``compute_aggregates`` does."""
-        figures = self._figures()
+        statistics = self._statistics()
         counts = self._counts()
         all_steps = StepCounts()
         for steps in self._steps.values():
@@ -70,13 +70,13 @@ class Aggregator:
             "per_template": {
                 name: self._summary(
                     {
-                        key: numbers.get(name, 0)
-                        for key, numbers in counts.items()
-                        if name in numbers or key not in self._metrics.retrieval.missing_keys
+                        key: by_template.get(name, 0)
+                        for key, by_template in counts.items()
+                        if name in by_template or key not in self._metrics.retrieval.missing_keys
                     },
                     {
                         metric: known.per_template[name]
-                        for metric, known in figures.items()
+                        for metric, known in statistics.items()
                         if name in known.per_template
                     },
                     self._steps.get(name, StepCounts()),
@@ -84,32 +84,32 @@ class Aggregator:
                 for name in self._template_order()
             },
             "micro": self._summary(
-                {key: sum(numbers.values()) for key, numbers in counts.items()},
-                {metric: known.micro for metric, known in figures.items()},
+                {key: sum(by_template.values()) for key, by_template in counts.items()},
+                {metric: known.micro for metric, known in statistics.items()},
                 all_steps,
             ),
-            "macro": {metric: {"mean": known.macro} for metric, known in figures.items()},
+            "macro": {metric: {"mean": known.macro} for metric, known in statistics.items()},
             "totals": self._totals.summary(),
         }
         if self._samples.repeats > 1:
-            aggregates["repeats"] = repeats_summary(self._samples, figures, self._repeats)
+            aggregates["repeats"] = repeats_summary(self._samples, statistics, self._repeats)
         return aggregates
 
-    def _figures(self) -> dict[str, Figures]:
-        """Return the statistics of each metric that was measured."""
-        figures = {}
-        for metric in (*self._metrics.names(), *self._step_metrics()):
-            values = self._samples.values_by_template(metric)
-            if values:
-                figures[metric] = figures_of(values, with_error=self._samples.repeats > 1)
-        return figures
+    def _statistics(self) -> dict[str, MetricStatistics]:
+        """Return the statistics of each metric that has values."""
+        metrics = (*self._metrics.names(), *self._step_metrics())
+        return {
+            metric: metric_statistics(values, with_error=self._samples.repeats > 1)
+            for metric in metrics
+            if (values := self._samples.values_by_template(metric))
+        }
 
     def _step_metrics(self) -> Iterable[str]:
         yield from self._metrics.step_names()
         yield from self._metrics.retrieval.names(self._samples.metrics())
 
     def _counts(self) -> dict[str, Mapping[str, int]]:
-        """Return each number of samples or questions by template."""
+        """Return the numbers of samples, questions and missing reference steps by template."""
         samples = self._samples.sample_counts()
         counts: dict[str, Mapping[str, int]] = {
             NUMBER_OF_ERROR_SAMPLES: {name: count for (name, failed), count in samples.items() if failed},
@@ -118,8 +118,7 @@ class Aggregator:
         if self._samples.repeats > 1:
             counts[NUMBER_OF_QUESTIONS] = self._samples.question_counts()
         for key in self._metrics.retrieval.missing_keys:
-            missing = self._samples.sums_by_template(key)
-            if missing:
+            if missing := self._samples.sums_by_template(key):
                 counts[key] = {name: int(number) for name, number in missing.items()}
         return counts
 
@@ -140,25 +139,25 @@ class Aggregator:
 
 
 def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -> dict[str, Any]:
-    """Sum up the results of an evaluation.
+    """Return the aggregates of the results of an evaluation.
 
-    Failed questions are left out of the statistics (``aggregates: {errors: include}`` counts their scores as 0, those
-    of which less is better as their greatest value) and counted in ``number_of_error_samples``. What was not measured
+    Failed questions are counted in ``number_of_error_samples`` and left out of the statistics. With ``aggregates:
+    {errors: include}`` their scores count as 0, or as the greatest value where less is better. What was not measured
     is absent, never 0.
 
     Where questions were asked several times (a result has ``repeat`` above 1), statistics are taken over the
     questions' means, so that each question counts once; ``number_of_questions`` says how many there are. The
     numbers of samples and ``steps`` count every repeat. A question's mean is over its repeats that count; that of
-    a ``retrieval_…`` figure over all retrieval steps of these.
+    a ``retrieval_…`` metric over all retrieval steps of these.
 
-    Reference steps of retrieval that nothing fulfilled are counted in ``retrieval_missing``, where there are such
-    reference steps; ``retrieval: {missing: zero}`` takes each into the ``retrieval_ids_…`` and ``retrieval_text_…``
-    figures as 0.
+    Where there are reference steps of retrieval, those that nothing fulfilled are counted in ``retrieval_missing``;
+    with ``retrieval: {missing: zero}`` each of them counts as 0 in the ``retrieval_ids_…`` and ``retrieval_text_…``
+    metrics.
 
-    The numbers and booleans that custom evaluations gave are metrics too; their texts are not. Costs are in USD.
+    Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.
 
     Args:
-        results: The results of ``run_evaluation``; they may come one at a time.
+        results: The results of ``run_evaluation``, also from an iterator.
         config: A path, a dict or an EvaluationConfig; None for the defaults.
 
     Returns:
@@ -166,8 +165,8 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
         metric with ``sum``, ``mean``, ``median``, ``min`` and ``max``, and ``steps`` with ``total``,
         ``once_per_sample``, ``empty_results`` and ``errors`` by tool name. ``macro``: each metric's mean over the
         templates' means. ``totals``: what all questions together spent, failed ones and failed attempts included:
-        tokens, seconds, ``agent_cost``, ``judges_cost`` and ``cost``, their sum. One that is not known of all
-        samples is absent, and ``unmeasured_samples`` says of how many.
+        tokens, seconds, ``agent_cost``, ``judges_cost`` and ``cost``, their sum. A total that some samples lack is
+        absent, and ``unmeasured_samples`` says how many do.
         ``repeats``, only with repeats: ``count``, ``metric``, ``threshold``, ``number_of_questions``,
         ``number_of_unmeasured_questions``, ``pass@k`` and ``pass^k`` by k as a text ("1", "2", …), and ``metrics``
         with each metric's ``mean`` and its ``standard_error`` clustered by template.
@@ -182,21 +181,23 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     return aggregator.aggregates()
 
 
-def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: RepeatsConfig) -> dict[str, Any]:
+def repeats_summary(
+    samples: Samples, statistics: Mapping[str, MetricStatistics], config: RepeatsConfig
+) -> dict[str, Any]:
     """Return the section ``repeats`` of the aggregates.
 
     Args:
         samples: Results of which some are repeats.
-        figures: Each measured metric's statistics over the questions' means.
+        statistics: The metrics' statistics over the questions' means.
         config: The metric and threshold that say whether a sample passed.
 
     Returns:
         ``count`` (the highest repeat), ``metric``, ``threshold``, ``number_of_questions``,
-        ``number_of_unmeasured_questions`` (those with a sample that succeeded without the metric; pass@k and
-        pass^k leave them out), ``pass@k`` and ``pass^k`` (means over the questions by k as a text, "1" to the
-        smallest number of samples of a question; absent where no question was measured; failed samples did not
-        pass), ``metrics`` (each metric's ``mean`` over the questions' means with the ``standard_error`` clustered
-        by template, which is absent with fewer than 2 templates).
+        ``number_of_unmeasured_questions`` (those with a sample that succeeded without the metric, which pass@k and
+        pass^k leave out), ``pass@k`` and ``pass^k`` (means over the questions by k as a text, from "1" to the
+        smallest number of samples of a question; failed samples did not pass; absent where no question was
+        measured), ``metrics`` (each metric's ``mean`` over the questions' means, and from 2 templates its
+        ``standard_error``, clustered by template).
     """
     outcomes = samples.outcomes(config.metric, config.threshold)
     measured = [passed for passed in outcomes.values() if None not in passed]
@@ -211,12 +212,12 @@ def repeats_summary(samples: Samples, figures: Mapping[str, Figures], config: Re
         counts = Counter((len(passed), passed.count(True)) for passed in measured)
         summary["pass@k"] = _means_by_k(pass_at_k, counts)
         summary["pass^k"] = _means_by_k(pass_hat_k, counts)
-    summary["metrics"] = {metric: _mean_with_error(figure) for metric, figure in figures.items()}
+    summary["metrics"] = {metric: _mean_with_error(known) for metric, known in statistics.items()}
     return summary
 
 
 def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return what is shown of a summary: pass@1, and pass@k and pass^k for the most samples that all questions have.
+    """Return the chances that are shown: pass@1, and pass@k and pass^k for the largest k.
 
     Example:
         >>> shown_chances({"pass@k": {"1": 0.5, "2": 0.75}, "pass^k": {"1": 0.5, "2": 0.25}})
@@ -229,21 +230,19 @@ def shown_chances(summary: Mapping[str, Any]) -> list[tuple[str, float]]:
     return [(f"{name}{k}", summary[f"{name}k"][k]) for name, k in chances]
 
 
-def _means_by_k(measure: Callable[[int, int, int], float], counts: Mapping[tuple[int, int], int]) -> dict[str, float]:
-    """Return a measure's mean over the questions for each k, from how many questions have n samples of which c passed.
+def _means_by_k(chance: Callable[[int, int, int], float], counts: Mapping[tuple[int, int], int]) -> dict[str, float]:
+    """Return a chance's mean over the questions by k as a text, as JSON has no other keys.
 
-    The keys are texts, as JSON has no others.
+    ``counts`` has the number of questions with n samples of which c passed.
     """
     smallest = min(number_of_samples for number_of_samples, _ in counts)
     number_of_questions = sum(counts.values())
     return {
-        str(k): fsum(count * measure(n, c, k) for (n, c), count in counts.items()) / number_of_questions
+        str(k): fsum(count * chance(n, c, k) for (n, c), count in counts.items()) / number_of_questions
         for k in range(1, smallest + 1)
     }
 
 
-def _mean_with_error(figures: Figures) -> dict[str, float]:
-    summary = {"mean": figures.micro["mean"]}
-    if figures.standard_error is not None:
-        summary["standard_error"] = figures.standard_error
-    return summary
+def _mean_with_error(statistics: MetricStatistics) -> dict[str, float]:
+    error = statistics.standard_error
+    return {"mean": statistics.micro["mean"], **({} if error is None else {"standard_error": error})}

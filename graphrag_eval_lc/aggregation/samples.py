@@ -1,4 +1,4 @@
-"""The numbers of the results taken up so far, in little memory, and the statistics over them."""
+"""The values of all results added so far, in little memory, and the statistics over them."""
 
 import math
 import re
@@ -9,42 +9,84 @@ from dataclasses import dataclass
 from statistics import fmean, mean, median
 from typing import cast
 
-from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, steps_of
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.metrics import clustered_standard_error
-from graphrag_eval_lc.records import StepsSummary
+from graphrag_eval_lc.records import StepsSummary, is_error
 from graphrag_eval_lc.registry.metrics import metric_spec
 
 Question = tuple[str, Hashable]
 
+_LARGEST_WHOLE = 2**53
+
+
+class ValueArray:
+    """A growing array of numbers, 8 bytes each; they come out as integers where all are.
+
+    Example:
+        >>> values = ValueArray()
+        >>> values.append(3)
+        >>> values.tolist()
+        [3]
+        >>> values.append(0.5)
+        >>> values.tolist(), values.mean()
+        ([3.0, 0.5], 1.75)
+    """
+
+    __slots__ = ("_are_whole", "_running", "_values")
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._are_whole = True
+        self._running = (0, 0.0)
+
+    def append(self, value: float) -> None:
+        """Add a number; an integer beyond 2**53 becomes the nearest float."""
+        self._values.append(value)
+        self._are_whole = self._are_whole and isinstance(value, int) and abs(value) <= _LARGEST_WHOLE
+        count, total = self._running
+        self._running = (count + 1, total + value)
+
+    def tolist(self) -> list[float]:
+        """Return the numbers in the order in which they were added."""
+        return [int(value) for value in self._values] if self._are_whole else self._values.tolist()
+
+    def mean(self) -> float | None:
+        """Return the mean at once, from a running sum of floats; None without numbers.
+
+        Another thread may ask while numbers are added.
+        """
+        count, total = self._running
+        return total / count if count else None
+
 
 class Column:
-    """The measured values of one metric, each with the row of its result; a step metric may have several a row."""
+    """The values of one metric, each with the row of its result; a metric of steps may have several a row."""
 
-    __slots__ = ("numbers", "rows")
+    __slots__ = ("rows", "values")
 
     def __init__(self) -> None:
         self.rows = array("I")
-        self.numbers = Numbers()
+        self.values = ValueArray()
 
     def append(self, row: int, value: float) -> None:
         """Add a value."""
         self.rows.append(row)
-        self.numbers.append(value)
+        self.values.append(value)
 
     def items(self) -> Iterable[tuple[int, float]]:
-        """Return the values with their rows."""
-        return zip(self.rows, self.numbers.values(), strict=True)
+        """Return the rows with their values."""
+        return zip(self.rows, self.values.tolist(), strict=True)
 
 
 class Samples:
-    """The results of a run as far as statistics need them.
+    """What statistics need of the results of a run.
 
     Args:
-        metrics: The figures that are taken up.
+        metrics: The metrics whose values are kept.
 
     Attributes:
-        repeats: The highest ``repeat`` that a result carries; 1 where none does.
+        repeats: The highest ``repeat`` of a result; 1 where none has one.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -60,7 +102,7 @@ class Samples:
         return len(self._template_ids)
 
     def add(self, sample: Sample, *, is_counted: bool) -> None:
-        """Take up a result; the values of one that is not counted are left out."""
+        """Add a result; the values of one that is not counted are left out."""
         row = len(self)
         template_id = str(sample["template_id"])
         self._template_ids.append(self._known_ids.setdefault(template_id, template_id))
@@ -71,19 +113,19 @@ class Samples:
         if isinstance(repeat, int) and repeat > self.repeats:
             self.repeats = repeat
         if is_counted:
-            for numbers in (self._metrics.sample_numbers(sample), self._metrics.step_numbers(sample)):
-                for metric, value in numbers:
+            for values in (self._metrics.sample_values(sample), self._metrics.step_values(sample)):
+                for metric, value in values:
                     column = self._columns.get(metric)
                     if column is None:
                         column = self._columns[metric] = Column()
                     column.append(row, value)
 
     def template_ids(self) -> Iterable[str]:
-        """Return the templates of which there are results, the first seen first."""
+        """Return the templates that have results, the first seen first."""
         return self._known_ids
 
     def metrics(self) -> Set[str]:
-        """Return the metrics that were measured."""
+        """Return the metrics that have values."""
         return self._columns.keys()
 
     def sample_counts(self) -> Counter[tuple[str, bool]]:
@@ -97,31 +139,34 @@ class Samples:
     def running_mean(self, metric: str) -> float | None:
         """Return the mean of a metric's values so far, at once; None where there is none."""
         column = self._columns.get(metric)
-        return column.numbers.mean() if column else None
+        return column.values.mean() if column else None
 
     def values_by_template(self, metric: str) -> dict[str, list[float]]:
-        """Return what statistics are taken over: a metric's values, or with repeats its mean for each question."""
+        """Return what statistics are taken over: a metric's values, with repeats its mean for each question."""
         values: dict[str, list[float]] = {}
         if self.repeats == 1:
             for row, value in self._items(metric):
                 values.setdefault(self._template_ids[row], []).append(value)
             return values
-        for (template_id, _), repeated in self._values_by_question(metric).items():
+        by_question: dict[Question, list[float]] = {}
+        for row, value in self._items(metric):
+            by_question.setdefault((self._template_ids[row], self._question_ids[row]), []).append(value)
+        for (template_id, _), repeated in by_question.items():
             values.setdefault(template_id, []).append(fmean(repeated))
         return values
 
     def sums_by_template(self, metric: str) -> dict[str, float]:
-        """Return the sum of a metric's values, each repeat of its own, for the templates that have any."""
+        """Return the sum of a metric's values over all repeats, for each template that has any."""
         sums: dict[str, float] = {}
         for row, value in self._items(metric):
             sums[self._template_ids[row]] = sums.get(self._template_ids[row], 0) + value
         return sums
 
     def outcomes(self, metric: str, threshold: float) -> Mapping[Question, Sequence[bool | None]]:
-        """Tell for each question which of its samples passed; None for one that succeeded unmeasured.
+        """Return for each question which of its samples passed; None stands for one that succeeded unmeasured.
 
-        A sample passes where it did not fail and the metric, of steps its mean over them, is at least the threshold;
-        at most where less is better.
+        A sample passes if it did not fail and its value, of a metric of steps the mean over them, is at least the
+        threshold; where less is better, at most the threshold.
         """
         values: dict[int, list[float]] = {}
         for row, value in self._items(metric):
@@ -137,80 +182,29 @@ class Samples:
         return zip(self._template_ids, self._question_ids, strict=True)
 
     def _items(self, metric: str) -> Iterable[tuple[int, float]]:
-        """Yield the values of a metric with their rows, and a zero for each that is missing and counts so."""
+        """Yield a metric's values with their rows, then a zero for each missing one that counts as 0."""
+        if metric in self._columns:
+            yield from self._columns[metric].items()
         zeros = self._columns.get(self._metrics.retrieval.zeros_key(metric) or "")
-        for row, value in self._columns[metric].items() if metric in self._columns else ():
-            yield row, value
         for row, number_of_zeros in zeros.items() if zeros else ():
             yield from ((row, 0.0) for _ in range(int(number_of_zeros)))
-
-    def _values_by_question(self, metric: str) -> dict[Question, list[float]]:
-        values: dict[Question, list[float]] = {}
-        for row, value in self._items(metric):
-            values.setdefault((self._template_ids[row], self._question_ids[row]), []).append(value)
-        return values
 
 
 def _passes(value: float, threshold: float, is_lower_better: bool) -> bool:
     return value <= threshold if is_lower_better else value >= threshold
 
 
-_LARGEST_WHOLE = 2**53
-
-
-class Numbers:
-    """A growing row of numbers, 8 bytes each; whole numbers come out whole where all are.
-
-    Example:
-        >>> numbers = Numbers()
-        >>> numbers.append(3)
-        >>> numbers.values()
-        [3]
-        >>> numbers.append(0.5)
-        >>> numbers.values(), numbers.mean()
-        ([3.0, 0.5], 1.75)
-    """
-
-    __slots__ = ("_are_whole", "_running", "_values")
-
-    def __init__(self) -> None:
-        self._values = array("d")
-        self._are_whole = True
-        self._running = (0, 0.0)
-
-    def append(self, value: float) -> None:
-        """Add a number; a whole one beyond 2**53 becomes the nearest float."""
-        self._values.append(value)
-        self._are_whole = self._are_whole and isinstance(value, int) and abs(value) <= _LARGEST_WHOLE
-        count, total = self._running
-        self._running = (count + 1, total + value)
-
-    def values(self) -> list[float]:
-        """Return the numbers in the order in which they were added."""
-        return [int(value) for value in self._values] if self._are_whole else self._values.tolist()
-
-    def mean(self) -> float | None:
-        """Return the mean as far as a running sum of floats knows it, at once; None without numbers.
-
-        Another thread may ask while numbers are added.
-        """
-        count, total = self._running
-        return total / count if count else None
-
-
 _EMPTY_BINDINGS = re.compile(r'"bindings"\s*:\s*\[\s*\]')
 
 
 class StepCounts:
-    """The counts of steps by tool name, over the results taken up so far."""
+    """The counts of steps by tool name, over the results added so far."""
 
-    __slots__ = ("_empty_results", "_errors", "_once_per_sample", "_total")
+    __slots__ = ("_counters",)
 
     def __init__(self) -> None:
-        self._total: Counter[str] = Counter()
-        self._once_per_sample: Counter[str] = Counter()
-        self._empty_results: Counter[str] = Counter()
-        self._errors: Counter[str] = Counter()
+        parts = ("total", "once_per_sample", "empty_results", "errors")
+        self._counters: dict[str, Counter[str]] = {part: Counter() for part in parts}
 
     def add(self, sample: Sample) -> None:
         """Count the steps of a result."""
@@ -218,31 +212,22 @@ class StepCounts:
         for step in steps_of(sample):
             name = str(step.get("name"))
             names.add(name)
-            self._total[name] += 1
+            self._counters["total"][name] += 1
             if step.get("status") == "error" or "comparison_error" in step:
-                self._errors[name] += 1
+                self._counters["errors"][name] += 1
             elif _has_no_rows(step.get("output")):
-                self._empty_results[name] += 1
-        for name in names:
-            self._once_per_sample[name] += 1
+                self._counters["empty_results"][name] += 1
+        self._counters["once_per_sample"].update(names)
 
     def update(self, other: "StepCounts") -> None:
         """Add the counts of other results."""
-        for counter, more in zip(self._counters().values(), other._counters().values(), strict=True):
-            counter.update(more)
+        for part, counter in self._counters.items():
+            counter.update(other._counters[part])
 
     def summary(self) -> StepsSummary:
         """Return the counts by part and tool name, the names sorted; a part that would be empty is absent."""
-        parts = {part: dict(sorted(counter.items())) for part, counter in self._counters().items() if counter}
+        parts = {part: dict(sorted(counter.items())) for part, counter in self._counters.items() if counter}
         return cast("StepsSummary", parts)
-
-    def _counters(self) -> dict[str, Counter[str]]:
-        return {
-            "total": self._total,
-            "once_per_sample": self._once_per_sample,
-            "empty_results": self._empty_results,
-            "errors": self._errors,
-        }
 
 
 def _has_no_rows(output: object) -> bool:
@@ -261,12 +246,12 @@ Statistics = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What is known of a metric.
+class MetricStatistics:
+    """The statistics of one metric.
 
     Attributes:
-        per_template: Its statistics by template: ``sum``, ``mean``, ``median``, ``min`` and ``max``.
-        micro: Its statistics over all values.
+        per_template: ``sum``, ``mean``, ``median``, ``min`` and ``max`` by template.
+        micro: The same over all values.
         macro: The mean over the templates' means.
         standard_error: That of the mean over all values, clustered by template; None where it is not known.
     """
@@ -277,10 +262,10 @@ class Figures:
     standard_error: float | None = None
 
 
-def figures_of(values: Mapping[str, Sequence[float]], *, with_error: bool) -> Figures:
-    """Return the statistics of values by template, of which each has at least one."""
+def metric_statistics(values: Mapping[str, Sequence[float]], *, with_error: bool) -> MetricStatistics:
+    """Return the statistics of values by template; each template has at least one."""
     per_template = {template_id: statistics_of(group) for template_id, group in values.items()}
-    return Figures(
+    return MetricStatistics(
         per_template,
         micro=statistics_of([value for group in values.values() for value in group]),
         macro=mean(statistics["mean"] for statistics in per_template.values()),
@@ -300,5 +285,5 @@ def statistics_of(values: Sequence[float]) -> Statistics:
 
 
 def exact_sum(values: Sequence[float]) -> float:
-    """Add up exactly: whole numbers stay whole, and floats do not depend on their order."""
+    """Add up exactly: integers stay integers, and the order of floats does not matter."""
     return math.fsum(values) if any(isinstance(value, float) for value in values) else sum(values)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphrag_eval_lc.aggregation.measurements import Sample, number, steps_of
-from graphrag_eval_lc.aggregation.samples import Numbers, exact_sum
+from graphrag_eval_lc.aggregation.sample_values import Sample, number, steps_of
+from graphrag_eval_lc.aggregation.samples import ValueArray, exact_sum
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import Over
@@ -16,15 +16,15 @@ from graphrag_eval_lc.registry.metrics import (
     NUMBER_OF_SAMPLES,
     STALLED_SEC,
     TOKENS,
-    summed_up,
+    aggregated_metrics,
 )
 
-# The key of each cost, and what stands beside it where a model was asked.
+# By the key of each cost the keys that a result has where the judge was asked.
 Judges = Mapping[str, tuple[str, ...]]
 
 
 def _judges(over: Over) -> Judges:
-    """Return the costs of the package's judges, but for those that are sums of others."""
+    """Return the costs of this package's judges, without those that are sums of others."""
     judges: dict[str, tuple[str, ...]] = {}
     for spec in BUILT_IN:
         if spec.over == over and spec.cost_key is not None and not _is_sum(spec):
@@ -34,7 +34,7 @@ def _judges(over: Over) -> Judges:
 
 
 def _is_sum(spec: MetricSpec) -> bool:
-    """Return whether a metric's cost is the sum of what its parts cost, as that of F1 of contexts."""
+    """Return whether a metric's cost is the sum of its parts' costs, as that of the contexts' F1."""
     return any(part.part_of == spec.key and part.cost_key != spec.cost_key for part in BUILT_IN)
 
 
@@ -43,7 +43,7 @@ _STEP_JUDGES = _judges("steps")
 
 
 class JudgeCosts:
-    """Finds in results what their judges cost.
+    """Finds the costs of judges in results.
 
     Args:
         config: The configuration, for the names of its custom evaluations.
@@ -55,14 +55,14 @@ class JudgeCosts:
     """
 
     def __init__(self, config: EvaluationConfig) -> None:
-        custom = {f"{each.name}_cost": tuple(each.outputs) for each in config.custom_evaluations or ()}
-        # A custom evaluation may fail for want of its inputs, and then says nothing of a cost.
+        custom = {each.cost_key: tuple(each.outputs) for each in config.custom_evaluations or ()}
+        # Their error keys are left out, as one that lacks its inputs fails without a request.
         self._sample_judges = {**_SAMPLE_JUDGES, **custom}
 
     def of(self, sample: Sample) -> Iterable[float | None]:
-        """Yield the USD of each judge that was asked, None where they are not known.
+        """Yield the cost in USD of each judge that was asked; None where it is not known.
 
-        A judge that failed says with its error what was paid for it, which may be 0; without that nobody knows it.
+        A judge that failed states its cost beside its error, also one of 0; where it does not, the cost is unknown.
         """
         yield from _costs(sample, self._sample_judges)
         for step in steps_of(sample):
@@ -70,42 +70,41 @@ class JudgeCosts:
 
 
 def _costs(record: Sample, judges: Judges) -> Iterable[float | None]:
-    for key, judged in judges.items():
+    for key, beside in judges.items():
         cost = number(record.get(key))
-        if cost is not None or any(record.get(metric) is not None for metric in judged):
+        if cost is not None or any(record.get(each) is not None for each in beside):
             yield cost
 
 
-_OF_AGENT = [spec for spec in summed_up("questions") if spec.spent_by == "agent"]
+_OF_AGENT = [spec for spec in aggregated_metrics("questions") if spec.spent_by == "agent"]
 _AGENT_METRICS = tuple(spec.key for spec in _OF_AGENT)
-# What the calls of the agent's models add up to; where no model was asked, that is nothing.
+# Sums over the agent's model calls, which are 0 where no model was asked.
 _MODEL_METRICS = tuple(spec.key for spec in _OF_AGENT if spec.unit in ("tokens", "usd"))
 _METRICS = (*_AGENT_METRICS, JUDGES_COST)
 
 
 class Totals:
-    """The sums over the results taken up so far.
+    """The totals of the results added so far.
 
-    A sample's figure is that of its response and of the failed attempts before it. Where nothing was asked of a
-    model, no tokens were spent. A model call that failed without a figure is not counted, as in a response's own
-    sums. Any other call of which the tokens or the cost are unknown makes the sample unmeasured. What judges cost
-    does not depend on the agent: a sample that no judge was asked about lacks nothing.
+    A sample spent what its response and the failed attempts before it spent. Where no model was asked, no tokens were
+    spent. A model call that failed without usage counts as nothing, as in a response's own sums; any other call of
+    unknown tokens or cost makes the sample unmeasured. A sample that no judge was asked about lacks no judge's cost.
 
     Args:
-        judge_costs: Finds what judges cost.
+        judge_costs: Finds the costs of judges.
     """
 
     def __init__(self, judge_costs: JudgeCosts) -> None:
         self._judge_costs = judge_costs
         self._number_of_samples = 0
         self._number_of_failed_attempts = 0
-        self._spent = {metric: Numbers() for metric in _METRICS}
+        self._spent = {metric: ValueArray() for metric in _METRICS}
         self._measured = dict.fromkeys(_METRICS, 0)
         self._unmeasured = dict.fromkeys(_METRICS, 0)
-        self._stalled_sec = Numbers()  # absent where nothing stalled, which is not unmeasured
+        self._stalled_sec = ValueArray()  # absent where nothing stalled, which is not unmeasured
 
     def add(self, sample: Sample) -> None:
-        """Take up what a result spent."""
+        """Add what a result spent."""
         attempts = failed_attempts_of(sample)
         self._number_of_samples += 1
         self._number_of_failed_attempts += len(attempts)
@@ -117,15 +116,15 @@ class Totals:
         self._add_judges(sample)
 
     def summary(self) -> dict[str, Any]:
-        """Return the sums; one is absent where a sample lacks the figure, and the summary says how many do."""
+        """Return the totals; one that some samples lack is absent, and ``unmeasured_samples`` says how many do."""
         summary: dict[str, Any] = {NUMBER_OF_SAMPLES: self._number_of_samples}
         if self._number_of_failed_attempts:
             summary["number_of_failed_attempts"] = self._number_of_failed_attempts
         measured = [metric for metric in _METRICS if self._measured[metric]]
         summary.update(
-            {metric: exact_sum(self._spent[metric].values()) for metric in measured if not self._unmeasured[metric]}
+            {metric: exact_sum(self._spent[metric].tolist()) for metric in measured if not self._unmeasured[metric]}
         )
-        if stalled := self._stalled_sec.values():
+        if stalled := self._stalled_sec.tolist():
             summary[STALLED_SEC] = exact_sum(stalled)
         if AGENT_COST in summary and JUDGES_COST in summary:
             summary[COST] = summary[AGENT_COST] + summary[JUDGES_COST]
@@ -135,7 +134,7 @@ class Totals:
         return summary
 
     def _add(self, metric: str, records: list[Mapping[str, Any]]) -> None:
-        """Add a sample's figure: its own record comes first, then its failed attempts."""
+        """Add a sample's value: of its own record, which comes first, and of its failed attempts."""
         is_unmeasured = False
         for index, record in enumerate(records):
             value = number(record.get(metric))
@@ -147,12 +146,14 @@ class Totals:
         self._unmeasured[metric] += is_unmeasured
 
     def _add_judges(self, sample: Sample) -> None:
-        costs = list(self._judge_costs.of(sample))
-        known = [cost for cost in costs if cost is not None]
-        self._measured[JUDGES_COST] += len(known)
-        self._unmeasured[JUDGES_COST] += len(known) < len(costs)
-        for cost in known:
-            self._spent[JUDGES_COST].append(cost)
+        is_unmeasured = False
+        for cost in self._judge_costs.of(sample):
+            if cost is None:
+                is_unmeasured = True
+            else:
+                self._measured[JUDGES_COST] += 1
+                self._spent[JUDGES_COST].append(cost)
+        self._unmeasured[JUDGES_COST] += is_unmeasured
 
 
 def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
@@ -162,7 +163,7 @@ def failed_attempts_of(sample: Sample) -> list[Mapping[str, Any]]:
 
 
 def _asked_no_model(record: Mapping[str, Any], *, is_attempt: bool) -> bool:
-    """Return whether no model call answered; an attempt leaves an empty list of calls out, a response does not."""
+    """Return whether no model answered; of no calls an attempt has no list, and a response an empty one."""
     calls = record.get("llm_calls", [] if is_attempt else None)
     return isinstance(calls, list) and all(map(_failed_without_tokens, calls))
 

@@ -190,7 +190,7 @@ class BenchmarkRun:
         numbers = run_results(self).numbers([metric])
         values: dict[str, list[float]] = {}
         for question in numbers.questions.values() if metric in numbers.measured() else ():
-            value = question.spent(metric) if numbers.is_spent(metric) else question.score(metric)
+            value = question.spent(metric) if metric_spec(metric).is_spent else question.score(metric)
             if value is not None:
                 values.setdefault(question.template_id, []).append(value)
         return plot_templates(values, metric, ax=ax)

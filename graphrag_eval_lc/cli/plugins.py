@@ -112,7 +112,7 @@ def _plugin_row(plugin: "Plugin", givers: Mapping[str, "Plugin"]) -> tuple[str, 
     from graphrag_eval_lc.registry.plugin_records import plugin_record
 
     record = plugin_record(plugin, [name for name, giver in givers.items() if giver == plugin])
-    way = f"{plugin.via} {plugin.entry_point}" if plugin.entry_point is not None else plugin.via
+    way = f"{plugin.via} {plugin.entry_point.name}" if plugin.entry_point is not None else plugin.via
     version = [str(record[key]) for key in ("distribution", "version") if key in record]
     version += [f"sha256 {record['sha256'][:12]}"] if "sha256" in record else []
     return plugin.name, way, " ".join(version) or "not known", ", ".join(record["gives"]) or "nothing"

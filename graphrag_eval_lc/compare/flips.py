@@ -8,10 +8,11 @@ from math import inf
 from typing import Any, Literal, get_args
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
-from graphrag_eval_lc.aggregation.measurements import number
+from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.compare.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.tables.run_tables import repeat_of
@@ -268,7 +269,7 @@ def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *,
 def _reason(result: Mapping[str, Any], metric: MetricSpec, score: float | None) -> str:
     if score is not None and _is_right(score, metric):
         return ""
-    judged = result.get(metric.reason_key or f"{metric.key}_reason")
+    judged = result.get(metric.reason_key or reason_key(metric.key))
     return _cut(judged) if judged is not None and not is_error(result) else reason_of(result)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
@@ -262,7 +262,7 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
     return [_gate_result(numbers, metric, required) for metric, required in requirements.items()]
 
 
-def _gate_result(numbers: RunNumbers, metric: str, required: float) -> GateResult:
+def _gate_result(numbers: RunValues, metric: str, required: float) -> GateResult:
     questions = numbers.questions.values() if metric in numbers.measured() else ()
     scored = [(score, question.errors) for question in questions if (score := question.score(metric)) is not None]
     return GateResult(

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.aggregation import QuestionValues, RunValues
 from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
@@ -99,13 +99,13 @@ class RunResults:
             {key: known[key] for key in _OF_METRICS if known.get(key) is not None}, has_llm=True, has_embeddings=True
         )
 
-    def numbers(self, metrics: Iterable[str] = ()) -> RunNumbers:
+    def numbers(self, metrics: Iterable[str] = ()) -> RunValues:
         """Return the values of the metrics of the run's questions.
 
         Args:
             metrics: Further metrics beside those of the configuration: keys of the results.
         """
-        numbers = RunNumbers(self.config(), metrics)
+        numbers = RunValues(self.config(), metrics)
         for result in self:
             numbers.add(result)
         return numbers
@@ -196,7 +196,7 @@ class NamedRun:
 
     letter: str
     results: RunResults
-    numbers: RunNumbers
+    numbers: RunValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Pairing:
         """Return the common questions of two runs."""
         return cls(a, b, [identifier for identifier in a.numbers.questions if identifier in b.numbers.questions])
 
-    def questions(self) -> Iterable[tuple[QuestionNumbers, QuestionNumbers]]:
+    def questions(self) -> Iterable[tuple[QuestionValues, QuestionValues]]:
         """Yield each common question in both runs."""
         return ((self.a.numbers.questions[each], self.b.numbers.questions[each]) for each in self.common)
 
@@ -345,7 +345,7 @@ def _matchers(results: RunResults) -> set[str] | None:
     return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}
 
 
-def _all_failed(numbers: RunNumbers) -> bool:
+def _all_failed(numbers: RunValues) -> bool:
     return all(question.errors == question.samples for question in numbers.questions.values())
 
 

@@ -81,7 +81,7 @@ class EvaluationConfig(Section):
             place = ("custom_evaluations", str(index))
             if evaluation.name in owners.values():
                 raise mistake(f"the name {evaluation.name} stands twice", "Rename one of them.", *place, "name")
-            for key in (*evaluation.outputs, f"{evaluation.name}_error", f"{evaluation.name}_cost"):
+            for key in evaluation.keys:
                 if key in owners:
                     what = f"the key {key} is given by {owners[key]} and by {evaluation.name}"
                     raise mistake(what, "Rename one of them.", *place)

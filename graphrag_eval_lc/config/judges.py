@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, SecretS
 from graphrag_eval_lc.config.base import Section, is_reference, mistake, named
 from graphrag_eval_lc.masking import MASK
 from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key
 from graphrag_eval_lc.registry.metrics import JUDGES, metric_spec
 
 
@@ -103,6 +104,21 @@ class CustomEvaluationConfig(Section):
     steps_name: str | None = Field(default=None, min_length=1)
     steps_keys: list[StepsKey] | None = Field(default=None, min_length=1)
 
+    @property
+    def error_key(self) -> str:
+        """The key of results that says why it failed."""
+        return error_key(self.name)
+
+    @property
+    def cost_key(self) -> str:
+        """The key of its cost in USD."""
+        return cost_key(self.name)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that it may write."""
+        return (*self.outputs, self.error_key, self.cost_key)
+
     @model_validator(mode="after")
     def _steps_are_described(self) -> Self:
         if {"reference_steps", "actual_steps"} & set(self.inputs):
@@ -113,7 +129,7 @@ class CustomEvaluationConfig(Section):
 
     @model_validator(mode="after")
     def _keys_are_free(self) -> Self:
-        own = {f"{self.name}_error", f"{self.name}_cost"}
+        own = {self.error_key, self.cost_key}
         if any(map(is_reserved_key, own)):
             raise mistake(f"the name {self.name} is reserved, as its keys are used otherwise", "Rename it.", "name")
         for key in self.outputs:

@@ -1,4 +1,4 @@
-"""Reference datasets and recorded responses: how they are read, checked and drafted."""
+"""Reference datasets and recorded responses: reading, validating and drafting them."""
 
 from graphrag_eval_lc.dataset.loading import (
     RESPONSES,

@@ -1,4 +1,4 @@
-"""What a draft is made of: one response a question, the dataset that was asked, and the config that names the steps."""
+"""The sources of a draft: one response a question, the dataset, and the config that names the steps."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,31 +13,33 @@ from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
     load_response_records,
+    response_key,
     response_records,
     templates_of,
+    with_question_ids,
 )
 from graphrag_eval_lc.errors import ResponsesError, RunFolderError
 from graphrag_eval_lc.files.record_file import RecordFile
+from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.plugins import registered_now
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
-from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import listed, plural
 
-# What of a run's config names the steps.
+# The sections of a run's config that name the steps.
 _OF_NAMES = ("steps", "retrieval")
-# What step kinds are registered as begins with this.
+# The beginning of the step kinds' names among all that is registered.
 _STEP_KIND = "step kind "
 
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """What a draft is made of.
+    """The sources of a draft.
 
     Attributes:
-        responses: One for each question, by its id.
+        responses: One response for each question, by question id.
         templates: The dataset; None where it is not known.
         config: The configuration, for the names of the steps.
-        notes: What is to be known of it.
+        notes: Sentences for the user.
     """
 
     responses: Mapping[str, Mapping[str, Any]]
@@ -49,29 +51,18 @@ class DraftSource:
 def draft_source(
     responses: Responses | str | PathLike[str], dataset: DatasetSource | None, config: ConfigSource
 ) -> DraftSource:
-    """Read what a draft is made of; see ``draft_dataset``."""
+    """Read the sources of a draft; see ``draft_dataset``."""
     if isinstance(responses, str | PathLike):
         path = Path(responses)
         if path.is_dir():
             return _of_folder(path, dataset, config)
         records: Iterable[Mapping[str, Any]] = load_response_records(path)
     else:
-        records = _checked(_listed(responses))
+        records = _checked(
+            with_question_ids(responses) if isinstance(responses, Mapping) else list(response_records(responses))
+        )
     templates = None if dataset is None else templates_of(dataset)
     return DraftSource(_one_for_each(records), templates, _config(config))
-
-
-def has_failed(response: Mapping[str, Any]) -> bool:
-    """Return whether the agent failed to answer."""
-    return response.get("error") is not None or response.get("status") == "error"
-
-
-def _listed(responses: Responses) -> list[Any]:
-    if not isinstance(responses, Mapping):
-        return list(response_records(responses))
-    return [
-        {"question_id": str(key), **value} if isinstance(value, Mapping) else value for key, value in responses.items()
-    ]
 
 
 def _checked(records: list[Any], path: Path | None = None) -> list[Any]:
@@ -91,11 +82,11 @@ def _config(config: ConfigSource) -> EvaluationConfig:
 
 
 def _one_for_each(records: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return for each question the first repeat that did not fail, else its last; the last record of a key counts."""
-    by_key = {(str(record["question_id"]), repeat_of(record)): record for record in records}
+    """Return each question's first repeat that did not fail, else its last; the last record of a key counts."""
+    by_key = {response_key(record): record for record in records}
     chosen: dict[str, Mapping[str, Any]] = {}
     for (identifier, _), record in sorted(by_key.items(), key=lambda each: each[0][1]):
-        if identifier not in chosen or has_failed(chosen[identifier]):
+        if identifier not in chosen or is_error(chosen[identifier]):
             chosen[identifier] = record
     return chosen
 
@@ -117,7 +108,7 @@ def _of_folder(folder: Path, dataset: DatasetSource | None, config: ConfigSource
 
 
 def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
-    """Say which plugins of the run's step kinds are not given, which write outputs with their media types."""
+    """Say which plugins are not given whose step kinds the run had, and which would draft their steps."""
     registered, plugins = registered_now(), run.get("plugins")
     for plugin in plugins if isinstance(plugins, list) else ():
         if isinstance(plugin, Mapping) and isinstance(plugin.get("gives"), list):
@@ -130,7 +121,7 @@ def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]] | None, list[str]]:
-    """Return the dataset of a run: its file, else the templates and the order of its results."""
+    """Return a run's dataset: its file, else the templates and the order of its results."""
     path = (run.get("dataset") or {}).get("path")
     if path is not None and Path(path).exists():
         return templates_of(path), []
@@ -155,7 +146,7 @@ def _templates_in(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _references_in(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the references of a result, without what the scoring wrote into them."""
+    """Return the references of a result, without what scoring wrote into them."""
     references = {key: result[key] for key in ("reference_answer", "reference_steps") if result.get(key) is not None}
     if "reference_steps" in references:
         references["reference_steps"] = [
@@ -166,7 +157,7 @@ def _references_in(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unfinished(run: Mapping[str, Any], responses: Mapping[str, Any]) -> Iterator[str]:
-    """Say where a run goes on, or was killed."""
+    """Say if a run still goes on, or was killed."""
     selected, times = run.get("questions") or {}, run.get("times") or {}
     if times and "finished" not in times:
         answered = sum(1 for identifier in selected if identifier in responses)

@@ -6,11 +6,11 @@ from os import PathLike
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
-from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source, has_failed
+from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import DatasetError, MatcherError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.records import Template
+from graphrag_eval_lc.records import Template, is_error
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
     StepKind,
@@ -31,7 +31,7 @@ class Draft:
 
     Attributes:
         templates: The dataset.
-        notes: What is to be known of it, each in a sentence, such as which questions are not in it.
+        notes: Sentences for the user, such as which questions are left out.
     """
 
     templates: list[Template]
@@ -52,21 +52,20 @@ def draft_dataset(
 ) -> list[Template]:
     """Draft a reference dataset from what an agent did.
 
-    Of each tool the last successful step with an output that can be compared becomes a reference step, in a group
-    of its own, in the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL results
-    are told by their form, whatever the tool is called; a registered step kind says itself what is drafted. The
-    answers become the reference answers. All of it is marked with ``draft: true``: an agent's run is no truth, so
-    check each question, and take the marks away.
+    For each tool the last successful step with a comparable output becomes a reference step, in a group of its own, in
+    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL results are recognized
+    by their form, whatever the tool's name; a registered step kind drafts its own steps. The answers become the
+    reference answers. Everything is marked with ``draft: true``: an agent's run is no truth, so check each question,
+    and remove the marks.
 
     Args:
-        responses: The folder of a run, a file of responses, the responses by question id, or a list of responses that
-            carry their question ids. Of several repeats of a question the first that did not fail is taken.
-        dataset: A path, or the templates: they and their questions keep their order and all their keys but the
-            references. None for that of the run's folder; else all questions stand in one template.
+        responses: The folder of a run, a file of responses, the responses by question id, or a list of responses with
+            question ids. Of several repeats of a question the first that did not fail is taken.
+        dataset: A path, or the templates: they and their questions keep their order, and all keys but the references.
+            None for the dataset of the run's folder; without one all questions go into one template.
         config: A path, a dict or an EvaluationConfig, which names the steps (``steps: {names: …}``) and those that
             count as retrieval. None for that of the run's folder.
-        keep_references: Whether reference answers and steps that the dataset has stay as they are, so that only what
-            is missing is drafted.
+        keep_references: Whether to keep the dataset's reference answers and steps, and draft only what is missing.
 
     Returns:
         The templates, with a question for each response that did not fail.
@@ -75,9 +74,9 @@ def draft_dataset(
         ResponsesError: The responses cannot be read, are neither a mapping nor a list of responses with question ids,
             or break the format.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
-        DatasetError: The dataset cannot be read or breaks the format; or there is none whose references could be kept.
+        DatasetError: The dataset cannot be read or breaks the format; or none is there whose references could be kept.
         ConfigError: The config has a key or value that does not exist.
-        MatcherError: The draft of a registered step kind fails, or gives no reference step.
+        MatcherError: The draft function of a registered step kind fails, or returns no reference step.
 
     Example:
         >>> step = {"name": "add", "args": {}, "id": "c1", "status": "success", "output": "3"}
@@ -95,7 +94,7 @@ def draft(
     *,
     keep_references: bool = False,
 ) -> Draft:
-    """Draft a reference dataset; see ``draft_dataset``. What is to be known of it comes with it."""
+    """Draft a reference dataset with notes; see ``draft_dataset``."""
     source = draft_source(responses, dataset, config)
     if keep_references and source.templates is None:
         raise DatasetError(
@@ -114,7 +113,7 @@ def draft(
 
 
 def _add_rest(templates: list[dict[str, Any]], questions: list[dict[str, Any]]) -> None:
-    """Add questions that the dataset does not have, to the template of drafts."""
+    """Add the questions that the dataset does not have to the template of drafts."""
     own = next((each for each in templates if each["template_id"] == DRAFT_TEMPLATE_ID), None)
     if own is None:
         own = {"template_id": DRAFT_TEMPLATE_ID, "questions": []}
@@ -124,7 +123,7 @@ def _add_rest(templates: list[dict[str, Any]], questions: list[dict[str, Any]]) 
 
 
 class _Drafting:
-    """Drafts questions, and notes which are left out."""
+    """Drafts questions, and notes those that are left out."""
 
     def __init__(self, source: DraftSource, keep_references: bool) -> None:
         self._source = source
@@ -148,14 +147,14 @@ class _Drafting:
         return {**{key: value for key, value in template.items() if key != "questions"}, **mark, "questions": questions}
 
     def rest(self) -> list[dict[str, Any]]:
-        """Return the questions that no template has."""
+        """Return drafts of the questions that no template has."""
         left, self._left = self._left, {}
         if self._source.templates is not None:
             self._unknown = list(left)
-        questions = [
-            self._question({"id": identifier, "question_text": _text_of(response)}, response)
-            for identifier, response in left.items()
-        ]
+        questions = []
+        for identifier, response in left.items():
+            text = _asked_text(response) or f"(write the question of {response.get('question_id')})"
+            questions.append(self._question({"id": identifier, "question_text": text}, response))
         return [question for question in questions if question is not None]
 
     def notes(self) -> Iterator[str]:
@@ -167,11 +166,11 @@ class _Drafting:
         yield from _noted(f"Not in the dataset, and now in the template {DRAFT_TEMPLATE_ID}", self._unknown)
 
     def _question(self, question: Mapping[str, Any], response: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        if response is None or has_failed(response):
+        if response is None or is_error(response):
             (self._unasked if response is None else self._failed).append(str(question["id"]))
             return dict(question) if self._keep_references else None
         kept = _REFERENCES if self._keep_references else ()
-        base = {key: value for key, value in question.items() if key not in _REFERENCES or _has(question, key, kept)}
+        base = {key: value for key, value in question.items() if key not in _REFERENCES or (key in kept and value)}
         asked = _asked_text(response)
         if asked is not None and " ".join(asked.split()) != " ".join(str(question["question_text"]).split()):
             self._changed.append(str(question["id"]))
@@ -183,17 +182,9 @@ class _Drafting:
         return {**first, **mark, **base, **new}
 
 
-def _has(question: Mapping[str, Any], key: str, kept: Sequence[str]) -> bool:
-    return key in kept and bool(question.get(key))
-
-
 def _asked_text(response: Mapping[str, Any]) -> str | None:
     text = response.get("question_text")
     return text if isinstance(text, str) and text else None
-
-
-def _text_of(response: Mapping[str, Any]) -> str:
-    return _asked_text(response) or f"(write the question of {response.get('question_id')})"
 
 
 def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:
@@ -202,11 +193,11 @@ def _noted(what: str, ids: Sequence[str]) -> Iterator[str]:
 
 
 def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) -> dict[str, Any]:
-    """Return the reference answer and the groups of reference steps for which a response may stand.
+    """Return the reference answer and the groups of reference steps that are drafted from a response.
 
     Args:
         response: A response that did not fail.
-        config: The configuration: what the tools are called among the reference steps, and which are retrieval.
+        config: The configuration, which names the steps of the tools and those of retrieval.
 
     Returns:
         ``reference_answer`` and ``reference_steps``, each only where there is one.
@@ -243,7 +234,7 @@ def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list
 
 
 def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKind | None:
-    """Return the kind of which an actual step is, by its name or by the form of its output; None for none."""
+    """Return the kind of an actual step by its name or the form of its output; None where it has none."""
     name = step["name"]
     kinds = [step_kind_for(RETRIEVAL, None)] if name in document_names else drafting_kinds(name)
     if not kinds:
@@ -266,7 +257,7 @@ def _is_readable(step: Mapping[str, Any], kind: StepKind) -> bool:
 
 
 def _reference_step(kind: StepKind, step: Mapping[str, Any], later: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the reference step that a kind makes of an actual one; None where its output says nothing."""
+    """Return the reference step that a kind drafts from an actual one, if any."""
     step = {**step, "args": step.get("args") or {}}
     if kind.draft is None:
         keys = ("name", "args") if kind.reads == "args" else ("name", "args", "output")

@@ -1,4 +1,4 @@
-"""Reading reference datasets and recorded responses, going through their questions, and their JSON Schemas."""
+"""Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +14,7 @@ from graphrag_eval_lc.files.record_file import RecordFile, read_records
 from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
 
 DatasetSource = str | PathLike[str] | Sequence[Template]
-
-
 Responses = Mapping[str, Response] | Iterable[Response]
-
 
 TEMPLATES = TypeAdapter(list[TemplateModel])
 RESPONSES = TypeAdapter(list[ResponseModel])
@@ -53,7 +50,7 @@ def load_responses(source: Source) -> dict[str, Response]:
             question ids to responses), or a file open for reading.
 
     Returns:
-        The responses by question id. Of several lines of one question the last one wins, as in a run's journal.
+        The responses by question id. Of several for one question the last one counts, as in a run's journal.
 
     Raises:
         ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
@@ -62,7 +59,7 @@ def load_responses(source: Source) -> dict[str, Response]:
 
 
 def load_response_records(source: Source) -> list[Response]:
-    """Read recorded responses as a list, as ``load_responses`` does, with all repeats of a question.
+    """Read recorded responses as ``load_responses`` does, as a list with all repeats of a question.
 
     Raises:
         ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
@@ -73,22 +70,24 @@ def load_response_records(source: Source) -> list[Response]:
 
 
 def read_response_records(source: Source) -> RecordFile:
-    """Read a file of responses as a list, without a check of its records.
+    """Read a file of responses as a list, without checking its records.
 
     Raises:
         ResponsesError: The file cannot be read or parsed.
     """
     responses = read_records(source, ResponsesError, what="file of responses")
     if isinstance(responses.values, dict):
-        responses.values = _listed(responses.values)
+        is_single = "question_id" in responses.values
+        responses.values = [responses.values] if is_single else with_question_ids(responses.values)
     return responses
 
 
-def _listed(by_id: dict[Any, Any]) -> list[Any]:
-    """Return the responses of a mapping, each with the question id that is its key."""
-    if "question_id" in by_id:
-        return [by_id]
-    return [{"question_id": str(key), **value} if isinstance(value, dict) else value for key, value in by_id.items()]
+def with_question_ids(by_id: Mapping[Any, Any]) -> list[Any]:
+    """Return responses by question id as a list of responses with their question ids, unchecked."""
+    return [
+        {"question_id": str(key), **response} if isinstance(response, Mapping) else response
+        for key, response in by_id.items()
+    ]
 
 
 def response_records(responses: Responses) -> list[Response]:
@@ -98,11 +97,7 @@ def response_records(responses: Responses) -> list[Response]:
         ResponsesError: They are neither a mapping nor a list of responses with question ids.
     """
     if isinstance(responses, Mapping):
-        return [
-            cast("Response", {"question_id": str(identifier), **response})
-            for identifier, response in responses.items()
-            if isinstance(response, Mapping)
-        ]
+        return [cast("Response", each) for each in with_question_ids(responses) if isinstance(each, Mapping)]
     if isinstance(responses, str | bytes) or not isinstance(responses, Iterable):
         raise ResponsesError(
             f"responses cannot be read from {type(responses).__name__}",
@@ -118,10 +113,10 @@ def response_records(responses: Responses) -> list[Response]:
 
 
 def checked_dataset(values: Any) -> list[Template]:
-    """Return templates that were made in Python as a list, once they are known to have graphrag-eval's format.
+    """Return templates that were made in Python as a list, after checking their format.
 
     Raises:
-        DatasetError: With the first thing that is wrong, and how many more there are.
+        DatasetError: They break the format; with the first mistake, and how many more there are.
     """
     templates = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
     RecordFile(templates).check(TEMPLATES, DatasetError)
@@ -129,7 +124,7 @@ def checked_dataset(values: Any) -> list[Template]:
 
 
 def templates_of(dataset: DatasetSource) -> list[Template]:
-    """Return the templates of a dataset, read from its path or checked as they are.
+    """Return the templates of a dataset, read from its path or checked.
 
     Raises:
         DatasetError: The dataset cannot be read or breaks the format.
@@ -145,7 +140,7 @@ def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Questi
 
 
 def response_key(response: Mapping[str, Any]) -> Key:
-    """Return what a response is known by; one that does not say which repeat it is, is the first.
+    """Return the key of a response; without a repeat from 1 it is the first.
 
     Example:
         >>> response_key({"question_id": "q1", "repeat": 2}), response_key({"question_id": "q1"})
@@ -158,12 +153,12 @@ def response_key(response: Mapping[str, Any]) -> Key:
 def repeats_of(
     questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
 ) -> Iterator[tuple[Template, Question, int]]:
-    """Yield what is to be scored: each question with each of its repeats, in the order of the questions.
+    """Yield what is to be scored: the template, question and repeat of each response, in the order of the questions.
 
     Args:
         questions: The questions with their templates.
-        keys: What the responses are known by.
-        only_answered: Whether a question without a response is left out; else it stands there once.
+        keys: The keys of the responses.
+        only_answered: Whether to leave out questions without a response; else they are yielded once.
 
     Example:
         >>> asked = [({"template_id": "t"}, {"id": "a"}), ({"template_id": "t"}, {"id": "b"})]
@@ -187,7 +182,6 @@ def _with_text_ids(templates: list[dict[str, Any]]) -> list[Template]:
 
 
 SCHEMA_PATHS = {name: Path(__file__).parent / f"{name}.schema.json" for name in ("dataset", "responses")}
-
 
 _SCHEMA_SOURCES: dict[str, tuple[TypeAdapter[Any], str]] = {
     "dataset": (TEMPLATES, "A reference dataset in graphrag-eval's format: templates with their questions."),
@@ -216,7 +210,7 @@ def format_schema_text(name: str) -> str:
 
 
 def _without_noise(schema: Any) -> Any:
-    """Leave out the titles and null defaults that pydantic adds; editors would show them beside the descriptions."""
+    """Return a schema without pydantic's titles and null defaults, which editors would show beside the descriptions."""
     if isinstance(schema, list):
         return [_without_noise(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What is wrong with a reference dataset and with responses to it: every problem at once, with its place."""
+"""Finding all mistakes of a reference dataset and of responses to it, with their places."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
-from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records
+from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records, with_question_ids
 from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
@@ -16,7 +16,7 @@ from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
-from graphrag_eval_lc.records import Response, Template
+from graphrag_eval_lc.records import Response, Template, is_error
 from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, step_kind_for
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
@@ -24,13 +24,13 @@ from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """A mistake in a dataset or in responses.
 
     Attributes:
         what: What is wrong.
         hint: How to put it right.
         path: The file; None for records that were made in Python.
-        line: The line, from 1, where there is a file.
+        line: The line in the file, from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``[0].questions[2].id``.
     """
@@ -56,31 +56,36 @@ def validate_dataset(
     responses: Source | Mapping[str, Response] | Sequence[Response] | None = None,
     config: ConfigSource = None,
 ) -> list[Problem]:
-    """Find everything that is wrong with a dataset and, if given, with responses to it.
+    """Find all mistakes in a dataset and in responses to it.
 
     Args:
         dataset: A path, an open file, or a list of templates.
-        responses: The folder of a run, a path, an open file, responses by question id, or a list of responses. Of a
-            run the last line of each question and repeat counts, and only the questions that it asked.
+        responses: The folder of a run, a path, an open file, responses by question id, or a list of responses; None to
+            check the dataset alone. Of a run the last line of each question and repeat counts, and only the questions
+            that it asked need a response.
         config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
-            says which steps count as retrieval.
+            those that count as retrieval.
 
     Returns:
-        The problems, those of the dataset first, in the order of the file; an empty list where all is well.
+        The problems, those of the dataset first, in the order of the file; an empty list where there are none.
 
     Raises:
         DatasetError: The dataset cannot be read at all.
         ResponsesError: The responses cannot be read at all.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
         ConfigError: The config has a key or value that does not exist.
-        MatcherError: The check of a registered step kind gives something that is no Finding.
+        MatcherError: The check of a registered step kind returns something that is no Finding.
 
     Example:
         >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
         ['the key question_text is missing']
     """
     settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
-    templates = _dataset_records(dataset)
+    templates = (
+        read_records(cast("Source", dataset), DatasetError, what="reference dataset")
+        if _is_source(dataset)
+        else RecordFile(_listed(dataset))
+    )
     problems = _problems(templates, _dataset_findings(templates, settings))
     if responses is not None:
         folder = _run_folder_of(responses)
@@ -92,14 +97,12 @@ def validate_dataset(
     return problems
 
 
-def _dataset_records(dataset: Source | Sequence[Template]) -> RecordFile:
-    if isinstance(dataset, str | PathLike) or hasattr(dataset, "read"):
-        return read_records(cast("Source", dataset), DatasetError, what="reference dataset")
-    return RecordFile(_listed(dataset))
+def _is_source(records: Any) -> bool:
+    return isinstance(records, str | PathLike) or hasattr(records, "read")
 
 
 def _run_folder_of(responses: Any) -> Path | None:
-    """Return the folder of the run that wrote the responses; None where they are others."""
+    """Return the folder of the run that wrote the responses; None for other responses."""
     if not isinstance(responses, str | PathLike):
         return None
     path = Path(responses)
@@ -109,7 +112,7 @@ def _run_folder_of(responses: Any) -> Path | None:
 
 
 def _journal_records(folder: Path) -> RecordFile:
-    """Read the responses of a run: of each key the last line, without one that was cut off as the run ended."""
+    """Read the responses of a run: the last line of each key, but not a line that was cut off as the run ended."""
     path = folder / RESPONSES_FILE
     if not path.is_file():
         hint = "Give the folder of a run, or a file of responses."
@@ -125,20 +128,13 @@ def _journal_records(folder: Path) -> RecordFile:
 
 
 def _response_records(responses: Source | Mapping[str, Response] | Sequence[Response]) -> RecordFile:
-    if isinstance(responses, str | PathLike) or hasattr(responses, "read"):
+    if _is_source(responses):
         return read_response_records(cast("Source", responses))
-    if isinstance(responses, Mapping):
-        return RecordFile(
-            [
-                {"question_id": str(key), **response} if isinstance(response, Mapping) else response
-                for key, response in responses.items()
-            ]
-        )
-    return RecordFile(_listed(responses))
+    return RecordFile(with_question_ids(responses) if isinstance(responses, Mapping) else _listed(responses))
 
 
 def _listed(records: Any) -> Any:
-    """Return any collection of records but a mapping as a list."""
+    """Return a collection of records other than a mapping as a list."""
     return list(records) if isinstance(records, Iterable) and not isinstance(records, Mapping | bytes) else records
 
 
@@ -151,7 +147,12 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
         for key, line in dataset.line_index.repeated_keys():
             yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
     yield from format_findings(TEMPLATES, dataset.values)
-    yield from _repeated(_template_ids(dataset.values), "two templates have the id {}", "Give each an id of its own.")
+    ids: list[tuple[Location, str]] = [
+        ((index, "template_id"), str(template["template_id"]))
+        for index, template in _mappings(dataset.values)
+        if template.get("template_id") is not None
+    ]
+    yield from _repeated(ids, "two templates have the id {}", "Give each an id of its own.")
     questions = list(_questions(dataset.values))
     ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
@@ -161,24 +162,22 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
         yield from _question_findings(location, question, retrieval)
 
 
-def _template_ids(values: Any) -> list[tuple[Location, str]]:
-    return [
-        ((index, "template_id"), str(template["template_id"]))
-        for index, template in enumerate(_list(values))
-        if isinstance(template, Mapping) and template.get("template_id") is not None
-    ]
-
-
 def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
-    """Yield each question that is one with its location; what is none is a finding of the format."""
-    for index, template in enumerate(_list(values)):
-        for place, question in enumerate(_list(template.get("questions")) if isinstance(template, Mapping) else ()):
-            if isinstance(question, Mapping):
-                yield (index, "questions", place), question
+    """Yield each question with its location."""
+    for index, template in _mappings(values):
+        for place, question in _mappings(template.get("questions")):
+            yield (index, "questions", place), question
 
 
 def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else []
+
+
+def _mappings(records: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the records with their indices; a record that is no mapping is a finding of the format."""
+    for index, record in enumerate(_list(records)):
+        if isinstance(record, Mapping):
+            yield index, record
 
 
 def _repeated(places: Iterable[tuple[Location, str]], what: str, hint: str) -> Iterator[Finding]:
@@ -190,7 +189,7 @@ def _repeated(places: Iterable[tuple[Location, str]], what: str, hint: str) -> I
 
 
 def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
-    """Find the same question in two templates; within one template it may be asked with other parameters."""
+    """Find questions with one text in two templates; in one template their parameters may differ."""
     first: dict[str, Location] = {}
     for location, question in questions:
         text = question.get("question_text")
@@ -210,9 +209,8 @@ def _question_findings(location: Location, question: Mapping[str, Any], retrieva
         place = (*location, "reference_steps", group_index)
         if isinstance(group, list | tuple) and not group:
             yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
-        for index, step in enumerate(_list(group)):
-            if isinstance(step, Mapping):
-                yield from _step_findings((*place, index), step, retrieval)
+        for index, step in _mappings(group):
+            yield from _step_findings((*place, index), step, retrieval)
 
 
 def _step_findings(location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
@@ -231,7 +229,7 @@ def _step_findings(location: Location, step: Mapping[str, Any], retrieval: Retri
 
 
 def _kind_findings(kind: StepKind, reference: StepView) -> Iterator[Finding]:
-    """Find what is wrong with a reference step of a kind, with locations that begin in the step."""
+    """Find the mistakes in a reference step of a kind; their locations begin in the step."""
     if kind.reads == "output" and kind.check is None and kind.parse is None:
         kind = step_kind_for(None, reference["output_media_type"])
     try:
@@ -284,14 +282,14 @@ def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[F
 
 
 def _answered_twice(identified: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iterator[Finding]:
-    """Find second responses but those to a question that a run asked again: it had failed, or has another text now."""
+    """Find second responses, unless a run asked again: the first one failed, or the question had another text."""
     failed: dict[str, bool] = {}
     for location, response in identified:
         key = _key_text(response)
         if not failed.get(key, True) and not response.get("superseded"):
             what = f"two responses to the question {key}; the last one counts"
             yield Finding(what, "Remove one of them.", location)
-        failed[key] = response.get("status") == "error" or response.get("error") is not None
+        failed[key] = is_error(response)
 
 
 def _key_text(response: Mapping[str, Any]) -> str:
@@ -300,11 +298,11 @@ def _key_text(response: Mapping[str, Any]) -> str:
 
 
 def _identified(responses: RecordFile) -> list[tuple[Location, Mapping[str, Any]]]:
-    """Return each response that has a question id, with the place of that id."""
+    """Return the responses with a question id, and its location."""
     return [
         ((index, "question_id"), response)
-        for index, response in enumerate(_list(responses.values))
-        if isinstance(response, Mapping) and response.get("question_id") is not None
+        for index, response in _mappings(responses.values)
+        if response.get("question_id") is not None
     ]
 
 
@@ -320,7 +318,7 @@ def _questions_without_response(
 
 
 def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
-    """Find tools whose names no reference step has, each at its first call."""
+    """Find tools whose name no reference step has, at their first calls."""
     questions = {str(question.get("id")): question for _, question in _questions(dataset.values)}
     last = {_key_text(response): response for _, response in _identified(responses)}
     tools = UnknownTools(config, reference_names(dataset.values))
@@ -332,8 +330,8 @@ def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: Evaluatio
 
 
 def _first_call(responses: RecordFile, tool: str) -> Location:
-    for index, response in enumerate(_list(responses.values)):
-        for place, step in enumerate(_list(response.get("actual_steps")) if isinstance(response, Mapping) else ()):
-            if isinstance(step, Mapping) and str(step.get("name")) == tool:
+    for index, response in _mappings(responses.values):
+        for place, step in _mappings(response.get("actual_steps")):
+            if str(step.get("name")) == tool:
                 return index, "actual_steps", place, "name"
     return ()

@@ -13,6 +13,7 @@ from typing import Any
 from graphrag_eval_lc.errors import ResponsesError
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metric_spec import error_key, reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1
 from graphrag_eval_lc.texts import counted
 
@@ -148,8 +149,8 @@ _KEYS = {
     "#Reference": "answer_reference_claims_count",
     "#PTarget": "answer_actual_claims_count",
     "#Matching": "answer_matching_claims_count",
-    "Reasoning": f"{ANSWER_CORRECTNESS}_reason",
-    "Error": f"{ANSWER_CORRECTNESS}_error",
+    "Reasoning": reason_key(ANSWER_CORRECTNESS),
+    "Error": error_key(ANSWER_CORRECTNESS),
     "True positives": "answer_true_positives",
     "False positives": "answer_false_positives",
     "False negatives": "answer_false_negatives",

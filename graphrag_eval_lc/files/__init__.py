@@ -1,1 +1,1 @@
-"""Reading and writing files: with the line of each mistake, and so that nothing is lost."""
+"""Files: read with errors that name the line, and written so that nothing is lost."""

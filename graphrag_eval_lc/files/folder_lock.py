@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 from pathlib import Path
-from types import TracebackType
 from weakref import WeakSet
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_write
@@ -32,20 +31,19 @@ else:
 
 
 class FolderLock:
-    """The lock of a folder, taken as this is made and held until ``release``.
+    """The lock of a folder, held from construction to ``release``.
 
-    The system gives it up when the process ends, however it ends. The file ``.lock`` stays: were it removed, a
-    process that has just opened it could take the lock of a file that nobody finds any more, beside another one that
-    makes it anew.
+    The system frees it when the process ends, however it ends. The file ``.lock`` stays: were it removed, a process
+    that has just opened it and one that makes it anew could both hold a lock.
 
     Args:
         folder: The folder; it must exist.
 
     Attributes:
-        warning: A sentence to tell where the file system has no locks; else None.
+        warning: A sentence for the user where the file system has no locks; else None.
 
     Raises:
-        RunFolderError: Another process, or another run in this one, works in the folder; or the lock cannot be
+        RunFolderError: Another process, or another run in this one, works in the folder; or the lock file cannot be
             written.
     """
 
@@ -67,20 +65,24 @@ class FolderLock:
             else:
                 holder = _holder(self._descriptor)
                 self.release()
-                raise _refused(folder, problem, holder) from problem
+                if problem.errno not in _TAKEN:
+                    raise cannot_write(path, problem) from problem
+                raise RunFolderError(
+                    f"another process{holder} works in this folder",
+                    path=folder,
+                    hint="Wait for it to end, or give another folder.",
+                ) from problem
         _held.add(self)
         self._write_holder()
 
     def __enter__(self) -> "FolderLock":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def release(self) -> None:
-        """Return the lock up; a second time does nothing."""
+        """Free the lock; a second time does nothing."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             _held.discard(self)
@@ -95,7 +97,7 @@ class FolderLock:
 
 
 def _holder(descriptor: int) -> str:
-    """Return who holds the lock, in brackets; nothing where that cannot be read."""
+    """Return who holds the lock, in brackets; an empty text where that cannot be read."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
         holder = json.loads(os.read(descriptor, 1000))
@@ -104,19 +106,11 @@ def _holder(descriptor: int) -> str:
         return ""
 
 
-def _refused(folder: Path, problem: OSError, holder: str) -> RunFolderError:
-    if problem.errno not in _TAKEN:
-        return cannot_write(folder / LOCK_FILE, problem)
-    return RunFolderError(
-        f"another process{holder} works in this folder", path=folder, hint="Wait for it to end, or give another folder."
-    )
-
-
 _held: WeakSet[FolderLock] = WeakSet()
 
 
 def _let_go_in_child() -> None:
-    """Keep the lock from a forked process of an agent, which may outlive the run."""
+    """Free the locks in a forked process of an agent, which may outlive the run."""
     for lock in list(_held):
         lock.release()
 

@@ -1,4 +1,4 @@
-"""Reading YAML, JSON and JSON Lines, also from untrusted files, with errors that name the line."""
+"""Reading YAML, JSON and JSON Lines, also untrusted files, with errors that name the line."""
 
 import codecs
 import json
@@ -14,11 +14,10 @@ from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.json_values import parse_json
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
-Location = Sequence[str | int]
 
 
 class TextFile(NamedTuple):
-    """A file's text, its name for error messages, its format (yaml, json or jsonl), and its bytes where known."""
+    """A file's text, its path for messages, its format (yaml, json or jsonl), and its bytes where known."""
 
     text: str
     path: str | None
@@ -27,7 +26,7 @@ class TextFile(NamedTuple):
 
 
 def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> TextFile:
-    """Read a whole file as UTF-8 and tell its format by its name, or by its first character.
+    """Read a whole file as UTF-8, and detect its format by its name or its first character.
 
     Args:
         source: A path, or a file open for reading in text or binary mode.
@@ -35,7 +34,7 @@ def read_text(source: Source, error: type[GraphRAGEvalError], *, what: str) -> T
         what: What the file holds, for messages: "reference dataset".
 
     Raises:
-        GraphRAGEvalError: Of the class given; the file cannot be read, is not UTF-8 or is empty.
+        GraphRAGEvalError: Of the class ``error``; the file cannot be read, is not UTF-8 or is empty.
     """
     path = _path_of(source)
     if not isinstance(source, str | PathLike) and not hasattr(source, "read"):
@@ -74,43 +73,35 @@ def _decoded(raw: bytes, path: str | None, error: type[GraphRAGEvalError], what:
         ) from problem
 
 
+_FORMATS = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
+
+
 def _format_of(text: str, path: str | None) -> str:
     suffix = Path(path).suffix.lower() if path else ""
-    if suffix in {".yaml", ".yml"}:
-        return "yaml"
-    if suffix in {".jsonl", ".ndjson"}:
-        return "jsonl"
-    if suffix == ".json":
-        return "json"
-    start = text.lstrip()[:1]
-    if start == "[":
-        return "json"
-    if start == "{":
-        first_line = text.lstrip().split("\n", 1)[0]
-        return "jsonl" if _is_json(first_line) else "json"
-    return "yaml"
-
-
-def _is_json(text: str) -> bool:
+    if suffix in _FORMATS:
+        return _FORMATS[suffix]
+    text = text.lstrip()
+    if not text.startswith("{"):
+        return "json" if text.startswith("[") else "yaml"
     try:
-        parse_json(text)
+        parse_json(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
-        return False
-    return True
+        return "json"
+    return "jsonl"
 
 
 def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path: str | None, line: int = 1) -> Any:
-    """Parse one JSON value, with an error that names its place.
+    """Parse one JSON value, with an error that names its file and line.
 
     Args:
         text: The JSON text.
         error: The exception to raise.
         what: What the text holds, for messages.
         path: The file that it comes from.
-        line: The line in the file at which the text begins.
+        line: The line of the file on which the text begins.
 
     Raises:
-        GraphRAGEvalError: Of the class given; with the line where the parser stopped.
+        GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped.
     """
     try:
         return parse_json(text)
@@ -130,35 +121,15 @@ def parse_json_at(text: str, error: type[GraphRAGEvalError], *, what: str, path:
         ) from problem
 
 
-class JsonLine(NamedTuple):
-    """One value of a JSON Lines file and the number of its line, counted from 1."""
-
-    value: Any
-    line: int
-
-
-def parse_jsonl(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> list[JsonLine]:
-    """Parse JSON Lines; blank lines are passed over.
-
-    Raises:
-        GraphRAGEvalError: Of the class given; with the first line that is not JSON.
-    """
-    return [
-        JsonLine(parse_json_at(text, error, what=what, path=file.path, line=number), number)
-        for number, text in enumerate(file.text.split("\n"), start=1)
-        if text.strip()
-    ]
-
-
-# libyaml recurses in C for each level and ends the process when the stack is full; records have under 20.
+# libyaml recurses in C and ends the process when the stack is full; records have under 20 levels.
 MAX_DEPTH = 200
-# A dataset of 100,000 questions has some ten million values; aliases of aliases soon stand for billions.
+# A dataset of 100,000 questions has some ten million values; aliases of aliases soon reach billions.
 MAX_EXPANDED_VALUES = 50_000_000
 MAX_MERGED_KEYS = 100_000
 
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. One
-# pattern for the last byte of each of YAML's line breaks: with a fixed beginning they are found several times as fast.
+# A block level takes a column, so only a line that begins with as many blanks and indicators can be too deep. Each of
+# YAML's line breaks has a pattern for its last byte: with a fixed first byte a search is several times as fast.
 _LINE_BREAKS = (b"\n", b"\r", b"\x85", b"\xa8", b"\xa9")
 _DEEP_LINE = rb"[ \t?:-]{%d}" % MAX_DEPTH
 _DEEP_LINES = {ending: re.compile(re.escape(ending) + _DEEP_LINE) for ending in _LINE_BREAKS}
@@ -167,7 +138,7 @@ _YAML_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader
 
 
 class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
-    """PyYAML's safe loader (in C where it is built), with times left as the text that they are in JSON."""
+    """PyYAML's safe loader (in C where it is built), which leaves times as texts, as in JSON."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own class attribute
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -175,7 +146,7 @@ class _RecordLoader(_YAML_BASE):  # type: ignore[misc, valid-type]
     }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Resolve ``<<`` keys, which may double a mapping at each level, up to a bound."""
+        """Resolve ``<<`` keys up to a bound, as they may double a mapping at each level."""
         super().flatten_mapping(node)
         if len(node.value) > MAX_MERGED_KEYS:
             raise yaml.constructor.ConstructorError(
@@ -192,8 +163,8 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
         what: What the file holds, for messages: "reference dataset".
 
     Raises:
-        GraphRAGEvalError: Of the class given; with the line where the parser stopped. Also where the text is
-            nested too deeply or its aliases stand for more than memory holds.
+        GraphRAGEvalError: Of the class ``error``; with the line where the parser stopped. Also where the text is
+            nested too deeply, or its aliases expand to more than memory holds.
     """
     try:
         _check_depth(file, error, what)
@@ -202,7 +173,7 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
         raise
     except yaml.YAMLError as problem:
         raise _syntax_error(problem, file, error, what) from problem
-    except Exception as problem:  # of values that do not fit their tags PyYAML raises what comes
+    except Exception as problem:  # PyYAML raises anything for a value that does not fit its tag
         raise error(f"the {what} cannot be read: {problem!s:.200}", path=file.path, hint="Check the YAML.") from problem
     if "*" in file.text and "&" in file.text:
         _check_aliases(value, file, error, what)
@@ -210,12 +181,10 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
 
 
 class LineIndex:
-    """The lines on which the values of a YAML or JSON file begin; for messages only.
-
-    It parses the text a second time, so it is made when there is something to tell.
+    """The lines on which the values of a YAML or JSON file begin; for messages only, as the text is parsed again.
 
     Args:
-        file: The file; JSON is read too, as a kind of YAML.
+        file: The file; JSON is read as YAML.
     """
 
     def __init__(self, file: TextFile) -> None:
@@ -235,7 +204,7 @@ class LineIndex:
         return node.start_mark.line + 1 if node is not None and node.start_mark else None
 
     def repeated_keys(self) -> Iterator[tuple[str, int]]:
-        """Yield each key that stands twice in one mapping, with its second line; YAML keeps only the last value."""
+        """Yield each key that a mapping repeats, with its second line; YAML keeps only the last value."""
         nodes = [self._root] if self._root is not None else []
         seen_nodes: set[int] = set()
         while nodes:
@@ -256,7 +225,7 @@ class LineIndex:
 
 
 def line_of(file: TextFile, location: Sequence[str | int]) -> int | None:
-    """Find the line on which the value at ``location`` begins, or its nearest parent's; for a single message."""
+    """Return ``LineIndex.line_of``, for a single message."""
     return LineIndex(file).line_of(location)
 
 
@@ -309,9 +278,9 @@ def _has_deep_line(text: bytes) -> bool:
 
 
 def _bracket_depth(text: bytes) -> int:
-    """Return an upper bound of the depth by brackets alone, those inside of strings included.
+    """Return an upper bound of the depth of brackets, those inside of strings included.
 
-    Innermost pairs are taken away level by level; brackets that find no partner may all be open at once.
+    Innermost pairs are removed level by level; brackets without a partner may all be open at once.
     """
     brackets = text.translate(None, _NO_BRACKETS)
     depth = 0
@@ -325,7 +294,7 @@ def _bracket_depth(text: bytes) -> int:
 
 
 def _check_aliases(value: Any, file: TextFile, error: type[GraphRAGEvalError], what: str) -> None:
-    """Refuse values that contain themselves, or that would fill the memory when they are written out."""
+    """Refuse aliases that contain themselves, or would fill the memory when they are written out."""
     sizes: dict[int, int | None] = {}
     stack: list[tuple[Any, bool]] = [(value, False)]
     while stack:

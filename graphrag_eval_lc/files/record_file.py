@@ -1,4 +1,4 @@
-"""A file of records in memory: its values, where each of them stands, and what breaks the format."""
+"""Records in memory, with the line of each value, and what breaks their format."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ from graphrag_eval_lc.files.reading import (
     Source,
     TextFile,
     parse_json_at,
-    parse_jsonl,
     parse_yaml,
     read_text,
 )
@@ -25,13 +24,13 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong with a record.
+    """A mistake in a record.
 
     Attributes:
         what: What is wrong.
         hint: How to put it right.
         location: The keys and indices that lead to it.
-        line: The line, where it is known better than by the location.
+        line: The line, if it is known more exactly than by the location.
     """
 
     what: str
@@ -60,13 +59,13 @@ class RecordFile:
         return LineIndex(self.file) if self.file and self._lines is None else None
 
     def line_of(self, location: Location) -> int | None:
-        """Return the line on which the value at ``location`` stands, where there is a file."""
+        """Return the line of the value at ``location``; None for records made in Python."""
         if self._lines is not None and location and isinstance(location[0], int):
             return self._lines[location[0]]
         return self.line_index.line_of(location) if self.line_index else None
 
     def place_of(self, finding: Finding) -> dict[str, Any]:
-        """Return where a finding stands, as the arguments of an exception of this package."""
+        """Return the place of a finding, as arguments of an exception of this package."""
         return {
             "path": self.file.path if self.file else None,
             "line": finding.line if finding.line is not None else self.line_of(finding.location),
@@ -75,7 +74,7 @@ class RecordFile:
         }
 
     def check(self, records: TypeAdapter[Any], error: type[GraphRAGEvalError]) -> None:
-        """Raise the first thing that breaks the format, and say how many more there are."""
+        """Raise the first mistake of the format, and say how many more there are."""
         findings = list(format_findings(records, self.values))
         if not findings:
             return
@@ -85,7 +84,7 @@ class RecordFile:
         raise error(findings[0].what, hint=hint, **self.place_of(findings[0]))
 
     def _question_id_at(self, location: Location) -> str | None:
-        """Return the id of the question in which a location lies."""
+        """Return the id of the question that holds a location."""
         found: str | None = None
         value = self.values
         for part in location:
@@ -108,28 +107,29 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
         what: What the file holds, for messages: "reference dataset".
 
     Raises:
-        GraphRAGEvalError: Of the class given; the file cannot be read or parsed.
+        GraphRAGEvalError: Of the class ``error``; the file cannot be read or parsed.
     """
     file = read_text(source, error, what=what)
     if file.format == "jsonl":
-        rows = parse_jsonl(file, error, what=what)
-        return RecordFile([row.value for row in rows], file, [row.line for row in rows])
+        lines = [(line, text) for line, text in enumerate(file.text.split("\n"), start=1) if text.strip()]
+        values = [parse_json_at(text, error, what=what, path=file.path, line=line) for line, text in lines]
+        return RecordFile(values, file, [line for line, _ in lines])
     if file.format == "json":
         return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
     return RecordFile(parse_yaml(file, error, what=what), file)
 
 
 def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]:
-    """Yield everything that breaks the format, in the order of the records."""
+    """Yield all mistakes of the format, in the order of the records."""
     if not isinstance(values, list):
         yield from _findings_in(records, values, 0)
         return
-    for index, value in enumerate(values):  # one at a time, as pydantic makes objects of all that it checks
+    for index, value in enumerate(values):  # one at a time, as pydantic makes an object of each
         yield from _findings_in(records, [value], index)
 
 
 def _findings_in(records: TypeAdapter[Any], values: Any, first: int) -> Iterator[Finding]:
-    """Yield what breaks the format in some records, of which the first has the index ``first``."""
+    """Yield the mistakes of some records; the first one has the index ``first``."""
     try:
         records.validate_python(values)
     except ValidationError as problem:
@@ -139,7 +139,7 @@ def _findings_in(records: TypeAdapter[Any], values: Any, first: int) -> Iterator
 
 
 def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
-    """Say what is wrong in the format's words instead of pydantic's."""
+    """Describe a mistake in the format's words, not pydantic's."""
     kind, value = mistake["type"], mistake["input"]
     if not location:
         what = f"a list is needed at the top, not {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Writing files so that nothing is lost: whole lines appended, whole files replaced, both synced to the disk."""
+"""Writing files so that nothing is lost: lines are appended whole, files replaced whole, both synced to the disk."""
 
 import contextlib
 import errno
@@ -20,12 +20,12 @@ class AppendFile:
     """A file open for appending; not safe for several threads at once.
 
     Args:
-        path: The file; it is made where it is missing.
-        empty: Whether what it holds is dropped.
+        path: The file; it is made if it is missing.
+        empty: Whether its content is dropped.
 
     Attributes:
         descriptor: The open file; -1 once it is closed.
-        length: How many bytes the file has.
+        length: The number of bytes in the file.
 
     Raises:
         RunFolderError: The file cannot be opened or written.
@@ -42,13 +42,13 @@ class AppendFile:
             raise cannot_write(path, problem) from problem
 
     def append(self, line: bytes) -> int:
-        """Return one line to the system.
+        """Write one line.
 
         Returns:
-            Where it begins in the file, in bytes.
+            Its offset in the file, in bytes.
 
         Raises:
-            RunFolderError: It cannot be written (none of it stays in the file), or the file was removed.
+            RunFolderError: It cannot be written (nothing of it stays in the file), or the file was removed.
         """
         start = self.length
         try:
@@ -83,26 +83,26 @@ class AppendFile:
             raise
 
     def _cut_off(self) -> None:
-        """Cut off what a write that failed left behind; where that fails too, it is done before the next one."""
+        """Cut off the rest of a failed write; where that fails too, the next write does it first."""
         os.ftruncate(self.descriptor, self.length)
         self._torn = False
 
     def _is_in_place(self) -> bool:
-        """Return whether the file can still be found: some file systems count no links."""
+        """Return whether the path still leads to the file; asked as some file systems count no links."""
         try:
             return os.path.samestat(os.fstat(self.descriptor), self._path.stat())
         except FileNotFoundError:
             return False
 
 
-# Such as a mounted bucket: it keeps what it keeps.
+# Of file systems without a sync, such as a mounted bucket.
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 def unfinished(target: Path) -> Path:
-    """Return the path beside ``target`` at which it is written before it takes its place."""
+    """Return the path beside ``target`` at which its new content is written first."""
     return target.with_name(f"{target.name}.new")
 
 
@@ -110,7 +110,7 @@ def replace_file(target: Path, parts: Iterable[bytes]) -> None:
     """Write a file beside its place, sync it, and move it there.
 
     Raises:
-        RunFolderError: It cannot be written; what stood there before still does.
+        RunFolderError: It cannot be written; the old content stays.
     """
     beside = unfinished(target)
     try:
@@ -143,7 +143,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names of new files to the disk, where the system can (Windows cannot)."""
+    """Sync the names of new files to the disk, where the system can (Windows cannot)."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -168,7 +168,7 @@ _SYNC_PAUSE_SEC = 0.1
 
 
 class BackgroundSync:
-    """Brings what is written to an open file to the disk within 0.2 seconds, as far as the disk is that fast.
+    """Syncs an open file to the disk within 0.2 seconds of each write, if the disk is that fast.
 
     Args:
         descriptor: The open file.
@@ -182,7 +182,7 @@ class BackgroundSync:
         self._problem: OSError | None = None
 
     def mark(self) -> None:
-        """Say that something was written; the thread starts with the first of it.
+        """Ask for a sync after a write; the first one starts the thread.
 
         Raises:
             OSError: The last sync failed; it is raised once.
@@ -230,21 +230,21 @@ def json_line(value: Any) -> bytes:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """PyYAML's safe dumper, which writes equal parts out each time."""
+    """PyYAML's safe dumper, without aliases for repeated parts."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """The same in Python, which writes every text."""
+    """The same in Python, which also writes lone surrogates."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Write queries and other texts of several lines as blocks, which people can read."""
+    """Write texts of several lines, such as queries, as blocks, which people can read."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 

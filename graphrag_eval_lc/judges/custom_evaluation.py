@@ -37,9 +37,9 @@ class CustomEvaluation:
         self._schema = _schema(config.outputs, self._properties)
 
     @property
-    def keys(self) -> list[str]:
+    def keys(self) -> tuple[str, ...]:
         """All keys that it may write."""
-        return [*self._config.outputs, f"{self.name}_error", f"{self.name}_cost"]
+        return self._config.keys
 
     async def aevaluate(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
         """Evaluate one response.
@@ -50,7 +50,7 @@ class CustomEvaluation:
         """
         missing = self._missing_input(question, response)
         if missing is not None:
-            return {**dict.fromkeys(self._config.outputs), f"{self.name}_error": missing}
+            return {**dict.fromkeys(self._config.outputs), self._config.error_key: missing}
         try:
             message = self._message(self._inputs(question, response))
             asked = await self._llm.aask(load_prompt("custom_evaluation").system, message, self._schema)
@@ -58,7 +58,7 @@ class CustomEvaluation:
             return {**dict.fromkeys(self._config.outputs), **error_record(self.name, problem)}
         answer = asked.values[0]
         outputs = {key: _parsed(getattr(answer, _field(index))) for index, key in enumerate(self._config.outputs)}
-        return outputs if asked.cost is None else {**outputs, f"{self.name}_cost": asked.cost}
+        return outputs if asked.cost is None else {**outputs, self._config.cost_key: asked.cost}
 
     def _missing_input(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> str | None:
         """Return graphrag-eval's message on the first missing input, or None."""

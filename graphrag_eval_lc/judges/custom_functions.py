@@ -14,7 +14,7 @@ from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.scores import raise_if_cancelled
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
-from graphrag_eval_lc.registry.metric_spec import LARGEST
+from graphrag_eval_lc.registry.metric_spec import LARGEST, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import RegisteredMetric, registered_metrics
 
 Evaluator = Callable[..., Any]
@@ -54,7 +54,7 @@ class CustomFunction:
         if not callable(function):
             raise OptionError(f"an evaluator cannot be {type(function).__name__}", hint="Give a function.")
         self.name = name if name is not None else _name_of(function)
-        if is_reserved_key(self.name) or is_reserved_key(f"{self.name}_error"):
+        if is_reserved_key(self.name) or is_reserved_key(error_key(self.name)):
             raise OptionError(f"an evaluator cannot be called {self.name}, a key of the results", hint="Rename it.")
         self.function = function
         self._takes = _agentevals_parameters(function)
@@ -71,10 +71,10 @@ class CustomFunction:
             # A copy, and JSON, as results are.
             kept: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False, default=_plain))
         except JudgeError as problem:
-            return {f"{self.name}_error": str(problem)}
+            return {error_key(self.name): str(problem)}
         except (Exception, SystemExit, CancelledError) as problem:
             raise_if_cancelled(problem)
-            return {f"{self.name}_error": masked_text(f"{type(problem).__name__}: {problem}")}
+            return {error_key(self.name): masked_text(f"{type(problem).__name__}: {problem}")}
         return kept
 
     async def _given(self, question: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
@@ -105,7 +105,7 @@ class CustomFunction:
             key = str(given["key"])
             values = {key: given["score"]}
             if given.get("comment") is not None:
-                values[f"{key}_reason"] = given["comment"]
+                values[reason_key(key)] = given["comment"]
         for key in values:
             if not isinstance(key, str) or not key or is_reserved_key(key):
                 raise JudgeError(f"{self.name} gave the key {key!r}, which is reserved for the results' own or no text")

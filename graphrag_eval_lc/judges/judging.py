@@ -20,6 +20,7 @@ from graphrag_eval_lc.judges.prompts import digests
 from graphrag_eval_lc.judges.ragas_import import ragas_module
 from graphrag_eval_lc.judges.scores import JudgeScore, correctness_record, f1_record, metric_record
 from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_CORRECTNESS,
     ANSWER_RELEVANCE,
@@ -267,7 +268,7 @@ class Judges:
             return None
         taken = {key for evaluation in custom for key in evaluation.keys}
         for function in called:
-            if {function.name, f"{function.name}_error"} & taken:
+            if {function.name, error_key(function.name)} & taken:
                 raise OptionError(
                     f"the function {function.name} gives a key that a custom evaluation gives", hint="Rename it."
                 )
@@ -306,7 +307,7 @@ class Judges:
         given: list[str] = []
         for function, record in zip(functions, called, strict=True):
             twice = sorted(taken & record.keys())
-            own = {f"{function.name}_error": f"the key {twice[0]} is given twice"} if twice else record
+            own = {error_key(function.name): f"the key {twice[0]} is given twice"} if twice else record
             taken.update(own)
             result.update(own)
             metrics = [key for key, value in own.items() if isinstance(value, int | float)]
@@ -351,7 +352,7 @@ class Judges:
         for evaluation in self._custom:
             _remove(result, evaluation.keys)
         for function in self._functions:
-            _remove(result, (function.name, f"{function.name}_error", "custom_metrics"))
+            _remove(result, (function.name, error_key(function.name), "custom_metrics"))
 
     def _answer_jobs(self, result: Record) -> Iterable[_Job]:
         scorers, question, answer = self._scorers, _text(result.get("question_text")), _actual_answer(result)

@@ -10,6 +10,7 @@ from typing import Any
 from graphrag_eval_lc.errors import GraphRAGEvalError
 from graphrag_eval_lc.judges.model_interface import cost_of
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1, ANSWER_PRECISION, ANSWER_RECALL, judge_spec
 
 
@@ -41,7 +42,7 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
     except (Exception, SystemExit, CancelledError) as problem:
         raise_if_cancelled(problem)
         record = error_record(ANSWER_CORRECTNESS, problem)
-        return {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): record[f"{ANSWER_CORRECTNESS}_error"]}
+        return {**record, str(judge_spec(ANSWER_CORRECTNESS).older_error_key): record[error_key(ANSWER_CORRECTNESS)]}
     details = score.details
     supported, wrong, missing = (details[key] for key in ("true_positives", "false_positives", "false_negatives"))
     return _known(
@@ -55,8 +56,8 @@ async def correctness_record(scoring: Awaitable[JudgeScore]) -> dict[str, Any]:
             ANSWER_RECALL: details["recall"],
             ANSWER_PRECISION: details["precision"],
             ANSWER_F1: details["f1"],
-            f"{ANSWER_CORRECTNESS}_reason": score.reason,
-            f"{ANSWER_CORRECTNESS}_cost": score.cost,
+            reason_key(ANSWER_CORRECTNESS): score.reason,
+            cost_key(ANSWER_CORRECTNESS): score.cost,
         }
     )
 
@@ -68,7 +69,7 @@ async def metric_record(metric: str, scoring: Awaitable[JudgeScore]) -> dict[str
     except (Exception, SystemExit, CancelledError) as problem:
         raise_if_cancelled(problem)
         return error_record(metric, problem)
-    return _known({metric: score.value, f"{metric}_reason": score.reason, f"{metric}_cost": score.cost})
+    return _known({metric: score.value, reason_key(metric): score.reason, cost_key(metric): score.cost})
 
 
 def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
@@ -81,9 +82,9 @@ def f1_record(prefix: str, record: Mapping[str, Any]) -> dict[str, float]:
     recall, precision = record.get(f"{prefix}_recall"), record.get(f"{prefix}_precision")
     if recall is None or precision is None:
         return {}
-    costs = [record.get(f"{prefix}_recall_cost"), record.get(f"{prefix}_precision_cost")]
+    costs = [record.get(cost_key(f"{prefix}_{part}")) for part in ("recall", "precision")]
     f1 = 2 * recall * precision / (recall + precision) if recall + precision else 0.0
-    return _known({f"{prefix}_f1": f1, f"{prefix}_f1_cost": None if None in costs else sum(filter(None, costs))})
+    return _known({f"{prefix}_f1": f1, cost_key(f"{prefix}_f1"): None if None in costs else sum(filter(None, costs))})
 
 
 def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
@@ -94,7 +95,7 @@ def error_record(metric: str, problem: BaseException) -> dict[str, Any]:
         {'m_cost': 0.0, 'm_error': 'ValueError: no claims'}
     """
     text = str(problem) if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
-    return _known({f"{metric}_cost": cost_of(problem), f"{metric}_error": masked_text(text)})
+    return _known({cost_key(metric): cost_of(problem), error_key(metric): masked_text(text)})
 
 
 def raise_if_cancelled(problem: BaseException) -> None:

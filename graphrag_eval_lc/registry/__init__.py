@@ -1,4 +1,4 @@
-"""The registry: every metric, judge, step kind, evaluator and exporter is declared here once, also those of users."""
+"""The registry: each metric, judge, step kind, evaluator and exporter is declared here once, also those of users."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ __all__ = [
     "registered_only_here",
 ]
 
-# What registers needs the keys of all records, and with them pydantic, for which a mere name of a metric does not wait.
+# Loaded when they are used: they need the records and with them pydantic, for which a metric's name need not wait.
 _FILE_OF = {
     "StepKind": "step_kinds",
     "register_evaluator": "custom_metrics",

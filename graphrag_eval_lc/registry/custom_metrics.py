@@ -5,12 +5,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, get_args, overload
+from typing import Any, Final, TypeVar, get_args, overload
 from unicodedata import category
 
 from graphrag_eval_lc.errors import PluginError
 from graphrag_eval_lc.records import Question, Response, Result
-from graphrag_eval_lc.registry.metric_spec import LARGEST, Kind, MetricSpec
+from graphrag_eval_lc.registry.metric_spec import (
+    COST_ENDING,
+    ERROR_ENDING,
+    LARGEST,
+    REASON_ENDING,
+    Kind,
+    MetricSpec,
+    error_key,
+)
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     JUDGES,
@@ -24,24 +32,34 @@ from graphrag_eval_lc.registry.metrics import (
     metrics_of_records,
     metrics_of_users,
 )
-from graphrag_eval_lc.registry.plugins import declare_registry, registered_now, saved_mappings, spec_of
+from graphrag_eval_lc.registry.plugins import (
+    declare_registry,
+    registered_now,
+    saved_mappings,
+    spec_of,
+    without_partials,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Range = tuple[float | None, float | None]
 
-# What a run's record tells of a metric.
+# What a run's record says of a metric.
 _RECORDED = ("title", "kind", "unit", "lower_is_better", "range")
-
-
-# What is said only of metrics that this package measures itself.
-_NOT_OWN = ("needs", "missing_key", "part_of", "spent_by", "judge", "cost_key", "reason_key")
+# What only metrics of this package declare.
+_NOT_OWN = ("needs", "missing_key", "part_of", "spent_by", "judge", "cost_key", "reason_key", "is_family")
 _LONGEST_UNIT = 30
 # Line breaks and what else steers a terminal, and halves of characters, which no file takes.
 _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
 
+_evaluators: dict[str, Callable[..., Any]] = {}
+
 declare_registry(
     lambda: {f"metric {key}": metric.function for key, metric in metrics_of_users.items()},
     partial(saved_mappings, metrics_of_users),
+)
+declare_registry(
+    lambda: {f"evaluator {name}": function for name, function in _evaluators.items()},
+    partial(saved_mappings, _evaluators),
 )
 
 
@@ -81,27 +99,27 @@ def register_metric(
     requires: str = "",
     source: str = "",
 ) -> Any:
-    """Register a metric: a function that measures each response, and what it measures.
+    """Register a metric: a function that measures each response, and the declaration of what it measures.
 
-    From then on all that evaluates has it: its values stand in the results under its key, and aggregates, comparisons,
-    gates, plots and reports know its title, its unit and which way is better. A key that is registered again with the
-    same function, as when a module is loaded again, takes the place of the first.
+    Every evaluation has it from then on: its values stand in the results under its key, and aggregates, comparisons,
+    gates, plots and reports know its title, its unit and which way is better. The same function may be registered
+    again under its key, as when its module is loaded again.
 
-    The function is ``(question, response) -> float | None``, async or not: it gets the dataset's question and the
-    agent's response, and gives a number, or None where there is nothing to measure. It is called for each response,
-    also of a failed question. Where it fails, or gives no number or one outside of its range, the result has the reason
-    in ``{key}_error`` and no value.
+    The function is ``(question, response) -> float | None``, async or not: it takes the dataset's question and the
+    agent's response, and returns a number, or None where there is nothing to measure. It is called for each response,
+    also of a failed question. Where it fails, or returns no number or one outside of its range, the result has the
+    reason in ``{key}_error`` and no value.
 
     Args:
         spec: The declaration, in place of the keywords.
-        function: The function; without it a decorator is given.
+        function: The function; without it a decorator is returned.
         key: Its name in results, aggregates, gates and tables: letters, digits, ``_``, ``.``, ``@`` and ``-``.
         title: A few words on what it says.
         kind: ``score`` says how good an answer is, ``spent`` what it took, ``count`` how often something happened.
-        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the numbers.
+        unit: ``score``, ``tokens``, ``seconds``, ``usd`` or ``count``; any other text is written behind the values.
         lower_is_better: Whether less of it is better; always so of what is ``spent``.
         range: The least and the greatest value, None where there is no bound; by default 0 to 1 for what has no unit,
-            else without bounds. A failed question counts as the worst value of a score: 0 or what is below it, or the
+            else without bounds. A failed question counts as a score's worst value: 0 or the least below it, or the
             greatest where less is better, if there is one.
         requires: What it needs, in words for people.
         source: Whose definition it follows.
@@ -110,8 +128,8 @@ def register_metric(
         A decorator, or the function.
 
     Raises:
-        PluginError: The key cannot be one, is one of the results' own, or another function's; or the unit or the range
-            cannot be one.
+        PluginError: The key has a wrong form, is one of the results' own, or is another function's; or a part of the
+            declaration is wrong.
 
     Example:
         >>> from graphrag_eval_lc.registry import registered_only_here
@@ -121,9 +139,11 @@ def register_metric(
         ...         return question["manual_sec"] - response["elapsed_sec"]
     """
     if spec is None:
+        if key is None:
+            raise PluginError("a metric needs a key", hint='Write @register_metric(key="saved_sec").')
         bounds = range if range is not None else (0.0, 1.0) if (kind, unit) == ("score", "score") else (None, None)
         spec = MetricSpec(
-            key=key if key is not None else "",
+            key=key,
             title=title,
             kind=kind,
             unit=unit,
@@ -132,8 +152,6 @@ def register_metric(
             requires=requires,
             source=source,
         )
-        if key is None:
-            raise PluginError("a metric needs a key", hint='Write @register_metric(key="saved_sec").')
     elif not isinstance(spec, MetricSpec):
         raise PluginError(
             f"a metric is declared by its key or a MetricSpec, not by {spec!r:.80}",
@@ -147,33 +165,37 @@ def register_metric(
 def _register_metric_of(spec: MetricSpec, function: Function) -> Function:
     if not callable(function):
         raise PluginError(f"a metric cannot be {type(function).__name__}", hint="Give a function.")
-    key = check_own_key(spec.key, "metric", function)
+    key = _checked_key(spec.key, "metric", function)
     _check_declaration(spec)
-    metrics_of_users[key] = RegisteredMetric(replace(spec, error_key=f"{key}_error"), function)
+    metrics_of_users[key] = RegisteredMetric(replace(spec, error_key=error_key(key)), function)
     return function
 
 
 def _check_declaration(spec: MetricSpec) -> None:
-    """Refuse what no metric of questions can be."""
-    if not _is_range(spec.range):
-        raise _wrong_declaration(
-            spec, "range", "Give the least and the greatest value, such as (0, 1), or None for no bound."
-        )
-    if not _is_line(spec.unit) or not 0 < len(spec.unit.strip()) <= _LONGEST_UNIT:
-        raise _wrong_declaration(spec, "unit", "Give score, tokens, seconds, usd, count, or a word of your own.")
-    if spec.kind not in get_args(Kind):
-        raise _wrong_declaration(spec, "kind", f"Give one of {', '.join(get_args(Kind))}.")
-    if not isinstance(spec.lower_is_better, bool):
-        raise _wrong_declaration(spec, "lower_is_better", "Give True or False.")
-    if not _is_line(spec.title):
-        raise _wrong_declaration(spec, "title", "Give a few words in a line.")
-    if spec.over != "questions":
-        raise _wrong_declaration(
-            spec, "over", "A metric of your own is over questions: it gets a question and its response."
-        )
-    for name in (*_NOT_OWN, "is_family"):
-        if getattr(spec, name):
-            raise _wrong_declaration(spec, name, "Leave it out; it is for metrics that this package measures itself.")
+    """Refuse a declaration that no metric of a user's own can have."""
+    is_unit = _is_line(spec.unit) and 0 < len(spec.unit.strip()) <= _LONGEST_UNIT
+    bounds = "Give the least and the greatest value, such as (0, 1), or None for no bound."
+    not_own = "Leave it out; it is for metrics that this package measures itself."
+    for name, is_right, hint in (
+        (
+            "range",
+            _is_range(spec.range),
+            bounds,
+        ),
+        ("unit", is_unit, "Give score, tokens, seconds, usd, count, or a word of your own."),
+        ("kind", spec.kind in get_args(Kind), f"Give one of {', '.join(get_args(Kind))}."),
+        ("lower_is_better", isinstance(spec.lower_is_better, bool), "Give True or False."),
+        ("title", _is_line(spec.title), "Give a few words in a line."),
+        (
+            "over",
+            spec.over == "questions",
+            "A metric of your own is over questions: it gets a question and its response.",
+        ),
+        *((name, not getattr(spec, name), not_own) for name in _NOT_OWN),
+    ):
+        if not is_right:
+            what = f"the {name} of the metric {spec.key} cannot be {getattr(spec, name)!r:.80}"
+            raise PluginError(what, hint=hint)
 
 
 def _is_range(given: Any) -> bool:
@@ -191,26 +213,22 @@ def _is_line(text: object) -> bool:
     return isinstance(text, str) and not any(category(character) in _NOT_ON_A_LINE for character in text)
 
 
-def _wrong_declaration(spec: MetricSpec, name: str, hint: str) -> PluginError:
-    return PluginError(f"the {name} of the metric {spec.key} cannot be {getattr(spec, name)!r:.80}", hint=hint)
-
-
 def declaration(spec: MetricSpec) -> dict[str, Any]:
-    """Return what a run's record tells of a metric."""
-    return {name: list(value) if name == "range" else value for name in _RECORDED for value in (getattr(spec, name),)}
+    """Return what a run's record says of a metric."""
+    return {name: getattr(spec, name) for name in _RECORDED} | {"range": list(spec.range)}
 
 
-def changed_since(key: str, told: Mapping[str, Any]) -> list[str]:
-    """Return what a run's record tells of a metric otherwise than it is declared now, but for its title."""
+def changed_since(key: str, recorded: Mapping[str, Any]) -> list[str]:
+    """Return what a run's record says of a metric, except for the title, that is declared otherwise now."""
     now = declaration(metric_spec(key))
-    return [name for name in _RECORDED if name != "title" and name in told and told[name] != now[name]]
+    return [name for name in _RECORDED if name != "title" and name in recorded and recorded[name] != now[name]]
 
 
 @contextmanager
 def recorded_only_here() -> Iterator[None]:
-    """Forget at the end of a block, or of a function, what records of runs told in it of metrics.
+    """Forget the declarations that ``note_recorded`` took, at the end of a block or of a decorated function.
 
-    What is evaluated afterwards is not to depend on which folders were read before. It counts for this thread or task.
+    Otherwise an evaluation would depend on the folders that were read before. It counts for this thread or task.
     """
     before = metrics_of_records.set({})
     try:
@@ -220,21 +238,21 @@ def recorded_only_here() -> Iterator[None]:
 
 
 def note_recorded(declarations: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Take what the record of a run tells of metrics for their declaration, where nothing here declares them.
+    """Take the declarations of metrics from a run's record where nothing here declares them.
 
-    So a run's folder is compared and shown right where the plugin is not there. What is no declaration is left out;
-    outside of ``recorded_only_here`` all is.
+    So a run is compared and shown right where its plugins are missing. A wrong declaration is left out; outside of
+    ``recorded_only_here`` all are.
 
     Args:
-        declarations: Keys, each with what ``declaration`` gave.
+        declarations: Keys, each with what ``declaration`` returned.
     """
     known = metrics_of_records.get(None)
     if known is None:
         return
     noted = dict(known)
-    for key, told in declarations:
+    for key, recorded in declarations:
         if not is_declared(key):
-            given = {name: told[name] for name in _RECORDED if name in told}
+            given = {name: recorded[name] for name in _RECORDED if name in recorded}
             if isinstance(given.get("range"), list):
                 given["range"] = tuple(given["range"])
             spec = MetricSpec(key=key, **given)
@@ -246,15 +264,6 @@ def note_recorded(declarations: Iterable[tuple[str, Mapping[str, Any]]]) -> None
     metrics_of_records.set(noted)
 
 
-_evaluators: dict[str, Callable[..., Any]] = {}
-
-
-declare_registry(
-    lambda: {f"evaluator {name}": function for name, function in _evaluators.items()},
-    partial(saved_mappings, _evaluators),
-)
-
-
 @overload
 def register_evaluator(function: Function, /) -> Function: ...
 
@@ -264,18 +273,19 @@ def register_evaluator(*, name: str) -> Callable[[Function], Function]: ...
 
 
 def register_evaluator(function: Any = None, /, *, name: str | None = None) -> Any:
-    """Register a function that evaluates each response, beside those of ``evaluators=``, and of the same shape.
+    """Register a function that evaluates each response, of the same shape as those of ``evaluators=``.
 
     That is ``(question, response) -> float | str | bool | dict``, or with keywords ``(inputs, outputs,
-    reference_outputs) -> {key, score, comment}``, async or not; see ``run_evaluation``. A number whose unit and
-    direction are to be known is a metric: ``register_metric``.
+    reference_outputs) -> {key, score, comment}``, async or not; see ``run_evaluation``. A number with a unit or a
+    direction is a metric: see ``register_metric``.
 
     Args:
-        function: The function; without it a decorator is given.
+        function: The function; without it a decorator is returned.
         name: The key of a single value, and the beginning of ``{name}_error``; None for the function's name.
 
     Raises:
-        PluginError: It is no function, or its name cannot be one, is one of the results' own, or another function's.
+        PluginError: It is no function, or its name has a wrong form, is one of the results' own, or is another
+            function's.
 
     Example:
         >>> from graphrag_eval_lc.registry import registered_only_here
@@ -295,58 +305,40 @@ def registered_evaluators() -> Mapping[str, Callable[..., Any]]:
 def _register_evaluator_of(function: Function, name: str | None) -> Function:
     if not callable(function):
         raise PluginError(f"an evaluator cannot be {function!r:.80}", hint="Give a function.")
-    given = name if name is not None else _function_name(function)
-    if given == "<lambda>":
+    if name is None:
+        inner = without_partials(function)
+        name = str(getattr(inner, "__name__", type(inner).__name__))
+    if name == "<lambda>":
         raise PluginError("a lambda has no name to stand in the results", hint="Write register_evaluator(name=…).")
-    _evaluators[check_own_key(given, "evaluator", function)] = function
+    _evaluators[_checked_key(name, "evaluator", function)] = function
     return function
-
-
-def _function_name(function: Any) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 # Commas, equals signs and blanks stand between keys on the command line.
 _KEY_PATTERN = re.compile(r"[^\W\d][\w.@-]*")
+_ENDINGS = (ERROR_ENDING, REASON_ENDING, COST_ENDING)
+_WITH_ARTICLE: Final = {"metric": "a metric", "evaluator": "an evaluator"}
 
 
-# What stands beside a metric has its key with one of these.
-_SUFFIXES_OF_OTHERS = ("_error", "_reason", "_cost")
-
-
-_KINDS = ("metric", "evaluator")
-
-
-def check_own_key(key: object, kind: str, function: Any) -> str:
-    """Return the key under which a function may be registered.
-
-    Args:
-        key: The key.
-        kind: What is registered, ``metric`` or ``evaluator``.
-        function: The function; where it is the one that has the key already, as when a module is loaded again, it
-            takes the other's place.
-
-    Raises:
-        PluginError: The key is none, is one of the results' own, or is another function's.
-    """
+def _checked_key(key: object, kind: str, function: Any) -> str:
+    """Return the key of a metric or an evaluator, unless another function or the results have it."""
     if not isinstance(key, str) or not _KEY_PATTERN.fullmatch(key):
         raise PluginError(
-            f"the key of {_with_article(kind)} cannot be {key!r:.80}",
+            f"the key of {_WITH_ARTICLE[kind]} cannot be {key!r:.80}",
             hint="Write letters, digits, _ . @ or -, and a letter or _ first, such as saved_sec.",
         )
-    ending = next((ending for ending in _SUFFIXES_OF_OTHERS if key.endswith(ending)), None)
+    ending = next((ending for ending in _ENDINGS if key.endswith(ending)), None)
     if ending is not None:
         raise PluginError(
-            f"the key of {_with_article(kind)} cannot be {key}, as keys that end in {ending} say more of another",
+            f"the key of {_WITH_ARTICLE[kind]} cannot be {key}, as keys that end in {ending} say more of another",
             hint="Rename it.",
         )
-    if is_reserved_key(key) or is_reserved_key(f"{key}_error"):
+    if is_reserved_key(key) or is_reserved_key(error_key(key)):
         raise PluginError(f"the key {key} is one of the results' own, so that no {kind} can have it", hint="Rename it.")
     registered = registered_now()
-    for other in _KINDS:
+    for other in _WITH_ARTICLE:
         owner = registered.get(f"{other} {key}")
+        # The same function comes again where its module is loaded again.
         if owner is not None and (other != kind or spec_of(owner) != spec_of(function)):
             raise PluginError(
                 f"the key {key} of {spec_of(function)} is that of the {other} {spec_of(owner)}",
@@ -363,56 +355,42 @@ def _hint_of_two(owner: Any, function: Any) -> str:
     return "Give one of them another key."
 
 
-def _with_article(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
-
-
-# What stands beside the metrics, and is no key of the records.
-_OF_RESULTS = (
-    "custom_metrics",
-    "repeat",
-    "interrupted",
-    "attempts",
-    "failed_attempts",
-    "steps_diagnosis",
-    "steps_counts",
-)
-_OF_AGGREGATES = (
-    "steps",
-    "repeats",
-    "totals",
-    "per_template",
-    "micro",
-    "macro",
-    NUMBER_OF_SAMPLES,
-    NUMBER_OF_QUESTIONS,
-    NUMBER_OF_ERROR_SAMPLES,
-    NUMBER_OF_SUCCESS_SAMPLES,
-)
-# What is told of those that are judged at once, also where it is not told today.
-_SUFFIXES_OF_JUDGED = ("", "_reason", "_cost", "_error")
-
-
-_JUDGED = {spec.cost_key.removesuffix("_cost") for spec in BUILT_IN if spec.cost_key is not None}
+_FAMILY_PREFIXES = tuple(spec.key for spec in BUILT_IN if spec.is_family)
+_JUDGED = [spec.cost_key.removesuffix(COST_ENDING) for spec in BUILT_IN if spec.cost_key is not None]
 _RESERVED = frozenset(
     {
         *Result.__annotations__,
         *Response.__annotations__,
         *Question.__annotations__,
-        *_OF_RESULTS,
-        *_OF_AGGREGATES,
         *(key for spec in BUILT_IN for key in spec.keys),
         *(key for judge in JUDGES for key in judge.keys),
-        *(f"{key}{ending}" for key in _JUDGED for ending in _SUFFIXES_OF_JUDGED),
+        # Also those that no judge writes today.
+        *(f"{name}{ending}" for name in _JUDGED for ending in ("", *_ENDINGS)),
+        # More of results,
+        "custom_metrics",
+        "repeat",
+        "interrupted",
+        "attempts",
+        "failed_attempts",
+        "steps_diagnosis",
+        "steps_counts",
+        # and of aggregates.
+        "steps",
+        "repeats",
+        "totals",
+        "per_template",
+        "micro",
+        "macro",
+        NUMBER_OF_SAMPLES,
+        NUMBER_OF_QUESTIONS,
+        NUMBER_OF_ERROR_SAMPLES,
+        NUMBER_OF_SUCCESS_SAMPLES,
     }
 )
 
 
-_FAMILY_PREFIXES = tuple(spec.key for spec in BUILT_IN if spec.is_family)
-
-
 def is_reserved_key(key: str) -> bool:
-    """Return whether a key is one that results and aggregates have of themselves.
+    """Return whether a key is one of results and aggregates themselves, which nothing of users can have.
 
     Example:
         >>> is_reserved_key("steps_score"), is_reserved_key("retrieval_ids_ndcg@10"), is_reserved_key("politeness")

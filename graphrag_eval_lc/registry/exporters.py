@@ -1,4 +1,4 @@
-"""The exporters: what writes a run in a form for others, such as its report; those of this package and of users."""
+"""The exporters, which write a run in another form, such as its report: those of this package and of users."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.registry.plugins import declare_registry, load_installed_plugins, saved_mappings
+from graphrag_eval_lc.registry.plugins import declare_registry, load_installed_plugins, saved_mappings, spec_of
 
 ExportFunction = Callable[[Any, Path | None], Path]
 _Function = TypeVar("_Function", bound=ExportFunction)
@@ -26,10 +26,10 @@ class Exporter:
     Attributes:
         name: Its name.
         title: A few words on what it writes, for people.
-        file_name: The file or folder that it writes into a run's folder, unless it is given a path.
+        file_name: The file or folder in a run's folder that it writes by default.
         extra: The extra of this package that it needs; None for none.
-        function: ``(run, path) -> path``: writes a run, which is its folder or a run in memory, to a path, None for
-            ``file_name`` in its folder, and gives where it wrote; or ``module:attribute``, loaded when it is used.
+        function: ``(run, path) -> path``, or its ``module:attribute``, loaded when it is used. It writes a run, in
+            memory or its folder, to a path (None for ``file_name`` in the folder), and returns where it wrote.
 
     Example:
         >>> exporter("report").file_name, exporter("csv").extra
@@ -46,7 +46,7 @@ class Exporter:
         """Write a run.
 
         Args:
-            run: The folder of a run, or what ``run_benchmark`` or ``score_run`` gave.
+            run: The folder of a run, or what ``run_benchmark`` or ``score_run`` returned.
             path: Where to; None for ``file_name`` in the run's folder.
 
         Returns:
@@ -88,29 +88,27 @@ _exporters: dict[str, Exporter] = {
 }
 
 
-_built_in = dict(_exporters)
+_built_in = tuple(_exporters.values())
 
 declare_registry(
-    lambda: {
-        f"exporter {name}": known.function for name, known in _exporters.items() if _built_in.get(name) is not known
-    },
+    lambda: {f"exporter {name}": known.function for name, known in _exporters.items() if known not in _built_in},
     partial(saved_mappings, _exporters),
 )
 
 
 def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable[[_Function], _Function]:
-    """Register what writes runs in another form.
+    """Register a function that writes runs in another form.
 
     Args:
-        name: Its name; one that another function has is refused.
-        file_name: The file or folder that it writes into a run's folder, unless it is given a path.
+        name: Its name.
+        file_name: The file or folder in a run's folder that it writes by default.
         title: A few words on what it writes, for people.
 
     Returns:
         A decorator for a function ``(run, path) -> path``; see ``Exporter``.
 
     Raises:
-        OptionError: Name or file name is empty or no plain name, or another exporter has the name.
+        OptionError: Name or file name is empty or a path, or another exporter has the name.
 
     Example:
         >>> @register_exporter(name="ids", file_name="ids.txt")
@@ -127,6 +125,7 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
 
     def register(function: _Function) -> _Function:
         known = _exporters.get(name)
+        # The same function comes again where its module is loaded again.
         if known is not None and _place(known.function) != _place(function):
             raise OptionError(
                 f"there is an exporter {name} already: {_place(known.function)}",
@@ -140,7 +139,7 @@ def register_exporter(*, name: str, file_name: str, title: str = "") -> Callable
 
 
 def exporter(name: str) -> Exporter:
-    """Return an exporter; for one that is not of this package the plugins of installed packages are loaded first.
+    """Return an exporter; the plugins of installed packages are loaded for one that is not known yet.
 
     Raises:
         OptionError: There is none of this name.
@@ -153,7 +152,7 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters() -> Mapping[str, Exporter]:
-    """Return all exporters by their names, also those of the plugins of installed packages.
+    """Return all exporters by name, also those of the plugins of installed packages.
 
     Raises:
         PluginError: A plugin of an installed package fails to load.
@@ -163,7 +162,4 @@ def exporters() -> Mapping[str, Exporter]:
 
 
 def _place(function: ExportFunction | str) -> str:
-    """Return where a function stands; loading its module again makes another function of the same place."""
-    if isinstance(function, str):
-        return function
-    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
+    return function if isinstance(function, str) else spec_of(function)

@@ -1,4 +1,4 @@
-"""The metrics: those of this package, and those that users register beside them."""
+"""The metrics of this package, and those that users register."""
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from graphrag_eval_lc.registry.metric_spec import MetricSpec, Over, cost_spec, undeclared
+from graphrag_eval_lc.registry.metric_spec import (
+    MetricSpec,
+    Over,
+    cost_key,
+    cost_spec,
+    error_key,
+    reason_key,
+    undeclared_spec,
+)
 
 STEPS_SCORE: Final = "steps_score"
 ANSWER_RECALL: Final = "answer_recall"
@@ -30,31 +38,31 @@ AGENT_COST: Final = "agent_cost"
 JUDGES_COST: Final = "judges_cost"
 COST: Final = "cost"
 
-# What the judge of answer correctness says of claims.
+# The counts of claims that the judge of answer correctness finds.
 TRUE_POSITIVES: Final = "answer_true_positives"
 FALSE_POSITIVES: Final = "answer_false_positives"
 FALSE_NEGATIVES: Final = "answer_false_negatives"
 TokenKey = Literal["input_tokens", "output_tokens", "total_tokens"]
 TOKENS: Final[tuple[TokenKey, ...]] = (INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS)
 
-# How many samples and questions aggregates are of.
+# The numbers of samples and questions in aggregates.
 NUMBER_OF_SAMPLES: Final = "number_of_samples"
 NUMBER_OF_QUESTIONS: Final = "number_of_questions"
 NUMBER_OF_ERROR_SAMPLES: Final = "number_of_error_samples"
 NUMBER_OF_SUCCESS_SAMPLES: Final = "number_of_success_samples"
 
-# The metric that a run is about, unless another one is named.
+# The metric of a run, unless another is named.
 MAIN_METRIC: Final = STEPS_SCORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """The declaration of a judge: what one request, or several that belong together, find out.
+    """The declaration of a judge: the metrics that one request, or a group of requests, computes.
 
     Attributes:
-        key: Its name, as ``judges: {metrics: […]}`` of the config has it.
-        details: Keys of what it says beside its metrics and their costs, reasons and errors.
-        older_error_key: Where its error stands too, as graphrag-eval called it before.
+        key: Its name in ``judges: {metrics: […]}`` of the config.
+        details: The keys of results that it writes beside its metrics and their costs, reasons and errors.
+        older_error_key: A second key of its error: the one of earlier versions of graphrag-eval.
         needs_embeddings: Whether it needs an embedding model.
     """
 
@@ -65,7 +73,7 @@ class JudgeSpec:
 
     @property
     def metrics(self) -> tuple[MetricSpec, ...]:
-        """The metrics that it gives."""
+        """The metrics that it computes."""
         return tuple(spec for spec in BUILT_IN if spec.judge == self.key)
 
     @property
@@ -76,8 +84,12 @@ class JudgeSpec:
 
     @property
     def over(self) -> Over:
-        """What it judges: questions, or steps one at a time."""
+        """Whether it judges ``questions``, or single ``steps``."""
         return self.metrics[0].over
+
+
+def _beside(name: str) -> dict[str, Any]:
+    return {"cost_key": cost_key(name), "reason_key": reason_key(name), "error_key": error_key(name)}
 
 
 def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
@@ -88,16 +100,26 @@ def _correctness(key: str, part_of: str | None = None) -> MetricSpec:
         requires="a model, `reference_answer`",
         part_of=part_of,
         judge=ANSWER_CORRECTNESS,
-        cost_key=f"{ANSWER_CORRECTNESS}_cost",
-        reason_key=f"{ANSWER_CORRECTNESS}_reason",
-        error_key=f"{ANSWER_CORRECTNESS}_error",
         source="Lynxius and graphrag-eval (TP, FP, FN)",
+        **_beside(ANSWER_CORRECTNESS),
     )
 
 
-def _contexts(judge: str, what: str, against: str, requires: str, source: str) -> MetricSpec:
+# What each judge of contexts compares them with, what it needs, and whose definition it follows.
+_OF_CONTEXTS = {
+    RETRIEVAL_ANSWER: (
+        "the reference answer",
+        "a model, `reference_answer`, texts",
+        "graphrag-eval and ragas (context recall and precision)",
+    ),
+    RETRIEVAL_CONTEXT: ("the reference step's texts", "a model, a reference step with texts", "graphrag-eval"),
+}
+
+
+def _contexts(judge: str, what: str) -> MetricSpec:
     """Declare recall, precision or F1 of contexts; F1 has neither reason nor error of its own."""
     key = f"{judge}_{what}"
+    against, requires, source = _OF_CONTEXTS[judge]
     is_f1 = what == "f1"
     return MetricSpec(
         key=key,
@@ -107,22 +129,9 @@ def _contexts(judge: str, what: str, against: str, requires: str, source: str) -
         requires=requires,
         part_of=None if is_f1 else f"{judge}_f1",
         judge=judge,
-        cost_key=f"{key}_cost",
-        reason_key=None if is_f1 else f"{key}_reason",
-        error_key=None if is_f1 else f"{key}_error",
         source=source,
+        **({"cost_key": cost_key(key)} if is_f1 else _beside(key)),
     )
-
-
-def _contexts_for_answer(what: str) -> MetricSpec:
-    requires = "a model, `reference_answer`, texts"
-    source = "graphrag-eval and ragas (context recall and precision)"
-    return _contexts(RETRIEVAL_ANSWER, what, "the reference answer", requires, source)
-
-
-def _contexts_for_reference(what: str) -> MetricSpec:
-    requires = "a model, a reference step with texts"
-    return _contexts(RETRIEVAL_CONTEXT, what, "the reference step's texts", requires, "graphrag-eval")
 
 
 def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: Any) -> MetricSpec:
@@ -131,7 +140,6 @@ def _spent(key: str, title: str, unit: str, requires: str, source: str, **more: 
         title=title,
         kind="spent",
         unit=unit,
-        lower_is_better=True,
         range=(0.0, None),
         requires=requires,
         source=source,
@@ -147,7 +155,7 @@ def _dollars(key: str, title: str, **more: Any) -> MetricSpec:
     return _spent(key, title, "usd", "models with a known price", "genai-prices, or `prices` in the config", **more)
 
 
-# In the order of the aggregates, which is graphrag-eval's, then what it has not.
+# In the order of the aggregates: graphrag-eval's, then what it does not have.
 BUILT_IN: Final = (
     _correctness(ANSWER_RECALL, part_of=ANSWER_F1),
     _correctness(ANSWER_PRECISION, part_of=ANSWER_F1),
@@ -158,10 +166,8 @@ BUILT_IN: Final = (
         usual_range=(0.0, 1.0),
         requires="a model, embeddings",
         judge=ANSWER_RELEVANCE,
-        cost_key=f"{ANSWER_RELEVANCE}_cost",
-        reason_key=f"{ANSWER_RELEVANCE}_reason",
-        error_key=f"{ANSWER_RELEVANCE}_error",
         source="ragas (answer relevancy)",
+        **_beside(ANSWER_RELEVANCE),
     ),
     _correctness(ANSWER_F1),
     MetricSpec(
@@ -176,12 +182,8 @@ BUILT_IN: Final = (
     _tokens(TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),
     _spent(ELAPSED_SEC, "seconds that the agent took", "seconds", "", "measured", heading="Time"),
     _dollars(AGENT_COST, "what the agent's models cost", heading="Agent's cost"),
-    _contexts_for_answer("precision"),
-    _contexts_for_answer("recall"),
-    _contexts_for_answer("f1"),
-    _contexts_for_reference("recall"),
-    _contexts_for_reference("precision"),
-    _contexts_for_reference("f1"),
+    *(_contexts(RETRIEVAL_ANSWER, what) for what in ("precision", "recall", "f1")),
+    *(_contexts(RETRIEVAL_CONTEXT, what) for what in ("recall", "precision", "f1")),
     MetricSpec(
         key=RETRIEVAL_UTILIZATION,
         title="whether the contexts that the answer rests on stand at the top",
@@ -189,10 +191,8 @@ BUILT_IN: Final = (
         needs="retrieval_steps",
         requires="a model, texts",
         judge=RETRIEVAL_UTILIZATION,
-        cost_key=f"{RETRIEVAL_UTILIZATION}_cost",
-        reason_key=f"{RETRIEVAL_UTILIZATION}_reason",
-        error_key=f"{RETRIEVAL_UTILIZATION}_error",
         source="ragas (context utilization)",
+        **_beside(RETRIEVAL_UTILIZATION),
     ),
     MetricSpec(
         key=RETRIEVAL_IDS,
@@ -264,7 +264,7 @@ _COSTS = {spec.cost_key: cost_spec(spec.cost_key) for spec in BUILT_IN if spec.c
 
 @dataclass(frozen=True, slots=True)
 class RegisteredMetric:
-    """A metric of a user's own.
+    """A metric that a user registered.
 
     Attributes:
         spec: Its declaration.
@@ -275,14 +275,14 @@ class RegisteredMetric:
     function: Callable[..., Any]
 
 
-# What users registered, and what the records of the runs that are read right now tell of metrics.
+# What users registered, and what the records of the runs that are being read say of metrics.
 metrics_of_users: Final[dict[str, RegisteredMetric]] = {}
 metrics_of_records: Final[ContextVar[Mapping[str, MetricSpec]]] = ContextVar("metrics_of_records")
 _NONE: Final[Mapping[str, MetricSpec]] = {}
 
 
 def metric_spec(key: str) -> MetricSpec:
-    """Return the declaration of a metric; of one that nobody declared what a run's record or its name tells.
+    """Return the declaration of a metric; of an undeclared one as a run's record or its name tells.
 
     Example:
         >>> metric_spec("answer_f1").needs, metric_spec("retrieval_ids_ndcg@10").over, metric_spec("tone").kind
@@ -290,41 +290,32 @@ def metric_spec(key: str) -> MetricSpec:
     """
     if key in metrics_of_users:
         return metrics_of_users[key].spec
-    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(_NONE).get(key) or _told_by_name(key)
+    return _BUILT_IN.get(key) or _COSTS.get(key) or metrics_of_records.get(_NONE).get(key) or _spec_by_name(key)
 
 
 @lru_cache(maxsize=1024)
-def _told_by_name(key: str) -> MetricSpec:
+def _spec_by_name(key: str) -> MetricSpec:
     family = next((spec for spec in _FAMILIES if key.startswith(spec.key)), None)
     if family is None:
-        return undeclared(key)
-    return _member(family, key)
-
-
-@lru_cache(maxsize=1_000)
-def _member(family: MetricSpec, key: str) -> MetricSpec:
+        return undeclared_spec(key)
     return replace(family, key=key, title=key, is_family=False, members=(), functions=(), family=family.key)
 
 
 def is_declared(key: str) -> bool:
     """Return whether a metric is one of this package or a registered one."""
-    return (
-        key in metrics_of_users
-        or key in _BUILT_IN
-        or key in _COSTS
-        or any(key.startswith(each.key) for each in _FAMILIES)
-    )
+    return key in metrics_of_users or is_built_in(key)
 
 
 def is_built_in(key: str) -> bool:
     """Return whether a metric is one of this package."""
-    return is_declared(key) and key not in registered_metrics()
+    is_known = key in _BUILT_IN or key in _COSTS or any(key.startswith(each.key) for each in _FAMILIES)
+    return is_known and key not in metrics_of_users
 
 
-def summed_up(over: str) -> tuple[MetricSpec, ...]:
-    """Return the metrics of questions, or of steps, of which aggregates have statistics: first scores, then costs.
+def aggregated_metrics(over: str) -> tuple[MetricSpec, ...]:
+    """Return the metrics of questions, or of steps, whose statistics aggregates have: scores first, then costs.
 
-    Families are left out, as their members depend on the config; so are registered metrics, which results name.
+    Families are left out, as their members depend on the config; registered metrics too, as results name them.
     """
     specs = [spec for spec in BUILT_IN if spec.over == over and spec.is_summed_up and not spec.is_family]
     costs = dict.fromkeys(spec.cost_key for spec in specs if spec.cost_key is not None)
@@ -332,7 +323,7 @@ def summed_up(over: str) -> tuple[MetricSpec, ...]:
 
 
 def error_keys(over: str) -> tuple[str, ...]:
-    """Return where the judges of questions, or of steps, tell why they could not judge, each key once.
+    """Return the error keys of the judges of questions, or of steps, each once.
 
     Example:
         >>> error_keys("questions")
@@ -343,7 +334,7 @@ def error_keys(over: str) -> tuple[str, ...]:
 
 
 def own_metrics(summary: Mapping[str, Any]) -> list[str]:
-    """Return the metrics of a user's own in a part of aggregates, also those that nobody declared, without costs.
+    """Return the metrics in a part of aggregates that are not this package's, declared or not, without costs.
 
     Example:
         >>> own_metrics({"steps_score": {"mean": 1.0}, "tone": {"mean": 0.5}, "tone_cost": {"mean": 0.1}})
@@ -351,16 +342,16 @@ def own_metrics(summary: Mapping[str, Any]) -> list[str]:
     """
     return [
         metric
-        for metric, figures in summary.items()
-        if isinstance(figures, Mapping)
-        and "mean" in figures
+        for metric, statistics in summary.items()
+        if isinstance(statistics, Mapping)
+        and "mean" in statistics
         and not is_built_in(metric)
         and metric_spec(metric).spent_by != "judges"
     ]
 
 
 def family(key: str) -> MetricSpec:
-    """Return the declaration of all metrics whose names begin with a key.
+    """Return the declaration of a family of metrics.
 
     Example:
         >>> family("retrieval_text_").members

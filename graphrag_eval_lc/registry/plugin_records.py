@@ -1,4 +1,4 @@
-"""What the record of a run says of a plugin: how it came, and which version or content it had."""
+"""What run.json says of a plugin: what loaded it, and its version or content."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ def plugin_records(used: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what run.json says of the plugins that a run used, each once.
 
     Args:
-        used: What it used, as ``registered_now`` has it: functions by what they are registered as.
+        used: The functions that it used, by what they are, as in ``registered_now``.
     """
     gives: dict[str, list[str]] = {}
     plugins: dict[str, Plugin] = {}
@@ -30,14 +30,15 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
     """Return what run.json says of a plugin.
 
     Returns:
-        ``name``, ``via``, ``entry_point``; ``distribution`` and ``version`` of what an installed package has;
-        ``sha256`` of its file, or of all Python files of its package, for what has no version or is edited in place;
+        ``name``, ``via``, ``entry_point``; ``distribution`` and ``version`` where an installed package holds it;
+        ``sha256`` of its file, or of all Python files of its package, where it has no version or is edited in place;
         ``gives``.
     """
-    distribution = plugin.distribution or _distribution_of(plugin.module)
+    entry_point = plugin.entry_point
+    distribution = (entry_point and entry_point.dist) or _distribution_of(plugin.module)
     record: dict[str, Any] = {"name": plugin.name, "via": plugin.via}
-    if plugin.entry_point is not None:
-        record["entry_point"] = plugin.entry_point
+    if entry_point is not None:
+        record["entry_point"] = entry_point.name
     if distribution is not None:
         record |= {"distribution": distribution.name, "version": distribution.version}
     digest = _digest(plugin.module) if distribution is None or _is_editable(distribution) else None
@@ -47,7 +48,7 @@ def plugin_record(plugin: Plugin, gives: Iterable[str]) -> dict[str, Any]:
 
 
 def _distribution_of(module: str) -> Distribution | None:
-    """Return the installed package that a module's file belongs to."""
+    """Return the installed package that holds a module's file."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         return None
@@ -61,13 +62,13 @@ def _distribution_of(module: str) -> Distribution | None:
 
 
 def _has_file(distribution: Distribution, line: str) -> bool:
-    """Return whether a package's list of files has one; reading it as a text is many times as fast as parsing it."""
+    """Return whether a package's list of files has a line; as a text it is read many times as fast as parsed."""
     record = distribution.read_text("RECORD") or ""
     return record.startswith(line) or f"\n{line}" in record
 
 
 def _is_editable(distribution: Distribution) -> bool:
-    """Return whether a package was installed with ``pip install --editable``, so that its version says little."""
+    """Return whether a package is installed with ``pip install --editable``, so that its version says little."""
     try:
         source = json.loads(distribution.read_text("direct_url.json") or "{}")
     except ValueError:
@@ -77,7 +78,7 @@ def _is_editable(distribution: Distribution) -> bool:
 
 
 def _digest(module: str) -> str | None:
-    """Return the SHA-256 of a module's file, or of all Python files of a package; None where there is none to read."""
+    """Return the SHA-256 of a module's file, or of a package's Python files; None where none can be read."""
     digest = hashlib.sha256()
     try:
         for name, file in _files(module):
@@ -89,7 +90,7 @@ def _digest(module: str) -> str | None:
 
 
 def _files(module: str) -> Iterator[tuple[str, Path]]:
-    """Yield the Python files of a module; those of a package with their places in it."""
+    """Yield the Python files of a module; those of a package with their paths in it."""
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is not None and Path(file).name == "__init__.py":

@@ -1,4 +1,4 @@
-"""Plugins: modules that users name, what they register when they are loaded, and how that is undone."""
+"""Plugins: modules that register something when they are loaded, and how that is undone."""
 
 import functools
 import hashlib
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
@@ -22,7 +22,7 @@ Restore = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class _Registry:
-    """One registry: what users registered in it, what gives back its present state, and its state at first."""
+    """A registry: its functions, what makes a restore point of it, and the restore point of its first state."""
 
     registered: Callable[[], Mapping[str, Any]]
     saved: Callable[[], Restore]
@@ -33,18 +33,17 @@ _registries: list[_Registry] = []
 
 
 def declare_registry(registered: Callable[[], Mapping[str, Any]], saved: Callable[[], Restore]) -> None:
-    """Take up a registry, which holds nothing of users yet.
+    """Declare a registry, which holds nothing of users yet.
 
     Args:
-        registered: Gives the functions that users registered in it, by a name that says what they are, such as
-            ``metric saved_sec``.
-        saved: Gives a function that puts the registry back into the state that it has now.
+        registered: Returns the functions that users registered in it, by what they are, such as ``metric saved_sec``.
+        saved: Returns a function that restores the registry's state of now.
     """
     _registries.append(_Registry(registered, saved, saved()))
 
 
 def saved_mappings(*mappings: dict[Any, Any]) -> Restore:
-    """Return a function that puts mappings back into the state that they have now.
+    """Return a function that restores what mappings hold now.
 
     Example:
         >>> known = {"a": 1}
@@ -65,17 +64,17 @@ def saved_mappings(*mappings: dict[Any, Any]) -> Restore:
 
 
 def registered_now() -> dict[str, Any]:
-    """Return all functions that users registered, by names that say what they are, those of a kind together."""
+    """Return all functions that users registered, by what they are, such as ``metric saved_sec``; sorted by kind."""
     registered = [each for registry in _registries for each in registry.registered().items()]
     return dict(sorted(registered, key=lambda each: each[0].partition(" ")[0]))
 
 
 @contextmanager
 def registered_only_here() -> Iterator[None]:
-    """Forget at the end of a block what is registered in it, plugins included, as tests and notebooks need it.
+    """Forget at the end of a block what is registered in it, plugins included; for tests and notebooks.
 
     What was registered before is there in the block and after it. Modules that were first imported in the block and
-    registered something are forgotten too, so that importing them again registers it again. It counts for the whole
+    registered something are forgotten too, so that their next import registers it again. It counts for the whole
     process, other threads included.
 
     Example:
@@ -93,40 +92,23 @@ def registered_only_here() -> Iterator[None]:
         try:
             yield
         finally:
-            new = {
-                module_of(function) for name, function in registered_now().items() if before.get(name) is not function
-            }
-            for name in {package for module in new for package in _with_packages(module)} - modules:
-                sys.modules.pop(name, None)
+            for name in {module_of(function) for _, function in _new_since(before)}:
+                while name:  # its packages too, which would not import it again otherwise
+                    if name not in modules:
+                        sys.modules.pop(name, None)
+                    name = name.rpartition(".")[0]
             for registry in _registries[known:]:
                 registry.forget()
 
 
-@contextmanager
-def forgotten_on_error() -> Iterator[None]:
-    """Forget what is registered in a block that fails, as half of a module is no module."""
-    restores = [registry.saved() for registry in _registries]
-    try:
-        yield
-    except BaseException:
-        for restore in restores:
-            restore()
-        raise
-
-
-def _with_packages(module: str) -> Iterator[str]:
-    """Yield a module and the packages that it is in, which would not import it again otherwise."""
-    parts = module.split(".")
-    yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+def _new_since(before: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, function) for name, function in registered_now().items() if before.get(name) is not function]
 
 
 Via = Literal["entry point", "--plugin", "--matchers", "config", "Python"]
 
 GROUP: Final = "graphrag_eval_lc"
 SWITCH: Final = "GRAPHRAG_EVAL_LC_NO_PLUGINS"
-NOTHING_HINT: Final = (
-    "Let it call register_metric, register_step_kind, register_evaluator or register_exporter when it is loaded."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,29 +117,27 @@ class Plugin:
 
     Attributes:
         name: What loads it again: ``package.module``, or the path of a file as it was given.
-        via: How it came: by the ``entry point`` of an installed package, ``--plugin``, ``--matchers``, the ``config``,
-            or by an import in ``Python``.
+        via: What loaded it: the ``entry point`` of an installed package, ``--plugin``, ``--matchers``, the ``config``,
+            or an import in ``Python``.
         module: Its name in ``sys.modules``.
-        entry_point: The name of its entry point.
-        distribution: The installed package that has the entry point.
+        entry_point: Its entry point in an installed package, if any.
     """
 
     name: str
     via: Via
     module: str
-    entry_point: str | None = None
-    distribution: Distribution | None = None
+    entry_point: EntryPoint | None = None
 
 
 _lock = threading.RLock()
 _plugins: dict[str, Plugin] = {}  # by name
-_givers: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded, with the function
-_imported: dict[str, None] = {}  # the modules that were first imported as plugins
-_installed: dict[str, bool] = {}  # empty until those of installed packages are loaded
+_registered_by: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded
+_imported: dict[str, None] = {}  # modules that were first imported as plugins
+_installed: dict[str, bool] = {}  # empty until the plugins of installed packages are loaded
 
 
 def _saved_plugins() -> Restore:
-    modules, restore = set(_imported), saved_mappings(_plugins, _givers, _imported, _installed)
+    modules, restore = set(_imported), saved_mappings(_plugins, _registered_by, _imported, _installed)
 
     def restored() -> None:
         for module in _imported.keys() - modules:
@@ -171,11 +151,11 @@ declare_registry(dict, _saved_plugins)
 
 
 def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
-    """Load plugins; one that is loaded already stays as it is.
+    """Load plugins, unless they are loaded already.
 
     Args:
         names: Each ``package.module`` (also looked up in the current folder) or ``path/to/file.py``.
-        via: Who names them.
+        via: What names them.
 
     Raises:
         PluginError: One of them does not exist, fails to load, or registers nothing.
@@ -188,18 +168,34 @@ def load_plugins(names: Iterable[str], via: Via = "Python") -> list[Plugin]:
     return [_plugins[name] if name in _plugins else _checked_plugin(name, via) for name in names]
 
 
-def loaded_plugin(name: str, via: Via) -> Plugin:
-    """Load a module as a plugin, whether it registers something or not; a file is loaded anew each time.
+def loaded_plugin(name: str, via: Via, entry_point: EntryPoint | None = None) -> Plugin:
+    """Load a module as a plugin, also one that registers nothing; a file is loaded anew each time.
 
     Raises:
         AgentError: It does not exist, or fails to load.
         GraphRAGEvalError: What it registers cannot be registered.
     """
-    return _load_plugin(name, via, lambda: loaded_module(name))
+    with _lock:
+        before, modules = registered_now(), set(sys.modules)
+        restores = [registry.saved() for registry in _registries]
+        try:
+            if entry_point is not None:
+                entry_point.load()
+            module = loaded_module(name).__name__ if entry_point is None else entry_point.module
+        except BaseException:  # half of a plugin is none
+            for restore in restores:
+                restore()
+            raise
+        plugin = Plugin(name=name, via=via, module=module, entry_point=entry_point)
+        if module not in modules:
+            _imported[module] = None
+        _registered_by.update({each: (function, plugin) for each, function in _new_since(before)})
+        _plugins[name] = plugin
+        return plugin
 
 
 def load_installed_plugins() -> None:
-    """Load the plugins of installed packages, those of the entry-point group ``graphrag_eval_lc``, once a process.
+    """Load the plugins of installed packages (entry-point group ``graphrag_eval_lc``) once a process.
 
     The environment variable ``GRAPHRAG_EVAL_LC_NO_PLUGINS`` switches it off.
 
@@ -212,31 +208,31 @@ def load_installed_plugins() -> None:
         for entry_point in sorted(entry_points(group=GROUP), key=lambda each: (each.value, each.name)):
             if entry_point.module not in _plugins:
                 _load_installed(entry_point)
-        _installed[GROUP] = True  # only now, so that a broken one is told each time
+        _installed[GROUP] = True  # only now, so that each call complains of a broken one
 
 
 def known_plugins() -> list[Plugin]:
-    """Return all plugins: those that were loaded, and the modules that registered something otherwise."""
-    givers = (plugin_of(name, function) for name, function in registered_now().items())
-    return list({plugin.name: plugin for plugin in (*_plugins.values(), *givers)}.values())
+    """Return the loaded plugins, and the other modules that registered something."""
+    others = (plugin_of(name, function) for name, function in registered_now().items())
+    return list({plugin.name: plugin for plugin in (*_plugins.values(), *others)}.values())
 
 
 def plugin_of(name: str, function: Any) -> Plugin:
     """Return the plugin that registered a function.
 
-    It is the one in whose module the function is defined, else the one that was being loaded, else that module itself.
+    That is the one whose module or package defines it, else the one that was being loaded, else its module.
 
     Args:
-        name: What the function is registered as, as ``registered_now`` has it.
+        name: What the function is, as in ``registered_now``.
         function: The function.
     """
     module = module_of(function)
-    holders = [plugin for plugin in _plugins.values() if f"{module}.".startswith(f"{plugin.module}.")]
-    if holders:
-        return max(holders, key=lambda plugin: len(plugin.module))
-    given, giver = _givers.get(name, (None, None))
-    if giver is not None and given is function:
-        return giver
+    owners = [plugin for plugin in _plugins.values() if f"{module}.".startswith(f"{plugin.module}.")]
+    if owners:
+        return max(owners, key=lambda plugin: len(plugin.module))
+    known, plugin = _registered_by.get(name, (None, None))
+    if plugin is not None and known is function:
+        return plugin
     return Plugin(name=place_of(module), via="Python", module=module)
 
 
@@ -250,7 +246,8 @@ def _checked_plugin(name: str, via: Via) -> Plugin:
         raise PluginError(f"the plugin {name} cannot be used, as {problem.what}", hint=problem.hint) from problem
     if not any(plugin_of(each, function) == plugin for each, function in registered_now().items()):
         del _plugins[name]
-        raise PluginError(f"the plugin {name} registers nothing", hint=NOTHING_HINT)
+        names = "register_metric, register_step_kind, register_evaluator or register_exporter"
+        raise PluginError(f"the plugin {name} registers nothing", hint=f"Let it call {names} when it is loaded.")
     return plugin
 
 
@@ -258,7 +255,7 @@ def _load_installed(entry_point: EntryPoint) -> None:
     distribution = entry_point.dist
     package = "an installed package" if distribution is None else f"the package {distribution.name}"
     try:
-        _load_plugin(entry_point.module, "entry point", lambda: _module_of_entry_point(entry_point), entry_point)
+        loaded_plugin(entry_point.module, "entry point", entry_point)
     except (Exception, SystemExit) as problem:
         cause = problem.what if isinstance(problem, GraphRAGEvalError) else f"{type(problem).__name__}: {problem}"
         raise PluginError(
@@ -267,46 +264,19 @@ def _load_installed(entry_point: EntryPoint) -> None:
         ) from problem
 
 
-def _module_of_entry_point(entry_point: EntryPoint) -> ModuleType:
-    entry_point.load()
-    return sys.modules[entry_point.module]
-
-
-def _load_plugin(name: str, via: Via, load: Callable[[], ModuleType], entry_point: EntryPoint | None = None) -> Plugin:
-    with _lock:
-        before, modules = registered_now(), set(sys.modules)
-        with forgotten_on_error():
-            module = load().__name__
-        plugin = Plugin(
-            name=name,
-            via=via,
-            module=module,
-            entry_point=None if entry_point is None else entry_point.name,
-            distribution=None if entry_point is None else entry_point.dist,
-        )
-        if module not in modules:
-            _imported[module] = None
-        for each, function in registered_now().items():
-            if before.get(each) is not function:
-                _givers[each] = (function, plugin)
-        _plugins[name] = plugin
-        return plugin
-
-
-_HOW_TO_NAME_MODULES = "Write package.module or path/to/file.py."
-
-
 # The files that modules were loaded from, as they were given, by the modules' names.
 _file_of_module: dict[str, str] = {}
 
 
-def loaded_module(place: str, *, hint: str = _HOW_TO_NAME_MODULES, adds_folder: bool = True) -> ModuleType:
-    """Load the module that ``package.module`` (also looked up in the current folder) or ``path/to/file.py`` names.
+def loaded_module(
+    place: str, *, hint: str = "Write package.module or path/to/file.py.", adds_folder: bool = True
+) -> ModuleType:
+    """Load a module named as ``package.module`` (also looked up in the current folder) or ``path/to/file.py``.
 
     Args:
         place: The module or the file; a file is loaded anew each time.
-        hint: How such a name is written, for messages.
-        adds_folder: Whether the current folder, or the file's, comes first on ``sys.path``.
+        hint: The hint of messages: how such a name is written.
+        adds_folder: Whether the current folder, or the file's, is put first on ``sys.path``.
 
     Raises:
         AgentError: It does not exist, or fails to load.
@@ -319,10 +289,10 @@ def loaded_module(place: str, *, hint: str = _HOW_TO_NAME_MODULES, adds_folder: 
 
 
 def spec_of(function: Any) -> str:
-    """Return the spec of a function or of another object's type, the same in each process.
+    """Return the spec ``place:name`` of a function, or of another object's type; it is the same in each process.
 
-    What a spec of this process loaded from a file is named by that file. Functions inside of others have a spec too,
-    by which nothing can be found.
+    The place is a module, or the file that it was loaded from. Inner functions have a spec too, but cannot be loaded
+    by it.
 
     Example:
         >>> spec_of(spec_of), spec_of(functools.partial(int, "3"))
@@ -338,7 +308,7 @@ def module_of(function: Any) -> str:
 
 
 def place_of(module: str) -> str:
-    """Return what loads a module again: the file that it was loaded from, as it was given, else its name.
+    """Return what loads a module again: the file that it was loaded from, as given, else its name.
 
     Example:
         >>> place_of("graphrag_eval_lc.records")
@@ -347,20 +317,25 @@ def place_of(module: str) -> str:
     return _file_of_module.get(module, module)
 
 
-def _named(function: Any) -> Any:
+def without_partials(function: Any) -> Any:
+    """Return the function that partials wrap."""
     while isinstance(function, functools.partial):
         function = function.func
+    return function
+
+
+def _named(function: Any) -> Any:
+    function = without_partials(function)
     return function if hasattr(function, "__qualname__") else type(function)
 
 
 def _module_of_name(name: str, hint: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        if problem.name and (name == problem.name or name.startswith(f"{problem.name}.")):
-            raise AgentError(f"there is no module {name}", hint=hint) from problem
-        raise _failed_import(name, problem) from problem
     except (Exception, SystemExit) as problem:
+        missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
+        if missing and f"{name}.".startswith(f"{missing}."):
+            raise AgentError(f"there is no module {name}", hint=hint) from problem
         raise _failed_import(name, problem) from problem
 
 
@@ -368,7 +343,7 @@ def _module_of_file(place: str, hint: str) -> ModuleType:
     path = Path(place).resolve()
     if not path.is_file():
         raise AgentError(f"there is no file {place}", hint=hint)
-    # A name of its own for each file, since two agents to compare are often called alike.
+    # A name of its own for each file, as two agents to compare often have files of one name.
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:

@@ -1,4 +1,4 @@
-"""What is declared of a kind of steps, and which kind a step is of: by its name, by its media type, or both."""
+"""The declarations of step kinds, and which kind a step has: by its name, its media type, or both."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.registry.plugins import declare_registry
 
-# The step name and the media type that are served; None stands for every one.
+# A step name and a media type; None stands for all.
 MatcherKey = tuple[str | None, str | None]
 Reads = Literal["output", "args"]
 Check = Callable[[Any], Iterable[Finding]]
 Draft = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Mapping[str, Any] | None]
 ShownAs = Literal["text", "rows", "iri"]
 
-# What retrieval is called among the reference steps, which the config needs to know before anything is matched.
+# The name of reference steps of retrieval, which the config needs before anything is matched.
 RETRIEVAL: Final = "retrieval"
 
 
@@ -23,30 +23,30 @@ RETRIEVAL: Final = "retrieval"
 class StepKind:
     """The declaration of a kind of steps; matching, ``validate``, ``draft-dataset`` and reports derive from it.
 
-    Its functions get steps as read-only mappings; ``matcher`` and ``check`` have ``step.parsed(parse)`` too, which
-    parses an output at most once. All but the first three attributes have a default.
+    Its functions take steps as read-only mappings; those of ``matcher`` and ``check`` also have ``step.parsed(parse)``,
+    which parses an output at most once. All but the first three attributes have a default.
 
     Attributes:
         key: Its name; of several registered kinds with the same key the last one counts.
-        serves: Which reference steps are of it, as pairs of a step name and a media type, None for every one.
-            Of several kinds that serve a step, the one for name and media type goes before the one for the name,
-            and that before the one for the media type. What no kind serves is compared as a text.
-        matcher: A function of a reference step and an actual step that gives a score from 0 to 1, or a StepScore.
+        serves: The reference steps that have this kind, as pairs of a step name and a media type, None for all. A kind
+            for name and media type goes before one for the name, and that before one for the media type. Steps that
+            no kind serves are compared as texts.
+        matcher: A function of a reference step and an actual step that returns a score from 0 to 1, or a StepScore.
         title: What its outputs are, for people, such as "SPARQL results"; empty: its key.
         fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
         reads: What its matcher compares: the ``output`` of the steps, or their ``args``.
-        parse: A function of an output that gives what it holds, and raises UnreadableOutput where it is not of this
-            kind. By it ``validate`` finds unreadable references, and ``draft-dataset`` tells the kind of an output.
-        check: What ``validate`` checks of a reference step: a function that gives Findings, whose locations begin in
-            the step; UnreadableOutput becomes one. None: that ``args`` is there, or an output that ``parse`` takes.
-        draft: What ``draft-dataset`` writes: a function of an actual step (``name`` is the name that a reference step
-            of its tool has) and of the successful steps that come later, which gives a reference step, or None for
-            none. None: the step's name and ``args``, and where the output is compared the output with the media type
-            that it is served by; a kind without ``parse`` leaves it to the form of the output whether it is another.
+        parse: A function that parses an output, and raises UnreadableOutput where it is of another kind. With it
+            ``validate`` finds unreadable references, and ``draft-dataset`` finds the kind of an output.
+        check: A function of a reference step that returns Findings for ``validate``, with locations that begin in the
+            step; UnreadableOutput becomes a Finding. None: check for ``args``, or for an output that ``parse`` takes.
+        draft: A function of an actual step (under the name of its reference steps) and the successful steps after it
+            that returns a reference step for ``draft-dataset``, or None for no step. None: draft the step's name and
+            ``args``, and where the output is compared, the output with the media type that this kind serves; without
+            ``parse`` the form of the output decides whether another kind drafts it.
         drafted_from: The names of the actual steps from which it is drafted; empty: the names that it serves.
-        drafts_each: Whether each drafted step whose output differs is kept, not only the last of its tool.
-        shown_as: How reports take its reference steps: ``rows`` for a query of the graph, ``iri`` for what has to be
-            found before a query can use it, else ``text``.
+        drafts_each: Whether all drafted steps with different outputs are kept, not only the last of its tool.
+        shown_as: How reports treat its reference steps: ``rows`` for a query of the graph, ``iri`` for what a query
+            needs and must be found first, else ``text``.
 
     Example:
         >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
@@ -85,7 +85,7 @@ class StepKind:
         return frozenset(name for name, _ in self.serves if name is not None)
 
     def media_type_for(self, name: str) -> str | None:
-        """Return the media type by which steps of a name are of this kind; None where they are so without one."""
+        """Return the media type that steps of a name need for this kind; None where they need none."""
         media_types = [media_type for served, media_type in self.serves if served in (name, None)]
         return None if not media_types or (name in self.names and None in media_types) else media_types[0]
 
@@ -95,7 +95,7 @@ def _is_pair(key: object) -> bool:
 
 
 class _Served:
-    """The kinds by what they serve, and what is looked up often, computed once."""
+    """The kinds by what they serve, with lookups that are computed once."""
 
     def __init__(self, kinds: Mapping[MatcherKey, StepKind]) -> None:
         self.kinds = dict(kinds)
@@ -110,7 +110,7 @@ _served = _Served({})
 
 
 def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
-    """Take up the kinds of this package itself."""
+    """Declare the kinds of this package."""
     for kind in kinds:
         _built_in.update(dict.fromkeys(kind.serves, kind))
         _register(kind)
@@ -120,7 +120,7 @@ def declare_step_kinds(kinds: Iterable[StepKind]) -> None:
 
 
 def registered_name(key: MatcherKey) -> str:
-    """Return what a kind is called among all that is registered, by what it serves.
+    """Return the name in ``registered_now`` of a kind that serves a key.
 
     Example:
         >>> registered_name(("count_rows", None)), registered_name(("count_rows", "text/csv"))
@@ -130,7 +130,7 @@ def registered_name(key: MatcherKey) -> str:
 
 
 def register_step_kind(kind: StepKind) -> StepKind:
-    """Register a kind of steps, in the place of what served its steps so far.
+    """Register a kind of steps, in place of the kinds that served its steps so far.
 
     A kind that was registered under the same key is forgotten, as when a module is loaded again.
 
@@ -168,7 +168,7 @@ def step_kinds() -> list[StepKind]:
 
 
 def custom_step_kinds() -> dict[MatcherKey, StepKind]:
-    """Return the kinds that users registered, by what they serve, also in the place of a kind of this package."""
+    """Return the kinds that users registered by what they serve, also those in place of a kind of this package."""
     return {key: kind for key, kind in _served.kinds.items() if _built_in.get(key) is not kind}
 
 
@@ -184,7 +184,7 @@ def saved_step_kinds() -> Callable[[], None]:
 
 
 def has_own_check(kind: StepKind) -> bool:
-    """Return whether a user says how reference steps of a kind are checked."""
+    """Return whether a kind has a check of a user's own."""
     return kind.check is not None and all(kind.check is not each.check for each in _built_in.values())
 
 
@@ -208,7 +208,7 @@ def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:
 
 
 def shown_as(name: str, media_type: str | None) -> ShownAs:
-    """Return how reports take reference steps of a name and a media type; of those with a meaning the name decides.
+    """Return how reports treat reference steps of a name and a media type; a name with a meaning decides alone.
 
     Example:
         >>> import graphrag_eval_lc.matching
@@ -222,9 +222,9 @@ def shown_as(name: str, media_type: str | None) -> ShownAs:
 
 
 def drafting_kinds(name: str) -> list[StepKind]:
-    """Return the kinds that say what is drafted from actual steps of a name, those for all media types first.
+    """Return the kinds that draft from actual steps of a name, those for all media types first.
 
-    A kind that says nothing but which steps it serves leaves it to the form of the output.
+    A kind that only serves steps leaves drafting to the form of the output.
     """
     ranked = sorted(_served.kinds.items(), key=lambda each: each[0][1] is not None)
     kinds = dict.fromkeys(kind for _, kind in ranked if name in (kind.drafted_from or kind.names))
@@ -232,7 +232,7 @@ def drafting_kinds(name: str) -> list[StepKind]:
 
 
 def drafting_kinds_by_form() -> list[StepKind]:
-    """Return the kinds that serve a media type whatever the steps are called, those of media types of users first."""
+    """Return the kinds that serve a media type under any name, those with media types of users first."""
     places = {key: place for place, key in enumerate(_built_in)}
     keys = [key for key in _served.kinds if key[0] is None and key[1] is not None]
     return [_served.kinds[key] for key in sorted(keys, key=lambda key: places.get(key, -1))]
@@ -244,5 +244,5 @@ def names_that_fulfil(name: str) -> frozenset[str]:
 
 
 def names_with_a_meaning() -> frozenset[str]:
-    """Return the names that some kind serves, and those that fulfil its reference steps."""
+    """Return the names that a kind serves or that fulfil its reference steps."""
     return _served.names_with_a_meaning

@@ -11,6 +11,7 @@ from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
+from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, error_keys, registered_metrics
 from graphrag_eval_lc.report.formats import args_text, one_line
 from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
@@ -194,7 +195,7 @@ class Problems:
     ) -> None:
         custom = [evaluation.name for evaluation in config.custom_evaluations or ()]
         own = dict.fromkeys((*custom, *functions, *registered_metrics()))
-        self._error_keys = (*error_keys("questions"), *(f"{name}_error" for name in own))
+        self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._errors: dict[tuple[str, str], _Group] = {}
         self._warnings: dict[str, _Group] = {}
         self._unknown_tools = UnknownTools(config, reference_names)

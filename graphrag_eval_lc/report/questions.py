@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphrag_eval_lc.aggregation import reason_of
-from graphrag_eval_lc.aggregation.measurements import Metrics, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics, number
 from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     AGENT_COST,
     ANSWER_F1,
@@ -144,14 +145,14 @@ def _values(sample: ReportedSample, config: EvaluationConfig, metrics: Metrics) 
     told: set[str] = set()
     for metric in dict.fromkeys(names):
         spec, evaluation = metric_spec(metric), evaluations.get(metric, metric)
-        error_key = spec.error_key or f"{evaluation}_error"
-        keys = {"reason": f"{metric}_reason"}  # one that several metrics share is told with the claims
-        if error_key not in told:  # an error or cost that several metrics share stands beside the first
-            keys |= {"error": error_key, "usd": spec.cost_key or f"{evaluation}_cost"}
+        error = spec.error_key or error_key(evaluation)
+        keys = {"reason": reason_key(metric)}  # one that several metrics share is told with the claims
+        if error not in told:  # an error or cost that several metrics share stands beside the first
+            keys |= {"error": error, "usd": spec.cost_key or cost_key(evaluation)}
         beside = known_only({name: result.get(key) for name, key in keys.items()})
         value = result.get(metric)
         if value is not None or "error" in beside:
-            told.add(error_key)
+            told.add(error)
             yield {
                 "name": shown_name(metric),
                 "value": value if number(value) is not None else if_known(shown_value, value),

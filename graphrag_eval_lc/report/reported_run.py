@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from graphrag_eval_lc.aggregation import is_error
-from graphrag_eval_lc.aggregation.measurements import Metrics, metrics_of, number
+from graphrag_eval_lc.aggregation.sample_values import Metrics, metrics_of, number
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.scorers import plugins_text
 from graphrag_eval_lc.compare.runs import RunSource, run_results
@@ -180,8 +180,8 @@ def _unique_key(result: Mapping[str, Any], taken: set[str]) -> str:
 
 
 def _scores(result: Mapping[str, Any], metrics: Metrics) -> dict[str, float]:
-    values = dict(metrics.sample_numbers(result))
-    values |= {metric: fmean(of_steps) for metric, of_steps in metrics.step_scores(result).items()}
+    values = dict(metrics.sample_values(result))
+    values |= {metric: fmean(of_steps) for metric, of_steps in metrics.step_values_by_metric(result).items()}
     return {shown_name(metric): value for metric, value in values.items() if not metric_spec(metric).is_spent}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from graphrag_eval_lc import __version__
-from graphrag_eval_lc.aggregation import RunNumbers, compute_aggregates
+from graphrag_eval_lc.aggregation import RunValues, compute_aggregates
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
@@ -174,7 +174,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     """Return what the page of a report is rendered from, in one pass; only what the page shows is kept in memory."""
     config, metrics = run.config, run.metrics()
     functions = part_of(run.record, "judges").get("functions") or ()
-    numbers, spent = RunNumbers(config, run.more_metrics), Spent(config)
+    numbers, spent = RunValues(config, run.more_metrics), Spent(config)
     funnel, matrix, extremes = Funnel(config), Matrix(), Extremes()
     problems = Problems(config, functions, run.step_names())
     several = Repeats(config.repeats, metrics)

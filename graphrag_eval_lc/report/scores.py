@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from graphrag_eval_lc.aggregation import QuestionNumbers, RunNumbers
+from graphrag_eval_lc.aggregation import QuestionValues, RunValues
 from graphrag_eval_lc.aggregation.aggregator import repeats_summary, shown_chances
-from graphrag_eval_lc.aggregation.measurements import Metrics
+from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
@@ -47,7 +47,7 @@ class ScoreValues:
         return ScoreValues({template_id: self.answered.get(template_id, ())}, {template_id: self.every[template_id]})
 
 
-def score_values(numbers: RunNumbers) -> dict[str, ScoreValues]:
+def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
     """Return the values of each score that was measured, the most important first."""
     measured = [metric for metric in numbers.measured() if not metric_spec(metric).is_spent]
     return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in sorted(measured, key=_rank)}
@@ -104,7 +104,7 @@ def _rank(metric: str) -> tuple[int, int, bool]:
     return (0 if metric == MAIN_METRIC else 2), 0, False
 
 
-def _values(metric: str, questions: Iterable[QuestionNumbers]) -> ScoreValues:
+def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
     answered: dict[str, list[float]] = {}
     every: dict[str, list[float]] = {}
     for question in questions:
@@ -168,7 +168,7 @@ def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
 
 
 def template_rows(
-    numbers: RunNumbers, scores: Mapping[str, ScoreValues], metrics: Iterable[str], spent: Spent
+    numbers: RunValues, scores: Mapping[str, ScoreValues], metrics: Iterable[str], spent: Spent
 ) -> list[dict[str, Any]]:
     """Return the section ``templates``, in the order of the results.
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from graphrag_eval_lc.aggregation import JudgeCosts
-from graphrag_eval_lc.aggregation.measurements import number
+from graphrag_eval_lc.aggregation.sample_values import number
 from graphrag_eval_lc.aggregation.totals import Totals, failed_attempts_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec

@@ -1,4 +1,4 @@
-"""The files of one run: their names and format, and how they are written so that nothing is lost."""
+"""The files of a run: their names and formats, written so that nothing is lost."""
 
 from graphrag_eval_lc.files.folder_lock import FolderLock
 from graphrag_eval_lc.files.writing import write_data, yaml_text

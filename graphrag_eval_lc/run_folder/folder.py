@@ -1,4 +1,4 @@
-"""The folder of one run: its files, and what an earlier run left there."""
+"""The folder of a run: its files, and those that an earlier run left."""
 
 import os
 import tempfile
@@ -24,7 +24,7 @@ RESULTS_FILE = "results.jsonl"
 AGGREGATES_FILE = "aggregates.yaml"
 JUDGE_CACHE_FILE = "judge_cache.jsonl"
 
-# run.json goes last, so that no moment leaves responses of which nothing says what they answer.
+# run.json is removed last, so that there are never responses without it.
 _FILES = (RESPONSES_FILE, RESULTS_FILE, AGGREGATES_FILE, RUN_FILE)
 
 _REPLACE = "pass --overwrite (overwrite=True) to replace that run"
@@ -34,7 +34,7 @@ class RunFolder:
     """The folder of one run.
 
     Args:
-        path: The folder; it is made where it is missing.
+        path: The folder; it is made if it is missing.
 
     Attributes:
         path: The folder.
@@ -54,11 +54,11 @@ class RunFolder:
 
     @cached_property
     def earlier(self) -> dict[str, Any] | None:
-        """The run.json of the run that the folder held at the first look at this; None where it held none.
+        """The run.json of an earlier run, as it was when this was first read; None where there was no run.
 
         Raises:
-            RunFolderError: It cannot be read, comes from a newer version of this package, or is missing although
-                other files of a run are there.
+            RunFolderError: It cannot be read, comes from a newer version of this package, or is missing beside other
+                files of a run.
         """
         run = read_run(self.path)
         if run is None:
@@ -93,20 +93,20 @@ class RunFolder:
         self.__dict__.pop("earlier", None)
 
     def lock(self) -> FolderLock:
-        """Take the folder's lock, before anything in it is read or written."""
+        """Lock the folder, before anything in it is read or written."""
         return FolderLock(self.path)
 
     def journal(self) -> Journal:
-        """Open responses.jsonl: read what is there, and add a line as each response ends."""
+        """Open responses.jsonl, with the responses that it holds."""
         return Journal(self.path / RESPONSES_FILE)
 
     def results(self) -> ResultsFile:
-        """Begin results.jsonl anew, to which results are added as they end."""
+        """Begin a new results.jsonl."""
         return ResultsFile(self.path / RESULTS_FILE)
 
     @contextmanager
     def judge_cache(self) -> Iterator[JudgeCache]:
-        """Open what judges were answered, so that nothing is asked and paid for twice; ``clear`` leaves it."""
+        """Open the cache of the judges' answers, so that nothing is paid for twice; ``clear`` keeps it."""
         cache = JudgeCache(self.path / JUDGE_CACHE_FILE)
         try:
             yield cache
@@ -119,7 +119,7 @@ class RunFolder:
         replace_file(self.path / RUN_FILE, [f"{json_text(record, indent=2)}\n".encode()])
 
     def write_responses(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write responses.jsonl as a whole, for responses that were recorded elsewhere; one is held at a time."""
+        """Write responses.jsonl as a whole, one response at a time, from responses that were recorded elsewhere."""
         replace_file(self.path / RESPONSES_FILE, map(json_line, records))
 
     def write_aggregates(self, aggregates: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The journal of a run: one line for each response as it ends, and what an earlier session left."""
+"""The journal of a run: one line for each response, added as it ends."""
 
 import json
 import os
@@ -6,14 +6,13 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
-from graphrag_eval_lc.records import Key
+from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -22,11 +21,11 @@ class JournalLine(NamedTuple):
     """One line of a journal that is not blank.
 
     Attributes:
-        number: The line's number, counted from 1.
-        offset: Where it begins in the file, in bytes.
-        length: How long it is in bytes, with its newline where it has one.
-        record: What it holds; None where it cannot be read.
-        has_newline: Whether it has an end; a last line without one was perhaps cut off.
+        number: The line's number, from 1.
+        offset: Its offset in the file, in bytes.
+        length: Its length in bytes, with the newline if it has one.
+        record: Its record; None where it cannot be read.
+        has_newline: Whether it ends in a newline; a last line without one was perhaps cut off.
     """
 
     number: int
@@ -36,39 +35,38 @@ class JournalLine(NamedTuple):
     has_newline: bool
 
 
-_ERROR = 1
-_INTERRUPTED = 2
-
-
 class Summary(NamedTuple):
-    """What is known of a response without reading it again.
+    """What the journal knows of a response without reading it again.
 
     Attributes:
         is_error: Whether the agent failed.
-        is_interrupted: Whether the run was stopped while the agent was at it.
+        is_interrupted: Whether the run was stopped while the agent was working on it.
     """
 
     is_error: bool
     is_interrupted: bool
 
 
+_ERROR = 1
+_INTERRUPTED = 2
+
+
 class Journal:
     """The responses of a run on disk, by question id and repeat (1 where a record has none).
 
-    Each record is given to the system as it is added and synced to the disk within 0.2 seconds. The last record of a
-    key counts. What an earlier session left is read when the journal is opened: a torn last line, and lines that
-    cannot be read, are moved to ``responses.jsonl.torn`` beside it. Memory holds where each record stands, not the
-    records.
+    Each record is written as it is added, and synced to the disk within 0.2 seconds. The last record of a key counts.
+    Opening the journal reads what an earlier session left, and moves unreadable lines, such as a torn last one, to
+    ``responses.jsonl.torn`` beside it. Memory holds the records' offsets, not the records.
 
     Args:
-        path: The file; it is made where it is missing.
+        path: The file; it is made if it is missing.
 
     Attributes:
         path: The file.
-        set_aside: A sentence for each line that could not be read, with where it is now.
+        set_aside: A sentence for each unreadable line, which says where it is now.
 
     Raises:
-        RunFolderError: The file cannot be opened, read or mended.
+        RunFolderError: The file cannot be opened, read or repaired.
 
     Example:
         >>> import pathlib, tempfile
@@ -84,9 +82,9 @@ class Journal:
         self.path = path
         self.set_aside: list[str] = []
         self._lock = threading.Lock()
-        # By repeat and question id: the place of the record in the file, times 4, and two flags. 50,000 take 5 MB.
+        # By repeat and question id: the offset of the record in the file, times 4, plus two flags. 50,000 take 5 MB.
         self._places: dict[int, dict[str, int]] = {}
-        AppendFile(path).close()  # a file that cannot be written is told before anything is read
+        AppendFile(path).close()  # so that one that cannot be written is refused first
         self._open_earlier()
         self._file = AppendFile(path)
         self._sync = BackgroundSync(self._file.descriptor)
@@ -95,9 +93,7 @@ class Journal:
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __contains__(self, key: Key) -> bool:
@@ -108,8 +104,8 @@ class Journal:
 
         Raises:
             ValueError: The record has no question id, or its repeat is no whole number from 1.
-            RunFolderError: It cannot be written (the journal then stands as before), the file was removed, or what
-                was written could not be synced to the disk.
+            RunFolderError: It cannot be written (the journal is then unchanged), the file was removed, or an earlier
+                write could not be synced to the disk.
         """
         key = key_of(record)
         if key is None:
@@ -123,12 +119,12 @@ class Journal:
                 raise cannot_write(self.path, problem) from problem
 
     def keys(self) -> list[Key]:
-        """Return the keys, by repeat and then in the order in which they came."""
+        """Return the keys, sorted by repeat and then in the order in which they were added."""
         with self._lock:
             return [(question_id, repeat) for repeat in sorted(self._places) for question_id in self._places[repeat]]
 
     def summary(self, key: Key) -> Summary | None:
-        """Return what is known of the last record of a key; None where there is none."""
+        """Return a summary of the last record of a key; None where there is none."""
         place = self._place(key)
         return None if place is None else Summary(bool(place & _ERROR), bool(place & _INTERRUPTED))
 
@@ -142,7 +138,7 @@ class Journal:
         return None if place is None else next(self._read([place >> 2]))
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Read the last record of each key from the disk, one at a time, in their order in the file.
+        """Read the last record of each key from the disk, one at a time, in the order of the file.
 
         Raises:
             RunFolderError: The file cannot be read, or was changed.
@@ -155,7 +151,7 @@ class Journal:
         """Sync what is left and close the file; a second time does nothing.
 
         Raises:
-            RunFolderError: What was written could not be synced to the disk.
+            RunFolderError: A write could not be synced to the disk.
         """
         try:
             self._sync.close()
@@ -170,16 +166,16 @@ class Journal:
         return self._places.get(repeat, {}).get(question_id)
 
     def _open_earlier(self) -> None:
-        """Read what an earlier session left, and set aside what cannot be read."""
+        """Find the records of an earlier session, and set unreadable lines aside."""
         unreadable, good_length = self._scan()
         if unreadable:
             self.set_aside = set_aside(self.path, unreadable, good_length)
-            if unreadable[0].offset < good_length:  # lines in the middle are gone, and those behind them moved up
+            if unreadable[0].offset < good_length:  # those behind them have moved
                 self._scan()
         end_last_line(self.path)
 
     def _scan(self) -> tuple[list[JournalLine], int]:
-        """Remember where the records stand; give the lines without one, and where the last record ends."""
+        """Remember the records' offsets; return the unreadable lines, and where the last record ends."""
         self._places.clear()
         unreadable: list[JournalLine] = []
         good_length = 0
@@ -193,8 +189,7 @@ class Journal:
         return unreadable, good_length
 
     def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
-        is_error = record.get("status") == "error" or record.get("error") is not None
-        flags = is_error * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
+        flags = is_error(record) * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
         question_id, repeat = key
         self._places.setdefault(repeat, {})[question_id] = offset << 2 | flags
 
@@ -216,7 +211,7 @@ class Journal:
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
-    """Read a journal line by line; blank lines are passed over.
+    """Read a journal line by line, without the blank ones.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -233,7 +228,7 @@ def journal_lines(path: Path) -> Iterator[JournalLine]:
 
 
 def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read the responses of a run one at a time, without a change to the file; of one key the last one counts.
+    """Read the responses of a run one at a time, without changing the file; the last one of a key counts.
 
     Raises:
         RunFolderError: The file cannot be read.
@@ -244,7 +239,7 @@ def iter_responses(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def record_in(line: bytes) -> dict[str, Any] | None:
-    """Return the record that a line holds; None where it is no JSON object with a question_id.
+    """Return the record of a line; None where it is no JSON object with a question_id.
 
     Example:
         >>> record_in(b'{"question_id": "q1"}')
@@ -256,7 +251,7 @@ def record_in(line: bytes) -> dict[str, Any] | None:
 
 
 def key_of(record: Mapping[str, Any]) -> Key | None:
-    """Return the key of a record: its question id as text and its repeat, 1 where it has none.
+    """Return the key of a record: its question id as a text, and its repeat, by default 1.
 
     Returns:
         None for a record without a question id, or whose repeat is no whole number from 1.
@@ -284,20 +279,20 @@ def _value_in(line: bytes) -> Any:
 
 
 def torn_file(journal: Path) -> Path:
-    """Return the file to which the lines of a journal that cannot be read are moved."""
+    """Return the file to which unreadable lines of a journal are moved."""
     return journal.with_name(f"{journal.name}.torn")
 
 
 def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> list[str]:
-    """Move lines that cannot be read out of a journal.
+    """Move unreadable lines out of a journal.
 
     Args:
         journal: The journal; nobody else may have it open.
-        lines: The lines that cannot be read, in their order.
-        good_length: Where the last line that can be read ends, in bytes: what follows is only cut off.
+        lines: The unreadable lines, in order.
+        good_length: The offset of the end of the last readable line; what follows is only cut off.
 
     Returns:
-        A sentence for each line: which it was, and where it is now.
+        A sentence for each line, which says where it was and is now.
 
     Raises:
         RunFolderError: A file cannot be read or written; no byte is lost then.
@@ -305,8 +300,10 @@ def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> 
     target = torn_file(journal)
     torn = AppendFile(target)
     try:
-        for line in lines:
-            torn.append(_bytes_of(journal, line).rstrip(b"\n") + b"\n")
+        with journal.open("rb") as file:
+            for line in lines:
+                file.seek(line.offset)
+                torn.append(file.read(line.length).rstrip(b"\n") + b"\n")
         sync(torn.descriptor)
         if lines[0].offset >= good_length:
             os.truncate(journal, good_length)
@@ -320,7 +317,7 @@ def set_aside(journal: Path, lines: Sequence[JournalLine], good_length: int) -> 
 
 
 def end_last_line(journal: Path) -> None:
-    """Add the newline that a last line lacks, so that the next record gets a line of its own.
+    """Add the newline that a last line lacks, so that the next record begins a new line.
 
     Raises:
         RunFolderError: The file cannot be read or written.
@@ -336,12 +333,6 @@ def end_last_line(journal: Path) -> None:
         appended = AppendFile(journal)
         appended.append(b"\n")
         appended.close()
-
-
-def _bytes_of(journal: Path, line: JournalLine) -> bytes:
-    with journal.open("rb") as file:
-        file.seek(line.offset)
-        return file.read(line.length)
 
 
 def _bytes_without(journal: Path, lines: Sequence[JournalLine]) -> Iterator[bytes]:

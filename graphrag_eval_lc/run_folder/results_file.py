@@ -1,10 +1,9 @@
-"""The results of a run: written as they end, and put into the dataset's order at last, without any in memory."""
+"""The results of a run: written as they come, and put into the dataset's order at the end; none is held in memory."""
 
 from array import array
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write, removed
@@ -15,18 +14,18 @@ _ABSENT = -1
 
 
 def collecting_file(results: Path) -> Path:
-    """Return the file that holds results in the order in which they end."""
+    """Return the file that holds results in the order in which they come."""
     return results.with_name(f"{results.name}.partial")
 
 
 class ResultsFile:
-    """Results on their way to results.jsonl; for one thread at a time.
+    """A writer of results.jsonl; for one thread at a time.
 
-    Each is written to ``results.jsonl.partial`` as it is added; ``finish`` puts them in order. Without ``finish``
-    that file stays as it is, until results are collected anew.
+    Results are written to ``results.jsonl.partial`` as they are added; ``finish`` puts them in order. Without
+    ``finish`` that file stays until results are collected again.
 
     Args:
-        path: The file results.jsonl; one of an earlier run is replaced only by ``finish``.
+        path: The file results.jsonl; only ``finish`` replaces that of an earlier run.
 
     Raises:
         RunFolderError: The file cannot be written.
@@ -54,13 +53,11 @@ class ResultsFile:
     def __enter__(self) -> "ResultsFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add(self, position: int, result: Mapping[str, Any]) -> None:
-        """Add one result; a second one at the same position takes the place of the first.
+        """Add one result; a second one at the same position replaces the first.
 
         Args:
             position: Its place in the dataset's order, from 0.
@@ -81,7 +78,7 @@ class ResultsFile:
         """Write results.jsonl in order; positions without a result are left out.
 
         Raises:
-            RunFolderError: It cannot be written; an earlier results.jsonl and what was collected still stand then.
+            RunFolderError: It cannot be written; an earlier results.jsonl and the collected results stay.
         """
         self.close()
         replace_file(self._path, self._lines())
@@ -106,10 +103,10 @@ class ResultsFile:
 
 
 def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Read a file of results line by line; blank lines are passed over.
+    """Read a file of results line by line, without the blank ones.
 
     Raises:
-        RunFolderError: The file cannot be read, or a line of it is no result.
+        RunFolderError: The file cannot be read, or a line is no result.
     """
     try:
         with Path(path).open("rb") as file:

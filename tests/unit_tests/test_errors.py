@@ -13,7 +13,7 @@ from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, MissingExtr
         ({"hint": "Add one."}, "no text. Add one."),
     ],
 )
-def test_message_says_what_where_and_how_to_mend(places: dict[str, object], message: str) -> None:
+def test_message_says_what_and_where_and_ends_in_the_hint(places: dict[str, object], message: str) -> None:
     assert str(DatasetError("no text", **places)) == message  # type: ignore[arg-type]
 
 

@@ -15,6 +15,6 @@ from graphrag_eval_lc.errors import cannot_write
         (errno.EIO, "Check the disk, then run again: what is written so far is kept."),
     ],
 )
-def test_each_refusal_of_the_system_has_its_mend(number: int, hint: str) -> None:
+def test_each_refusal_of_the_system_has_its_hint(number: int, hint: str) -> None:
     problem = cannot_write("run/run.json", OSError(number, os.strerror(number)))
     assert str(problem) == f"run/run.json: cannot be written ({os.strerror(number)}). {hint}"

@@ -1,4 +1,4 @@
-"""Nothing that a dataset, an agent or a tool can put in brings the evaluation down."""
+"""No input of a dataset, an agent or a tool makes the evaluation crash."""
 
 import json
 from collections.abc import Callable
@@ -86,7 +86,7 @@ scorings = st.sampled_from(["last_group", "all_groups"])
 
 
 def complaint_of(call: Callable[[], object]) -> str | None:
-    """Give the message of this package's own error; any other one fails the test."""
+    """Return the message of an error of this package; any other error fails the test."""
     try:
         call()
     except GraphRAGEvalError as error:
@@ -96,7 +96,7 @@ def complaint_of(call: Callable[[], object]) -> str | None:
 
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(groups, responses, scorings, st.booleans())
-def test_every_response_gives_a_result_that_can_be_summed_up_written_and_shown(
+def test_every_response_gives_a_result_that_can_be_aggregated_written_and_shown(
     reference: Any, response: Any, scoring: str, strict: bool
 ) -> None:
     dataset: list[Any] = [

@@ -14,7 +14,7 @@ from graphrag_eval_lc.run_folder import yaml_text
 
 
 def asked(question_id: str, *scores: float | str | None, template_id: str = "t", **values: Any) -> list[dict[str, Any]]:
-    """Give a question's repeats: a score, "error", or None for a success that was not measured."""
+    """Return a question's repeats: a score, "error", or None for a success that was not measured."""
     return [
         {"template_id": template_id, "question_id": question_id, "repeat": repeat, **outcome(score), **values}
         for repeat, score in enumerate(scores, start=1)
@@ -48,7 +48,7 @@ def test_errors_count_in_a_questions_mean_as_the_config_says(errors: str, mean: 
     assert aggregates["micro"]["number_of_error_samples"] == 1
 
 
-def test_steps_count_every_repeat_and_retrieval_figures_each_question_once() -> None:
+def test_steps_count_every_repeat_and_retrieval_metrics_each_question_once() -> None:
     def steps(*values: float) -> list[dict[str, Any]]:
         return [{"name": "retrieval", "status": "success", "retrieval_answer_f1": value} for value in values]
 
@@ -58,7 +58,7 @@ def test_steps_count_every_repeat_and_retrieval_figures_each_question_once() -> 
     assert micro["retrieval_answer_f1"]["mean"] == 0.75
 
 
-def test_pass_figures_are_means_over_the_questions() -> None:
+def test_pass_chances_are_means_over_the_questions() -> None:
     repeats = compute_aggregates(asked("q1", 1.0, 0.0, 1.0) + asked("q2", 0.5, 0.0, "error"))["repeats"]
     assert repeats == {
         "count": 3,
@@ -91,7 +91,7 @@ def test_question_with_an_unmeasured_success_is_left_out_and_counted() -> None:
     assert repeats["pass@k"] == {"1": 1.0, "2": 1.0}
 
 
-def test_without_any_measured_question_there_are_no_pass_figures() -> None:
+def test_without_any_measured_question_there_are_no_pass_chances() -> None:
     repeats = compute_aggregates(asked("q", None, None))["repeats"]
     assert repeats.keys().isdisjoint({"pass@k", "pass^k"})
     assert repeats["metrics"] == {}
@@ -188,7 +188,7 @@ def test_repeats_pass_by_the_mean_over_a_samples_steps() -> None:
         ({"metric": "answer_relevance", "threshold": -2.0}, r"answer_relevance goes from -1 to 1\."),
     ],
 )
-def test_unusable_score_or_threshold_is_told_with_those_that_there_are(
+def test_unusable_score_or_threshold_is_reported_with_those_that_there_are(
     repeats: dict[str, Any], complaint: str, metrics: Any
 ) -> None:
     metrics(MetricSpec(key="fails", lower_is_better=True))

@@ -24,7 +24,7 @@ def test_totals_hold_what_failed_questions_spent_too() -> None:
     }
 
 
-def test_total_of_a_figure_that_a_response_lacks_is_absent_and_says_how_many_do() -> None:
+def test_total_of_a_metric_that_a_response_lacks_is_absent_and_says_how_many_do() -> None:
     assert totals(sample(total_tokens=10, elapsed_sec=1.5), sample(elapsed_sec=2.0)) == {
         "number_of_samples": 2,
         "elapsed_sec": 3.5,

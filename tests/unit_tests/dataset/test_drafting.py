@@ -192,7 +192,7 @@ def test_folder_without_responses_is_refused(tmp_path: Path) -> None:
         draft_dataset(folder)
 
 
-def test_wrong_input_is_told_with_its_place(tmp_path: Path) -> None:
+def test_wrong_input_is_reported_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(ResponsesError, match="cannot be read"):
         draft_dataset(tmp_path / "absent")
     folder = run_folder(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""What of a response becomes the references of its question."""
+"""The references that are drafted from a response."""
 
 import json
 from typing import Any
@@ -95,7 +95,7 @@ def test_other_outputs_are_json_documents_or_text() -> None:
     }
 
 
-def test_sparql_results_are_told_by_their_form_whatever_the_tool_is_called() -> None:
+def test_sparql_results_are_reported_by_their_form_whatever_the_tool_is_called() -> None:
     question = drafted(
         step("run_sparql", rows("urn:a"), query="a"),
         step("ask", '{"head": {}, "boolean": true}'),
@@ -220,7 +220,7 @@ def test_own_matcher_changes_nothing_of_what_is_drafted() -> None:
         (lambda found, later: {"output": "a"}, "the draft of own gave {'output': 'a'}"),
     ],
 )
-def test_draft_that_is_no_reference_step_is_told(draft: Any, text: str) -> None:
+def test_draft_that_is_no_reference_step_is_reported(draft: Any, text: str) -> None:
     register_kind(("find", None), draft=draft)
     with pytest.raises(MatcherError) as problem:
         references(step("find", "a"))

@@ -84,7 +84,7 @@ def test_numbers_as_ids_become_texts() -> None:
         ("- x: [", "not valid YAML"),
     ],
 )
-def test_mistake_is_told_with_place_and_mend(text: str, complaint: str) -> None:
+def test_mistake_is_reported_with_place_and_mend(text: str, complaint: str) -> None:
     with pytest.raises(DatasetError) as caught:
         load_dataset(io.StringIO(text))
     assert complaint in str(caught.value)

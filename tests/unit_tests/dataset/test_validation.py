@@ -65,7 +65,7 @@ def test_empty_group_is_a_problem() -> None:
     assert whats(dataset()) == ["an empty group of reference steps"]
 
 
-def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+def test_every_problem_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "qa.yaml"
     path.write_text(
         "- template_id: t\n"
@@ -172,7 +172,7 @@ def test_sound_relevant_ids_are_no_problem(step: dict[str, Any]) -> None:
         ("a", "'a' is not allowed here"),
     ],
 )
-def test_relevant_ids_that_are_none_are_told_once(relevant_ids: Any, what: str) -> None:
+def test_relevant_ids_that_are_none_are_reported_once(relevant_ids: Any, what: str) -> None:
     (problem,) = validate_dataset(dataset({"name": "retrieval", "relevant_ids": relevant_ids}))
     assert (problem.what, problem.key) == (what, "[0].questions[0].reference_steps[0][0].relevant_ids")
 
@@ -183,7 +183,7 @@ def test_a_sound_tolerance_is_no_problem(tolerance: Any) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [1, -1e-6, "5%", True, [1e-6], float("nan"), float("inf"), 10**400])
-def test_a_tolerance_that_is_none_is_told(tolerance: Any) -> None:
+def test_a_tolerance_that_is_none_is_reported(tolerance: Any) -> None:
     (problem,) = validate_dataset(dataset({"name": "count", "output": "5", "tolerance": tolerance}))
     assert problem.key == "[0].questions[0].reference_steps[0][0].tolerance"
     assert problem.hint == "Give a share from 0 to below 1, such as 1e-6 for a millionth."
@@ -299,7 +299,7 @@ def test_step_of_a_registered_kind_is_checked_beside_relevant_ids_too() -> None:
     assert whats(dataset({"name": "query", "output_media_type": "text/csv", "relevant_ids": ["d"]})) == ["no"]
 
 
-def test_check_that_gives_no_findings_is_told() -> None:
+def test_check_that_gives_no_findings_is_reported() -> None:
     register_table(lambda step: ["the output is wrong"])
     with pytest.raises(MatcherError, match="the check of table gave 'the output is wrong'"):
         whats(dataset({"name": "query", "output_media_type": "text/csv", "output": "id,a"}))
@@ -317,7 +317,7 @@ def failing(question: str) -> str:
 
 
 def run_twice(folder: Path) -> Path:
-    """Ask both questions twice, one of which fails at first and is then asked again."""
+    """Ask both questions twice; one fails at first and is asked again."""
     run_benchmark(failing, ASKED, output_dir=folder, repeats=2, progress=False)
     run_benchmark(lambda question: "yes", ASKED, output_dir=folder, repeats=2, retry_errors=True, force=True)
     return folder / "responses.jsonl"
@@ -349,7 +349,7 @@ def test_line_that_was_cut_off_as_the_run_was_killed_is_no_problem(tmp_path: Pat
     assert whats(ASKED, journal) == whats(ASKED, journal.parent) == []
 
 
-def test_line_that_no_run_writes_is_told(tmp_path: Path) -> None:
+def test_line_that_no_run_writes_is_reported(tmp_path: Path) -> None:
     journal = run_twice(tmp_path / "run")
     lines = journal.read_text().splitlines()
     journal.write_text("\n".join([lines[0], '{"question_id"', *lines[1:]]) + "\n")

@@ -26,7 +26,7 @@ def test_emptied_file_begins_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_full_disk_says_how_to_mend_it(tmp_path: Path) -> None:
+def test_full_disk_has_a_hint(tmp_path: Path) -> None:
     (tmp_path / "file").symlink_to("/dev/full")
     file = AppendFile(tmp_path / "file")
     with pytest.raises(RunFolderError, match=r"file: cannot be written \(No space left on device\)\. Free space"):
@@ -34,7 +34,7 @@ def test_full_disk_says_how_to_mend_it(tmp_path: Path) -> None:
     file.close()
 
 
-def test_removed_folder_is_told(tmp_path: Path) -> None:
+def test_removed_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     file = AppendFile(tmp_path / "run" / "file")
     shutil.rmtree(tmp_path / "run")
@@ -43,7 +43,7 @@ def test_removed_folder_is_told(tmp_path: Path) -> None:
     file.close()
 
 
-def test_replaced_file_is_told(tmp_path: Path) -> None:
+def test_replaced_file_is_reported(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "file")
     (tmp_path / "other").write_bytes(b"")
     (tmp_path / "other").replace(tmp_path / "file")

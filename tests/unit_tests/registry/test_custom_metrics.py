@@ -1,4 +1,4 @@
-"""How metrics of users' own are registered, refused, and known by the record of a run."""
+"""How metrics of users' own are registered, refused, and known from a run's record."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def other(question: Any, response: Any) -> float:
     return 2.0
 
 
-def test_decorator_declares_the_metric_and_gives_the_function_back() -> None:
+def test_decorator_declares_the_metric_and_returns_the_function() -> None:
     decorated = register_metric(key="saved_sec", title="seconds saved", unit="seconds", lower_is_better=True)(measure)
     spec = metric_spec("saved_sec")
     assert decorated is measure
@@ -142,7 +142,7 @@ def test_a_key_of_another_function_is_refused_by_name() -> None:
     assert registered_metrics()["own"].function is measure
 
 
-def test_what_a_record_tells_counts_where_nobody_declares_the_metric() -> None:
+def test_declaration_in_a_record_counts_where_nobody_declares_the_metric() -> None:
     register_metric(key="extra_wait", title="seconds longer", unit="seconds", lower_is_better=True, range=(0, 60))(
         measure
     )
@@ -155,7 +155,7 @@ def test_what_a_record_tells_counts_where_nobody_declares_the_metric() -> None:
         assert not is_declared("waited")
 
 
-def test_what_a_record_tells_is_forgotten_with_its_block() -> None:
+def test_declaration_in_a_record_is_forgotten_with_its_block() -> None:
     told = [("waited", {"unit": "seconds", "lower_is_better": True})]
     with recorded_only_here():
         note_recorded(told)
@@ -179,7 +179,7 @@ def test_what_a_record_tells_is_forgotten_with_its_block() -> None:
         {"lower_is_better": "yes"},
     ],
 )
-def test_what_is_no_declaration_in_a_record_is_left_out(told: Any) -> None:
+def test_wrong_declaration_in_a_record_is_left_out(told: Any) -> None:
     with recorded_only_here():
         note_recorded([("waited", told)])
         assert not metric_spec("waited").lower_is_better

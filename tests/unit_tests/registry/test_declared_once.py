@@ -12,7 +12,7 @@ def test_no_name_of_a_metric_or_a_step_stands_in_more_than_three_files() -> None
     assert counted.returncode == 0, counted.stdout + counted.stderr
 
 
-def test_names_that_stand_in_more_files_are_told(tmp_path: Path) -> None:
+def test_names_that_stand_in_more_files_are_reported(tmp_path: Path) -> None:
     package = tmp_path / "graphrag_eval_lc"
     package.mkdir()
     for name in ("a", "b", "c", "d"):

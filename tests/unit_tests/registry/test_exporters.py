@@ -64,7 +64,7 @@ def test_a_registered_exporter_is_found_by_its_name(folder: Path) -> None:
     assert exporter("ids").export(str(folder), str(folder / "other.txt")).read_text() == "q"
 
 
-def test_names_that_are_taken_or_unknown_are_told() -> None:
+def test_names_that_are_taken_or_unknown_are_reported() -> None:
     with pytest.raises(OptionError, match=r"no exporter 'pdf'. The exporters are report, csv\."):
         exporter("pdf")
     with pytest.raises(OptionError, match=r"there is an exporter report already: graphrag_eval_lc\.report\.run_report"):
@@ -83,7 +83,7 @@ def test_the_same_function_may_be_registered_again_as_when_its_module_is_loaded_
     assert exporter("ids").function is write_ids
 
 
-def test_an_exporter_that_gives_no_path_is_told() -> None:
+def test_an_exporter_that_gives_no_path_is_reported() -> None:
     register_exporter(name="mine", file_name="x")(lambda run, path: None)  # type: ignore[arg-type, return-value]
     with pytest.raises(OptionError, match="the exporter mine gave NoneType in place of a path"):
         exporter("mine").export("run")

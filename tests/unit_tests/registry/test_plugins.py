@@ -47,7 +47,7 @@ def write(name: str, key: str = "words") -> str:
 
 
 def install(entry_points: str, *, name: str = "acme-checks", version: str = "1.2.0") -> None:
-    """Write what pip writes of an installed package, in the current folder, which is on the path."""
+    """Write the metadata of an installed package into the current folder, which is on the path."""
     folder = Path(f"{name.replace('-', '_')}-{version}.dist-info")
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -119,7 +119,7 @@ def test_two_plugins_with_one_key_are_refused_by_name() -> None:
         load_plugins(["a.py", "b.py"])
 
 
-def test_a_file_that_comes_under_two_names_is_told_as_one_file() -> None:
+def test_a_file_that_comes_under_two_names_is_reported_as_one_file() -> None:
     write("acme_metrics.py")
     complaint = (
         r"the key words of acme_metrics:words is that of the metric acme_metrics\.py:words\. Both are of one file, "
@@ -215,7 +215,7 @@ def test_a_configuration_loads_its_plugins_before_all_else_is_checked() -> None:
     assert [plugin.via for plugin in known_plugins()] == ["config"]
 
 
-def test_a_plugin_that_cannot_be_loaded_is_told_with_its_place() -> None:
+def test_a_plugin_that_cannot_be_loaded_is_reported_with_its_place() -> None:
     Path("config.yaml").write_text("steps: {}\nplugins:\n- absent_of_the_test\n")
     with pytest.raises(ConfigError) as caught:
         load_config("config.yaml")

@@ -1,4 +1,4 @@
-"""How modules that users name are loaded, and what is in them is named."""
+"""How modules that users name are loaded, and the specs of their functions."""
 
 import functools
 import sys

@@ -1,4 +1,4 @@
-"""What is registered in a block is forgotten at its end, whatever it is."""
+"""Everything that is registered in a block is forgotten at its end."""
 
 import importlib
 import sys

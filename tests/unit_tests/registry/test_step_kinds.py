@@ -1,4 +1,4 @@
-"""What is declared of a kind of steps, and which kind a step is of."""
+"""The declarations of step kinds, and which kind a step has."""
 
 import ast
 import re
@@ -87,7 +87,7 @@ def test_what_is_registered_later_can_be_forgotten() -> None:
         (((None, None),), {}, "serves every step"),
     ],
 )
-def test_what_cannot_be_declared_is_told(serves: Any, more: dict[str, Any], text: str) -> None:
+def test_what_cannot_be_declared_is_reported(serves: Any, more: dict[str, Any], text: str) -> None:
     with pytest.raises(MatcherError) as problem:
         register_step_kind(kind("k", *serves, **more))
     assert text in str(problem.value)
@@ -100,7 +100,7 @@ DECLARED = {part for key in built_in_step_kinds() for part in key if part} | {"a
 
 
 def texts_in(source: str) -> Iterator[str]:
-    """Give all texts of a file but its docstrings."""
+    """Return all strings of a file but its docstrings."""
     tree = ast.parse(source)
     documentation = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

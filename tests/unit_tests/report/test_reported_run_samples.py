@@ -2,7 +2,7 @@ from typing import Any
 
 from report_samples import sample, step, table
 
-from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import reported_samples
 

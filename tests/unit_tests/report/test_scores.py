@@ -2,20 +2,20 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report import scores
 from graphrag_eval_lc.report.scores import score_values, template_metrics
 
 
-def numbers_of(*results: Any) -> RunNumbers:
-    numbers = RunNumbers()
+def numbers_of(*results: Any) -> RunValues:
+    numbers = RunValues()
     for at, result in enumerate(results):
         numbers.add({"question_id": f"q{at}", "template_id": "t", **result})
     return numbers
 
 
-def records_of(numbers: RunNumbers) -> list[dict[str, Any]]:
+def records_of(numbers: RunValues) -> list[dict[str, Any]]:
     return scores.score_records(score_values(numbers), len(numbers.questions))
 
 
@@ -66,7 +66,7 @@ def test_a_score_of_ones_own_has_a_column_whatever_its_name_begins_with() -> Non
 
 
 def test_repeats_count_as_their_mean() -> None:
-    numbers = RunNumbers()
+    numbers = RunValues()
     for repeat, score in ((1, 1.0), (2, 0.5)):
         numbers.add({"question_id": "q", "template_id": "t", "repeat": repeat, "steps_score": score})
     (record,) = records_of(numbers)

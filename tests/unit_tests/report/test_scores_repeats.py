@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from report_samples import sample
 
-from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.scores import Repeats
 

@@ -1,5 +1,5 @@
-from graphrag_eval_lc.aggregation import RunNumbers
-from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import reported_samples
 from graphrag_eval_lc.report.scores import score_values, template_metrics, template_rows
@@ -7,7 +7,7 @@ from graphrag_eval_lc.report.spent import Spent
 
 
 def test_a_row_has_questions_errors_scores_and_what_was_spent() -> None:
-    numbers, spent = RunNumbers(), Spent(EvaluationConfig())
+    numbers, spent = RunValues(), Spent(EvaluationConfig())
     results = [
         {"question_id": "a", "template_id": "t1", "steps_score": 1.0, "total_tokens": 10, "mine": 3},
         {"question_id": "b", "template_id": "t1", "steps_score": 0.5, "total_tokens": 30, "error": "away"},

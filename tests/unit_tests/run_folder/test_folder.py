@@ -113,7 +113,7 @@ def test_folder_that_vanishes_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.fixture
 def read_only_folder() -> Iterator[Path]:
-    """Give a folder that this process may not write, even where the tests run as root."""
+    """Return a folder that this process may not write, even as root."""
     if sys.platform == "win32":
         pytest.skip("needs permissions of POSIX")
     folder = Path(tempfile.mkdtemp())

@@ -218,7 +218,7 @@ with Journal(Path(sys.argv[1])) as journal:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
-def test_full_disk_is_told_and_leaves_no_half_line(path: Path) -> None:
+def test_full_disk_is_reported_and_leaves_no_half_line(path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", _UNTIL_FULL, str(path)], capture_output=True, text=True, check=True, timeout=120
     )
@@ -231,7 +231,7 @@ def test_full_disk_is_told_and_leaves_no_half_line(path: Path) -> None:
         assert again.set_aside == []
 
 
-def test_removed_folder_is_told(tmp_path: Path) -> None:
+def test_removed_folder_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     with Journal(folder / "responses.jsonl") as journal:
@@ -244,7 +244,7 @@ def test_removed_folder_is_told(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_file_that_others_changed_is_told(path: Path) -> None:
+def test_file_that_others_changed_is_reported(path: Path) -> None:
     with Journal(path) as journal:
         journal.add({"question_id": "q1"})
         path.write_bytes(b"x" * 30)
@@ -257,7 +257,7 @@ def test_journal_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
         Journal(tmp_path / "run" / "responses.jsonl")
 
 
-def test_failed_sync_is_told_and_the_record_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_sync_is_reported_and_the_record_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = threading.Event()
 
     def fail(descriptor: int) -> None:

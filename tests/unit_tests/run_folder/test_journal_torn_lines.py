@@ -27,7 +27,7 @@ def test_torn_last_line_is_set_aside_and_told(path: Path, torn: Path) -> None:
     assert torn.read_bytes() == B[:10] + b"\n"
 
 
-def test_mended_journal_has_nothing_more_to_tell(path: Path, torn: Path) -> None:
+def test_repaired_journal_reports_nothing_more(path: Path, torn: Path) -> None:
     path.write_bytes(A + B[:10])
     Journal(path).close()
     with Journal(path) as again:

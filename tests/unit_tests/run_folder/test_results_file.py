@@ -55,7 +55,7 @@ def test_results_that_are_not_finished_leave_the_earlier_ones_alone(path: Path, 
     assert not (tmp_path / "results.jsonl.partial").exists()
 
 
-def test_partial_file_that_others_cut_is_told(path: Path, tmp_path: Path) -> None:
+def test_partial_file_that_others_cut_is_reported(path: Path, tmp_path: Path) -> None:
     with ResultsFile(path) as results:
         results.add(0, {"score": 0.0})
         (tmp_path / "results.jsonl.partial").write_text("")
@@ -65,7 +65,7 @@ def test_partial_file_that_others_cut_is_told(path: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("line", ["[1]", '{"a": ', "\ufeff?"])
-def test_line_that_is_no_result_is_told_with_its_number(path: Path, line: str) -> None:
+def test_line_that_is_no_result_is_reported_with_its_number(path: Path, line: str) -> None:
     path.write_text(f'{{"a": 1}}\n\n{line}\n')
     read: list[Any] = []
     with pytest.raises(RunFolderError, match=r"results\.jsonl, line 3: this line is no result\. Score the responses"):

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.aggregation import compute_aggregates, is_error
-from graphrag_eval_lc.aggregation.measurements import metrics_of
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.registry import MetricSpec
 
@@ -22,7 +22,7 @@ def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], faile
     assert is_error(result) is failed
 
 
-def test_figures_are_in_the_order_of_graphrag_eval() -> None:
+def test_metrics_are_in_the_order_of_graphrag_eval() -> None:
     metrics = metrics_of(EvaluationConfig())
     assert metrics.names() == (
         "answer_recall",
@@ -69,15 +69,15 @@ def test_failed_question_counts_as_the_worst_value(metrics: Any) -> None:
     metrics(MetricSpec(key="hops", lower_is_better=True, range=(0.0, 9.0)))
     metrics(MetricSpec(key="saved_sec", unit="seconds", lower_is_better=True, range=(0.0, None)))
     metrics(MetricSpec(key="lost_usd", kind="spent", unit="usd", lower_is_better=True, range=(0.0, None)))
-    figures = micro(
+    statistics = micro(
         {"steps_score": 1.0, "hops": 3, "saved_sec": 8, "lost_usd": 1, "custom_metrics": FAILED["custom_metrics"]},
         {"steps_score": 1.0, "hops": 1, "saved_sec": 2, "lost_usd": 3, **FAILED},
     )
-    means = {metric: figures[metric]["mean"] for metric in ("steps_score", "hops", "saved_sec", "lost_usd")}
+    means = {metric: statistics[metric]["mean"] for metric in ("steps_score", "hops", "saved_sec", "lost_usd")}
     assert means == {"steps_score": 0.5, "hops": 6, "saved_sec": 8, "lost_usd": 2}
 
 
 def test_judged_steps_of_a_failed_question_count_as_0_and_cost_what_they_cost() -> None:
     step = {"name": "retrieval", "retrieval_utilization": 0.5, "retrieval_utilization_cost": 0.25}
-    figures = micro({"actual_steps": [step]}, {"actual_steps": [step], "error": "away"})
-    assert figures["retrieval_utilization"]["mean"] == figures["retrieval_utilization_cost"]["mean"] == 0.25
+    statistics = micro({"actual_steps": [step]}, {"actual_steps": [step], "error": "away"})
+    assert statistics["retrieval_utilization"]["mean"] == statistics["retrieval_utilization_cost"]["mean"] == 0.25

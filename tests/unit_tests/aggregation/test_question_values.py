@@ -2,20 +2,20 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.aggregation import RunNumbers
+from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.registry import MetricSpec
+from graphrag_eval_lc.registry import MetricSpec, metric_spec
 
 
-def numbers_of(*results: dict[str, Any], metrics: tuple[str, ...] = ()) -> RunNumbers:
-    numbers = RunNumbers(metrics=metrics)
+def values_of(*results: dict[str, Any], metrics: tuple[str, ...] = ()) -> RunValues:
+    values = RunValues(metrics=metrics)
     for result in results:
-        numbers.add({"template_id": "t", "question_id": "q", "status": "success", **result})
-    return numbers
+        values.add({"template_id": "t", "question_id": "q", "status": "success", **result})
+    return values
 
 
 def score(metric: str, *results: dict[str, Any], **options: Any) -> float | None:
-    return numbers_of(*results).questions["q"].score(metric, **options)
+    return values_of(*results).questions["q"].score(metric, **options)
 
 
 def test_score_is_the_mean_over_repeats() -> None:
@@ -60,9 +60,9 @@ def test_what_was_not_measured_is_no_number() -> None:
 
 
 def test_what_failed_samples_spent_is_what_they_spent() -> None:
-    numbers = numbers_of({"total_tokens": 10}, {"total_tokens": 30, "repeat": 2, "error": "away"}, {"repeat": 3})
-    assert numbers.questions["q"].spent("total_tokens") == 20
-    assert numbers.questions["q"].spent("elapsed_sec") is None
+    values = values_of({"total_tokens": 10}, {"total_tokens": 30, "repeat": 2, "error": "away"}, {"repeat": 3})
+    assert values.questions["q"].spent("total_tokens") == 20
+    assert values.questions["q"].spent("elapsed_sec") is None
 
 
 def test_score_of_a_sample_is_the_mean_over_its_retrieval_steps() -> None:
@@ -80,11 +80,11 @@ def test_outputs_of_evaluations_are_metrics_and_other_keys_only_on_demand() -> N
         }
     )
     result = {"template_id": "t", "question_id": "q", "polite": True, "tone_cost": 0.1, "own": 2, "level": 3}
-    numbers = RunNumbers(config)
-    numbers.add({**result, "custom_metrics": ["own"]})
-    assert numbers.measured() == ["polite", "tone_cost", "own"]
-    assert [numbers.is_spent(metric) for metric in numbers.measured()] == [False, True, False]
-    assert numbers_of(result, metrics=("level",)).measured() == ["level"]
+    values = RunValues(config)
+    values.add({**result, "custom_metrics": ["own"]})
+    assert values.measured() == ["polite", "tone_cost", "own"]
+    assert [metric_spec(metric).is_spent for metric in values.measured()] == [False, True, False]
+    assert values_of(result, metrics=("level",)).measured() == ["level"]
 
 
 def test_where_less_is_better_failed_samples_count_as_the_greatest_value(metrics: Any) -> None:
@@ -93,7 +93,7 @@ def test_where_less_is_better_failed_samples_count_as_the_greatest_value(metrics
     assert score("hops", measured, {**measured, "hops": 1, "error": "away", "repeat": 2}) == 6.0
     assert score("hops", {"error": "away"}) is None
     assert score("hops", {"error": "away", "reference_steps": [[{"name": "lookup"}]]}) == 9.0
-    assert (numbers_of().lower_is_better("hops"), numbers_of().is_spent("hops")) == (True, False)
+    assert not metric_spec("hops").is_spent
 
 
 def test_failed_samples_are_left_out_where_there_is_no_worst_value(metrics: Any) -> None:
@@ -104,5 +104,5 @@ def test_failed_samples_are_left_out_where_there_is_no_worst_value(metrics: Any)
 
 
 def test_name_says_of_an_undeclared_metric_only_whether_it_is_a_cost() -> None:
-    is_lower_better = [numbers_of().lower_is_better(metric) for metric in ("saved_sec", "tone_cost", "tone")]
+    is_lower_better = [metric_spec(metric).lower_is_better for metric in ("saved_sec", "tone_cost", "tone")]
     assert is_lower_better == [False, True, False]

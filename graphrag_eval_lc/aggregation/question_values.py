@@ -1,27 +1,28 @@
-"""Each question's numbers, with failed questions counted as the worst score, as gates and comparisons take them."""
+"""Each question's values for gates and comparisons, where failed questions count as the worst score."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from graphrag_eval_lc.aggregation.measurements import Metrics, Sample, is_error, metrics_of, number, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number, steps_of
 from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import Need
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING, STEPS_SCORE, metric_spec
 
 
 @dataclass(slots=True)
-class QuestionNumbers:
-    """The numbers of the samples of one question.
+class QuestionValues:
+    """The values of one question, summed over its samples.
 
     Attributes:
         question_id: The question.
         template_id: Its template.
-        text_digest: A digest of its text, in which white space does not matter; None where its text is not known.
-        samples: How many samples it has.
-        errors: How many of them failed.
-        sums: By metric the sum and the number of its values.
-        failures: The failed samples, each as what it has of what metrics need.
+        text_digest: A digest of its text but for white space; None where the text is not known.
+        samples: The number of its samples.
+        errors: The number of those that failed.
+        sums: The sum and the number of the values of each metric.
+        failures: For each failed sample which of the metrics' needs it meets.
     """
 
     question_id: str
@@ -35,16 +36,14 @@ class QuestionNumbers:
     def score(self, metric: str, *, has_elsewhere: bool = False) -> float | None:
         """Return the mean of a score over the question's samples; None where it has none.
 
-        Failed samples count as 0, of a score of which less is better as its greatest value, and not at all where that
-        has none.
+        Failed samples count as 0; where less is better, as the greatest value, or not at all if there is none.
 
         Args:
             metric: The score.
-            has_elsewhere: Whether the same question is known to have this score elsewhere, so that a failed sample
-                would have had it too.
+            has_elsewhere: Whether the question has this score in another run, so that a failed sample would have had
+                it too.
         """
         total, count = self.sums.get(metric, (0.0, 0))
-        # The questions of which some samples are measured are those that have this score.
         has_score = count > 0 or has_elsewhere
         spec = metric_spec(metric) if self.failures else None
         if spec is not None and spec.value_of_failure is not None:
@@ -54,26 +53,26 @@ class QuestionNumbers:
         return total / count if count else None
 
     def spent(self, metric: str) -> float | None:
-        """Return the mean of what the samples spent, failed ones as it was measured; None where it is not known."""
+        """Return the mean of what the samples spent, failed ones included; None where it is not known."""
         total, count = self.sums.get(metric, (0.0, 0))
         return total / count if count else None
 
 
-class RunNumbers:
-    """The numbers of a run's questions; the results come one at a time, and nothing else of them is kept.
+class RunValues:
+    """The values of a run's questions; results are added one at a time, and only their values are kept.
 
     Args:
-        config: The configuration of the run, for the names of its tools and custom evaluations.
-        metrics: More metrics, of which nothing else tells that they are some: keys of the results.
+        config: The run's configuration, for the names of its tools and custom evaluations.
+        metrics: More keys of the results that are metrics.
 
     Attributes:
-        questions: The questions by their ids, in the order of the results.
+        questions: The questions by id, in the order of the results.
 
     Example:
-        >>> numbers = RunNumbers()
-        >>> numbers.add({"template_id": "t", "question_id": "q1", "steps_score": 1.0})
-        >>> numbers.add({"template_id": "t", "question_id": "q2", "steps_score": 0.5, "error": "away"})
-        >>> [question.score("steps_score") for question in numbers.questions.values()]
+        >>> values = RunValues()
+        >>> values.add({"template_id": "t", "question_id": "q1", "steps_score": 1.0})
+        >>> values.add({"template_id": "t", "question_id": "q2", "steps_score": 0.5, "error": "away"})
+        >>> [question.score("steps_score") for question in values.questions.values()]
         [1.0, 0.0]
     """
 
@@ -83,14 +82,14 @@ class RunNumbers:
         self._metrics: Metrics = replace(known, of_samples=(*known.of_samples, *more), found={})
         self._measured: dict[str, None] = {}
         self._failures: dict[frozenset[Need], frozenset[Need]] = {}
-        self.questions: dict[str, QuestionNumbers] = {}
+        self.questions: dict[str, QuestionValues] = {}
 
     def add(self, result: Sample) -> None:
-        """Take up a result, which has ``question_id`` and ``template_id``."""
+        """Add a result, which has ``question_id`` and ``template_id``."""
         identifier = str(result["question_id"])
         question = self.questions.get(identifier)
         if question is None:
-            question = self.questions[identifier] = QuestionNumbers(
+            question = self.questions[identifier] = QuestionValues(
                 identifier, str(result.get("template_id")), _text_digest(result.get("question_text"))
             )
         question.samples += 1
@@ -107,22 +106,14 @@ class RunNumbers:
         """Return the metrics that some sample has, the first seen first."""
         return list(self._measured)
 
-    def is_spent(self, metric: str) -> bool:
-        """Return whether a metric says what was spent, so that a failed question's value is what was measured."""
-        return metric_spec(metric).is_spent
-
-    def lower_is_better(self, metric: str) -> bool:
-        """Return whether less of a metric is better, as of all that is spent."""
-        return metric_spec(metric).lower_is_better
-
     def _values(self, result: Sample) -> Mapping[str, list[float]]:
         values: dict[str, list[float]] = {}
-        for metric, value in self._metrics.sample_numbers(result):
+        for metric, value in self._metrics.sample_values(result):
             values.setdefault(metric, []).append(value)
-        return values | self._metrics.step_scores(result)
+        return values | self._metrics.step_values_by_metric(result)
 
     def _failure(self, result: Sample) -> frozenset[Need]:
-        """Return what a failed sample has of what metrics need."""
+        """Return which of the metrics' needs a failed sample meets."""
         groups = result.get("reference_steps") or ()
         steps = [*(step for group in groups for step in group), *steps_of(result)]
         had: dict[Need, bool] = {

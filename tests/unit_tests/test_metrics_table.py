@@ -1,13 +1,10 @@
 import re
-from pathlib import Path
 
 import pytest
+from metrics_table import BEGIN, END, README, metrics_table, with_metrics_table
 
 from graphrag_eval_lc import metrics
 from graphrag_eval_lc.registry.metrics import BUILT_IN
-from graphrag_eval_lc.registry.metrics_table import BEGIN, END, metrics_table, with_metrics_table
-
-README = Path(__file__).parents[3] / "README.md"
 
 
 def test_readmes_table_is_what_the_registry_says() -> None:

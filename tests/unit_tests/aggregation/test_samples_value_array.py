@@ -1,32 +1,32 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.aggregation.samples import Numbers
+from graphrag_eval_lc.aggregation.samples import ValueArray
 
 
-def numbers_of(values: list[float]) -> Numbers:
-    numbers = Numbers()
+def array_of(values: list[float]) -> ValueArray:
+    array = ValueArray()
     for value in values:
-        numbers.append(value)
-    return numbers
+        array.append(value)
+    return array
 
 
 @given(st.lists(st.integers(-(2**53), 2**53)))
 def test_whole_numbers_come_out_whole(values: list[float]) -> None:
-    found = numbers_of(values).values()
+    found = array_of(values).tolist()
     assert found == values
     assert all(isinstance(value, int) for value in found)
 
 
 @given(st.lists(st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53)))
 def test_mixed_numbers_keep_their_values(values: list[float]) -> None:
-    assert numbers_of(values).values() == values
+    assert array_of(values).tolist() == values
 
 
 def test_whole_number_beyond_the_exact_ones_becomes_the_nearest_float() -> None:
-    assert numbers_of([2**53 + 1, 1]).values() == [float(2**53), 1.0]
+    assert array_of([2**53 + 1, 1]).tolist() == [float(2**53), 1.0]
 
 
 def test_mean_of_nothing_is_none() -> None:
-    assert numbers_of([]).mean() is None
-    assert numbers_of([1, 2]).mean() == 1.5
+    assert array_of([]).mean() is None
+    assert array_of([1, 2]).mean() == 1.5

@@ -1,4 +1,4 @@
-"""The measures of retrieval in the aggregates."""
+"""The retrieval metrics in the aggregates."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ def ids(value: float, measure: str = "recall") -> dict[str, float]:
 
 def means(summary: dict[str, Any]) -> dict[str, float]:
     return {
-        key: figures["mean"]
-        for key, figures in summary.items()
-        if key.startswith(("retrieval_ids", "retrieval_t")) and isinstance(figures, dict)
+        key: statistics["mean"]
+        for key, statistics in summary.items()
+        if key.startswith(("retrieval_ids", "retrieval_t")) and isinstance(statistics, dict)
     }
 
 
-def test_figures_are_taken_over_all_measured_steps_whatever_they_are_called() -> None:
+def test_statistics_are_taken_over_all_measured_steps_whatever_they_are_called() -> None:
     aggregates = compute_aggregates([result("t", ids(1.0), ids(0.5)), result("u", ids(0.0))])
     assert aggregates["per_template"]["t"]["retrieval_ids_recall"] == {
         "sum": 1.5,
@@ -40,7 +40,7 @@ def test_figures_are_taken_over_all_measured_steps_whatever_they_are_called() ->
     assert aggregates["macro"] == {"retrieval_ids_recall": {"mean": 0.375}}
 
 
-def test_figures_stand_after_the_judged_ones_and_those_of_ids_before_those_of_texts() -> None:
+def test_metrics_stand_after_the_judged_ones_and_those_of_ids_before_those_of_texts() -> None:
     step = {
         "name": "retrieval",
         "retrieval_text_f1": 1.0,
@@ -80,7 +80,7 @@ def test_missing_is_a_sum_after_the_numbers_of_samples_where_there_is_such_a_ref
     assert "retrieval_missing" not in compute_aggregates([result("u", missing=None)])["micro"]
 
 
-def test_missing_steps_are_absent_from_the_figures_or_zeros() -> None:
+def test_missing_steps_are_absent_from_the_statistics_or_zeros() -> None:
     results = [result("t", ids(1.0), missing=0), result("t", missing=2), result("u", missing=1)]
     assert means(compute_aggregates(results)["micro"]) == {"retrieval_ids_recall": 1.0}
     aggregates = compute_aggregates(results, ZERO)
@@ -107,7 +107,7 @@ def test_where_nothing_was_found_the_measures_of_the_config_are_zero() -> None:
     assert means(compute_aggregates([result("t", missing=0)], ZERO)["micro"]) == {}
 
 
-def test_missing_texts_are_zeros_of_the_text_figures_alone() -> None:
+def test_missing_texts_are_zeros_of_the_text_metrics_alone() -> None:
     step = {**ids(1.0), "retrieval_text_f1": 1.0}
     results = [
         result("t", step, retrieval_text_missing=0),
@@ -141,7 +141,7 @@ def test_repeats_count_each_question_once_and_missing_steps_each_time() -> None:
     assert list(aggregates["micro"])[2:4] == ["number_of_questions", "retrieval_missing"]
 
 
-def test_judged_figures_are_those_of_the_tools_that_retrieve() -> None:
+def test_judged_statistics_are_those_of_the_tools_that_retrieve() -> None:
     step = {"name": "search_docs", "retrieval_answer_f1": 0.5}
     results = [result("t", step, {"name": "find", "retrieval_answer_f1": 1.0}, missing=None)]
     assert "retrieval_answer_f1" not in compute_aggregates(results)["micro"]
