@@ -281,7 +281,7 @@ def relative_difference(one: Number, other: Number) -> float | None:
 
 Finite: TypeAlias = int | Decimal
 
-_SLACK: Final = 1.000001
+SLACK: Final = 1.000001
 """More than what is lost where the tolerance is computed in floats."""
 
 
@@ -352,7 +352,7 @@ def _links(
         approximate: The same as floats.
         tolerance: The tolerance.
     """
-    absolute, relative = _SLACK * float(ABSOLUTE_TOLERANCE), _SLACK * float(tolerance) + 1e-15
+    absolute, relative = SLACK * float(ABSOLUTE_TOLERANCE), SLACK * float(tolerance) + 1e-15
 
     def are_equal(one: int, other: int) -> bool:
         low, high = approximate[one], approximate[other]
