@@ -47,7 +47,7 @@ class StepsMatch:
 
     def __init__(self, pairs: "_Pairs", scoring: Scoring) -> None:
         self._pairs = pairs
-        self._chosen = _last_group(pairs) if scoring == "last_group" else _all_groups(pairs)
+        self._chosen = _Chosen(pairs, scoring)
         self.steps_score: float | None = self._chosen.score
         self.matches: list[Match] = [
             Match(group, reference, actual, comparison.score, comparison.reason())
@@ -76,7 +76,7 @@ class StepsMatch:
         ]
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
-        """Yield the reference steps of the scored groups that count as retrieval, each with what fulfils it."""
+        """Yield the reference steps of retrieval in the scored groups, each with the step that fulfils it."""
         for group in self._chosen.groups:
             for index, candidates in enumerate(self._pairs.candidates[group]):
                 if candidates.is_retrieval:
@@ -104,7 +104,7 @@ def match_steps(
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
 ) -> StepsMatch:
-    """Match the steps of an agent with the groups of reference steps, in the way that gives the best score.
+    """Match the steps of an agent with the groups of reference steps so that the score is the best.
 
     Only successful steps match, each at most once. Inside a group the assignment with the highest total wins; of
     equal ones the one with the later actual steps.
@@ -116,9 +116,9 @@ def match_steps(
             of that over the groups, walking back from the last; an earlier group may match only steps before the
             earliest one matched so far; after a group that is not matched in full the rest scores 0.
         sparql: Defaults for the keys of SPARQL reference steps.
-        names: Step names by tool name, for tools that are called otherwise than the reference steps.
-        retrieval: Which steps count as retrieval beside ``retrieval``; they are compared by their ids. They are named
-            by their tool or as the reference steps are.
+        names: Step names by tool name, for tools that have other names than the reference steps.
+        retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
+            the reference steps; they are compared by their ids.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
@@ -200,7 +200,7 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _call_text(args: Any) -> str:
-    """Return a call's arguments as a text that does not depend on their order."""
+    """Return a call's arguments as a text that is the same in any order."""
     try:
         return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
     except (TypeError, ValueError, RecursionError):  # keys that have no order, or what cannot be written
@@ -214,19 +214,25 @@ class _Chosen:
     that its actual steps had to come before.
     """
 
-    def __init__(self, score: float | None, groups: Sequence[int]) -> None:
-        self.score = score
-        self.groups = groups
+    def __init__(self, pairs: _Pairs, scoring: Scoring) -> None:
+        self.groups = scored_groups(pairs.candidates, scoring)
         self.actual_of: dict[tuple[int, int], int] = {}
         self.before: dict[int, int] = {}
+        before, total = len(pairs.actual_steps), 0.0
+        for group in reversed(self.groups):
+            total += self._fill(group, pairs.candidates[group], before)
+            matched = [index for (of_group, _), index in self.actual_of.items() if of_group == group]
+            if len(matched) < len(pairs.candidates[group]):
+                break
+            before = min(matched)
+        self.score = total / len(self.groups) if self.groups else None
 
     @property
     def taken(self) -> set[int]:
         return set(self.actual_of.values())
 
-    def fill(self, pairs: _Pairs, group: int, before: int) -> float:
-        """Match one group in the best way and give its score, 0 to 1."""
-        references = pairs.candidates[group]
+    def _fill(self, group: int, references: Sequence[Candidates], before: int) -> float:
+        """Match one group in the best way and return its score, 0 to 1."""
         compared = [
             candidates.latest_best(before) if len(references) == 1 else candidates.compared(before)
             for candidates in references
@@ -250,30 +256,6 @@ def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int
     """
     filled = [index for index, steps in enumerate(groups) if steps]
     return filled if scoring == "all_groups" else filled[-1:]
-
-
-def _last_group(pairs: _Pairs) -> _Chosen:
-    last = scored_groups(pairs.candidates, "last_group")
-    chosen = _Chosen(None, last)
-    if last:
-        chosen.score = chosen.fill(pairs, last[0], len(pairs.actual_steps))
-    return chosen
-
-
-def _all_groups(pairs: _Pairs) -> _Chosen:
-    filled = scored_groups(pairs.candidates, "all_groups")
-    chosen = _Chosen(None, filled)
-    if not filled:
-        return chosen
-    before, total = len(pairs.actual_steps), 0.0
-    for group in reversed(filled):
-        total += chosen.fill(pairs, group, before)
-        matched = [chosen.actual_of.get((group, index)) for index in range(len(pairs.candidates[group]))]
-        if None in matched:
-            break
-        before = min(index for index in matched if index is not None)
-    chosen.score = total / len(filled)
-    return chosen
 
 
 # Scores are compared to 12 digits, so that sums of floats that should be equal are.
@@ -317,7 +299,7 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
 
 
 def _weight(score: float, row: int, rank: int, rows: int, columns: int) -> int:
-    """Pack score, number of matches, lateness and order into one whole number, the first in the highest digits.
+    """Pack score, number of matches, lateness and order into one whole number, the score in the highest digits.
 
     An actual step of rank r costs 2^(columns - 1 - r): an earlier one costs more than all later ones together. Order
     is the product of both places, whose sum is highest where later reference steps have later actual steps.
@@ -332,8 +314,8 @@ def _weight(score: float, row: int, rank: int, rows: int, columns: int) -> int:
 def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:
     """Solve the assignment problem by the Hungarian method with potentials, in O(rows² · columns).
 
-    Kuhn, The Hungarian method for the assignment problem, 1955. Each row has a column of its own with weight 0
-    beside the real ones, which stands for "not matched".
+    Kuhn, The Hungarian method for the assignment problem, 1955. Beside the real columns each row has one of its own with
+    weight 0, which stands for "not matched".
     """
     rows, real = len(weights), len(weights[0])
     columns = real + rows
@@ -352,7 +334,7 @@ def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:
 def _augment(
     start: int, cost: list[list[int]], row_potential: list[int], column_potential: list[int], row_of: list[int]
 ) -> None:
-    """Return one more row a column along the cheapest alternating path."""
+    """Assign a column to one more row, along the cheapest alternating path."""
     columns = len(row_of) - 1
     slack: list[int | None] = [None] * (columns + 1)
     previous = [0] * (columns + 1)

@@ -150,7 +150,7 @@ def diagnosis_of_mismatch(
         row_precision=1 - len(extra) / actual_total,
         row_recall=1 - len(missing) / total,
     )
-    if (missing or extra) and diagnosis.row_f1:
+    if (missing or extra) and diagnosis.row_precision + diagnosis.row_recall:
         parts.append(f"row F1 {diagnosis.row_f1:.2f}")
     text = "; ".join(filter(None, parts))
     return replace(diagnosis, reason=f"{text[0].upper()}{text[1:]}.")
