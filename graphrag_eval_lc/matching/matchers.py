@@ -55,8 +55,10 @@ class StepView(Mapping[str, Any]):
     ) -> None:
         self.id_column = id_column
         self.tool = tool
-        given = {key: value for key, value in step.items() if value is not None or key not in (defaults or ())}
-        self._step = {**defaults, **given} if defaults else step
+        if defaults:
+            given = {key: value for key, value in step.items() if value is not None or key not in defaults}
+            step = {**defaults, **given}
+        self._step = step
         self._parsed: dict[Callable[[Any], Any], Any] = {}
 
     def __getitem__(self, key: str) -> Any:

@@ -314,8 +314,8 @@ def _weight(score: float, row: int, rank: int, rows: int, columns: int) -> int:
 def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:
     """Solve the assignment problem by the Hungarian method with potentials, in O(rows² · columns).
 
-    Kuhn, The Hungarian method for the assignment problem, 1955. Beside the real columns each row has one of its own with
-    weight 0, which stands for "not matched".
+    Kuhn, The Hungarian method for the assignment problem, 1955. Beside the real columns each row has one of its own
+    with weight 0, which stands for "not matched".
     """
     rows, real = len(weights), len(weights[0])
     columns = real + rows
