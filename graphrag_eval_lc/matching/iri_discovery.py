@@ -61,11 +61,11 @@ def holds_whole(text: str, iri: str) -> bool:
 
 
 def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
-    for column in results.columns.values():
-        for row, text in enumerate(column.texts):
-            if text == iri and (not only_uris or column.kind(row) == "uri"):
-                return True
-    return False
+    return any(
+        text == iri and (not only_uris or column.kind(row) == "uri")
+        for column in results.columns.values()
+        for row, text in enumerate(column.texts)
+    )
 
 
 def _missing(iri: str, actual: StepView) -> StepScore:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
-from graphrag_eval_lc.matching.matchers import Matcher, custom_matchers
+from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
@@ -45,18 +45,25 @@ class StepsMatch:
         failed: The indices of the steps that failed.
     """
 
-    def __init__(self, pairs: "_Pairs", scoring: Scoring) -> None:
-        self._pairs = pairs
-        self._chosen = _Chosen(pairs, scoring)
+    def __init__(
+        self,
+        candidates: list[list[Candidates]],
+        actual_steps: list[StepView],
+        unreadable: dict[int, str],
+        scoring: Scoring,
+    ) -> None:
+        self._candidates = candidates
+        self._actual_steps = actual_steps
+        self._chosen = _Chosen(candidates, len(actual_steps), scoring)
         self.steps_score: float | None = self._chosen.score
         self.matches: list[Match] = [
             Match(group, reference, actual, comparison.score, comparison.reason())
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
-            for comparison in (pairs.candidates[group][reference][actual],)
+            for comparison in (candidates[group][reference][actual],)
         ]
-        self.unreadable: dict[int, str] = pairs.unreadable
-        self.repeated = _repeated_steps(pairs.actual_steps)
-        self.failed = [index for index, step in enumerate(pairs.actual_steps) if step.get("status") != "success"]
+        self.unreadable = unreadable
+        self.repeated = _repeated_steps(actual_steps)
+        self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
 
     @cached_property
     def diagnosis(self) -> list[list[StepDiagnosis]]:
@@ -65,23 +72,23 @@ class StepsMatch:
             [
                 diagnosis_of(
                     candidates,
-                    self._pairs.actual_steps,
+                    self._actual_steps,
                     matched=self._chosen.actual_of.get((group, index)),
                     taken=self._chosen.taken,
                     before=self._chosen.before.get(group),
                 )
                 for index, candidates in enumerate(references)
             ]
-            for group, references in enumerate(self._pairs.candidates)
+            for group, references in enumerate(self._candidates)
         ]
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
         """Yield the reference steps of retrieval in the scored groups, each with the step that fulfils it."""
         for group in self._chosen.groups:
-            for index, candidates in enumerate(self._pairs.candidates[group]):
+            for index, candidates in enumerate(self._candidates[group]):
                 if candidates.is_retrieval:
                     actual = self._chosen.actual_of.get((group, index))
-                    step = None if actual is None else self._pairs.actual_steps[actual]
+                    step = None if actual is None else self._actual_steps[actual]
                     yield RetrievalPair(candidates.reference, step, actual)
 
     @property
@@ -90,7 +97,7 @@ class StepsMatch:
         fitting = {step.nearest for group in self.diagnosis for step in group if step.score > 0}
         return [
             index
-            for index, step in enumerate(self._pairs.actual_steps)
+            for index, step in enumerate(self._actual_steps)
             if step.get("status") == "success" and index not in fitting
         ]
 
@@ -125,13 +132,15 @@ def match_steps(
         >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
         1.0
     """
-    pairs = _Pairs(
-        reference_steps,
-        actual_steps,
-        sparql or SparqlConfig(),
-        RetrievalSteps(retrieval or RetrievalConfig(), names or {}),
-    )
-    return StepsMatch(pairs, scoring)
+    defaults = (sparql or SparqlConfig()).step_defaults()
+    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    actual = [views.actual_view(step) for step in actual_steps]
+    unreadable: dict[int, str] = {}
+    candidates = [
+        [Candidates(views.reference_view(step, defaults), actual, unreadable, views) for step in group]
+        for group in reference_steps
+    ]
+    return StepsMatch(candidates, actual, unreadable, scoring)
 
 
 def custom_matchers_for(
@@ -160,28 +169,6 @@ def custom_matchers_for(
         for key in [key for key in unused if key[0] in (None, name) and key[1] in (None, media_type)]:
             used[key] = unused.pop(key)
     return used
-
-
-class _Pairs:
-    """The reference steps of all groups, each with the actual steps that may fulfil it."""
-
-    def __init__(
-        self,
-        reference_steps: Sequence[Group],
-        actual_steps: Sequence[Mapping[str, Any]],
-        sparql: SparqlConfig,
-        retrieval: RetrievalSteps,
-    ) -> None:
-        defaults = sparql.step_defaults()
-        self.actual_steps = [retrieval.actual_view(step) for step in actual_steps]
-        self.unreadable: dict[int, str] = {}
-        self.candidates = [
-            [
-                Candidates(retrieval.reference_view(step, defaults), self.actual_steps, self.unreadable, retrieval)
-                for step in group
-            ]
-            for group in reference_steps
-        ]
 
 
 def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -214,15 +201,15 @@ class _Chosen:
     that its actual steps had to come before.
     """
 
-    def __init__(self, pairs: _Pairs, scoring: Scoring) -> None:
-        self.groups = scored_groups(pairs.candidates, scoring)
+    def __init__(self, candidates: Sequence[Sequence[Candidates]], step_count: int, scoring: Scoring) -> None:
+        self.groups = scored_groups(candidates, scoring)
         self.actual_of: dict[tuple[int, int], int] = {}
         self.before: dict[int, int] = {}
-        before, total = len(pairs.actual_steps), 0.0
+        before, total = step_count, 0.0
         for group in reversed(self.groups):
-            total += self._fill(group, pairs.candidates[group], before)
+            total += self._fill(group, candidates[group], before)
             matched = [index for (of_group, _), index in self.actual_of.items() if of_group == group]
-            if len(matched) < len(pairs.candidates[group]):
+            if len(matched) < len(candidates[group]):
                 break
             before = min(matched)
         self.score = total / len(self.groups) if self.groups else None

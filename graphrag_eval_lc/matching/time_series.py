@@ -47,15 +47,10 @@ def _compared(
 
 def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:
     del anchor
-    if not expected.get("mrid"):
-        if found.get("mrid") is not None:
-            yield "mrid"
-        if expected.get("limit") != found.get("limit"):
-            yield "limit"
-        return
-    if _bag(expected["mrid"]) != _bag(found.get("mrid")):
+    mrid, limit = expected.get("mrid"), expected.get("limit")
+    if _bag(mrid) != _bag(found.get("mrid")) if mrid else found.get("mrid") is not None:
         yield "mrid"
-    if expected.get("limit") and expected["limit"] != found.get("limit"):
+    if (limit or not mrid) and limit != found.get("limit"):
         yield "limit"
 
 

@@ -6,7 +6,7 @@ rows; whether two groups of the same colours can be paired is found by backtrack
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.row_pairing import can_be_paired, row_groups_agree
@@ -32,14 +32,7 @@ Renaming: TypeAlias = dict[int, int]
 def rows_agree_in_detail(
     reference: Iterable[Row], actual: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> bool:
-    """Return whether rows of detailed codes agree whose coarse rows are known to agree.
-
-    Args:
-        reference: Rows of detailed codes.
-        actual: Those of the other side; its blank nodes have codes of their own.
-        rows_as: ``set`` or ``bag``.
-        codes: Tells which codes are equal.
-        budget: Counts the steps.
+    """Return whether detailed rows agree, as a set or a bag, whose coarse rows are known to agree.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -194,23 +187,15 @@ class _Search:
             for edge in self.others:
                 for position, other in enumerate(edge.nodes):
                     self.edges_at[edge.pattern, position, other].append(edge)
-        at = edge_position(anchor.nodes, renaming)
+        at = next(position for position, other in enumerate(anchor.nodes) if other in renaming)
         own = anchor.nodes.index(node)
         edges = self.edges_at.get((anchor.pattern, at, renaming[anchor.nodes[at]]), [])
         self.budget.spend(len(edges))
         return iter(dict.fromkeys(edge.nodes[own] for edge in edges))
 
 
-def edge_position(nodes: Sequence[int], renaming: Renaming) -> int:
-    """Return the position of the first node that is renamed already."""
-    return next(position for position, node in enumerate(nodes) if node in renaming)
-
-
 class Graph:
     """The blank nodes of both sides, joined by the rows that they share.
-
-    Args:
-        budget: Counts the rows that are looked at.
 
     Attributes:
         nodes: The nodes of the reference and of the actual side.
@@ -269,11 +254,7 @@ class Graph:
         colours = self.colours
         return tuple(
             sorted(
-                (
-                    pattern,
-                    tuple(other == node for other in nodes),
-                    tuple(colours[other] for other in nodes),
-                )
+                (pattern, tuple(other == node for other in nodes), tuple(colours[other] for other in nodes))
                 for pattern, nodes in edges
             )
         )

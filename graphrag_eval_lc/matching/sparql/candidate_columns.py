@@ -43,17 +43,9 @@ _CHUNK: Final = 2_048
 def find_mapping(
     reference: Table, actual: Table, rows_as: RowsAs, confirm: Confirm, budget: Budget
 ) -> ColumnMapping | None:
-    """Find actual columns that have the same rows as the required ones.
+    """Find actual columns that have the same rows, as a set or a bag, as the required ones; those by name go first.
 
-    Args:
-        reference: The table of the required columns, of at least one column and row.
-        actual: The table of the actual columns.
-        rows_as: ``set`` or ``bag``.
-        confirm: Settles what the codes do not.
-        budget: Counts the rows that are looked at.
-
-    Returns:
-        A mapping that fits, the one by name if that does; None if there is none.
+    ``confirm`` settles what the codes do not. Both tables have at least one row.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -161,14 +153,10 @@ def _choices_in_depth(
     start: _State,
     extended: Callable[[int, int, _State], _State | None],
 ) -> Iterator[list[int]]:
-    """Yield the ways to choose a candidate of its own for each place, depth first.
+    """Yield the ways to choose a candidate of its own for each position, depth first.
 
-    Args:
-        candidates: For each place those to try, in order.
-        duplicates: Candidates that are tried only after the one that they equal is chosen.
-        start: The state before the first choice.
-        extended: Returns the state after choosing for a place a candidate, given the state before; None where the
-            candidate does not fit.
+    A duplicate is tried only where the one that it equals is chosen. ``extended`` returns the state after choosing a
+    candidate for a position, given the state before; None where the candidate does not fit.
     """
     chosen: list[int] = []
     states = [start]
@@ -276,15 +264,6 @@ class BagSearch:
 def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, budget: Budget) -> ColumnMapping | None:
     """Find actual columns that equal the required ones row by row.
 
-    Args:
-        reference: The table of the required columns, of at least one column and row.
-        actual: The table of the actual columns.
-        codes: What the codes of both mean.
-        budget: Counts the rows that are looked at.
-
-    Returns:
-        A mapping that fits, or None if there is none.
-
     Raises:
         SearchCutOff: Where the budget is used up.
     """
@@ -333,13 +312,10 @@ class _Renaming:
 
 
 def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass] | None:
-    """Sort the columns of two tables by their contents.
+    """Return the classes that have a required column; None where one of them has too few actual columns.
 
-    Columns of which the codes are equal, but whose numbers do not lie within the tolerance of each other, are told
-    apart: where numbers lie close together, a code stands for many of them.
-
-    Returns:
-        The classes that have a required column; None where one of them has too few actual columns.
+    Columns of equal codes are told apart where their numbers do not lie within the tolerance of each other, as a code
+    may stand for many numbers that lie close together.
     """
     candidates: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, signature in enumerate(actual.signatures(rows_as)):

@@ -16,11 +16,10 @@ _SAMPLED_ROWS: Final = 1_000
 
 
 def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> float:
-    """Return how much two results have in common, from a sample of their rows and by their texts.
+    """Return how much two results have in common, from a sample of their rows and by their texts; 0 to below 1.
 
-    Returns:
-        0 to below 1: mostly the share of common rows (F1) under the columns that have most in common, then the
-        share of common cells, or of nearly the same numbers where a column has none in common.
+    That is mostly the share of common rows (F1) under the columns that have most in common, then the share of common
+    cells, or of nearly the same numbers where a column has none in common.
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
@@ -167,13 +166,7 @@ def near_number(
 ) -> NearNumber | None:
     """Find the first two rows that are equal but for nearly the same numbers; return the number that differs most.
 
-    Args:
-        columns: The required columns.
-        actual_columns: The actual columns that stand for them.
-        rows: Positions of rows of the reference; the first few are looked at.
-        actual_rows: Positions of actual rows, likewise.
-        codes: The codes of the required columns; equal cells have the same.
-        actual_codes: Those of the actual columns.
+    The rows to look at are given by their positions, of which the first few count; equal cells have equal codes.
     """
     # Rows that are nearly equal have the same cells where there are no numbers.
     fixed = [at for at, column in enumerate(columns) if all(column.number(row) is None for row in rows)]

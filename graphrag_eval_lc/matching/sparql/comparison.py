@@ -301,14 +301,8 @@ def quick_verdict(
 def plain_verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], rules: Rules) -> PlainVerdict | None:
     """Compare rows where the contents of the columns leave no choice which actual column stands for a required one.
 
-    Args:
-        required: The cells of the required columns of the reference.
-        actual: The cells of all actual columns.
-        rules: How they are compared.
-
-    Returns:
-        None where several actual columns have the contents of a required one, or where rows that differ may be equal
-        within a tolerance.
+    None where several actual columns have the contents of a required one, or where rows that differ may be equal
+    within a tolerance.
     """
     contents = [_content(column, rules) for column in actual]
     mapping: list[int] = []

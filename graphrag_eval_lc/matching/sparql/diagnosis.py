@@ -55,15 +55,7 @@ class Diagnosis:
 def diagnosis_of_match(
     reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules, *, is_exact: bool
 ) -> Diagnosis:
-    """Describe two results that match.
-
-    Args:
-        reference: The expected results.
-        actual: The actual results.
-        columns: For each required column the actual one that stands for it.
-        rules: How the results were compared.
-        is_exact: Whether they are known to match without a tolerance, too.
-    """
+    """Describe two results that match by these columns; exact ones match without a tolerance, too."""
     row_count = reference.row_count
     renamed = [f"`{mine}` is played by `{other}`" for mine, other in columns.items() if mine != other]
     names = f" ({'; '.join(renamed)})" if renamed else ""
@@ -103,15 +95,7 @@ def diagnosis_of_mismatch(
     rules: Rules,
     cut_off: str | None,
 ) -> Diagnosis:
-    """Describe two results that do not match.
-
-    Args:
-        reference_results: The expected results, of at least one row.
-        actual_results: The actual results, of at least one row.
-        required: The names of the required columns, at least one.
-        rules: How the results were compared.
-        cut_off: Says that the search was cut off; None where it was not.
-    """
+    """Describe two results that do not match, of at least one row and required column; or whose search was cut off."""
     encoding = encoding_for(reference_results, actual_results, required, rules)
     reference, actual = encoded_tables(reference_results, actual_results, required, encoding, all_columns=True)
     mapping = nearest_columns(reference, actual, overlaps_of(reference, actual))
@@ -132,9 +116,14 @@ def diagnosis_of_mismatch(
     parts = [
         cut_off,
         _about_columns(reference, actual, columns),
-        _about_missing(len(missing), total, _shown_row(reference.term_columns, missing[0])) if missing else None,
-        _about_extra(len(extra), _shown_row(found_columns, extra[0])) if extra and is_complete else None,
     ]
+    if missing:
+        example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
+        are_missing = f"{plural(len(missing), 'is', 'are')} missing"
+        parts.append(f"{len(missing)} of {_counted(total, 'row')} {are_missing}, e.g. {example}")
+    if extra and is_complete:
+        example = _in_brackets(_shown_row(found_columns, extra[0]))
+        parts.append(f"{_counted(len(extra), 'row')} too many, e.g. {example}")
     if is_complete and missing and extra:
         near = _near_number(reference, actual, missing, extra, mapping)
         parts.append(None if near is None else _about_near(near))
@@ -239,14 +228,6 @@ def _about_columns(reference: Table, actual: Table, columns: dict[str, str]) -> 
         found = f"only {_counted(len(actual.names), 'column')} for {len(reference.names)} required"
         return f"{found}; no column plays {', '.join(absent)}"
     return f"no column plays {', '.join(absent)}"
-
-
-def _about_missing(count: int, total: int, example: ShownRow) -> str:
-    return f"{count} of {_counted(total, 'row')} {plural(count, 'is', 'are')} missing, e.g. {_in_brackets(example)}"
-
-
-def _about_extra(count: int, example: ShownRow) -> str:
-    return f"{_counted(count, 'row')} too many, e.g. {_in_brackets(example)}"
 
 
 def _about_near(number: NearNumber) -> str:

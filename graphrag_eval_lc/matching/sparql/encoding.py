@@ -28,6 +28,7 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     XSD_BOOLEAN,
     XSD_STRING,
     Finite,
+    Links,
     Number,
     NumberKind,
     Tolerances,
@@ -128,7 +129,7 @@ class Encoding:
         self._value_spaces: dict[Hashable, _ValueSpace] = {}
         self._spaces: dict[Shape, TextSpace] = {UNBOUND_SHAPE: {"": UNBOUND_CODE}}
         self._has_fine_numbers = False
-        self._joined: dict[int, int] = {}
+        self._links = Links()
         self._exactly_joined: dict[int, int] = {}
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
@@ -179,13 +180,7 @@ class Encoding:
         return read
 
     def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
-        """Tell from a sample of rows whether a column may have the same contents as one that is encoded already.
-
-        Args:
-            column: The column.
-            contents: The codes of the columns that it may stand for, before they are settled.
-            sample: The number of rows to look at.
-        """
+        """Tell from a sample of rows whether a column may have the same contents as one that is encoded already."""
         rows = slice(sample)
         shapes = column.shapes[rows] if isinstance(column.shapes, list) else [column.shapes] * sample
         cells = zip(self.codes(column, rows), shapes, column.texts[rows], strict=False)
@@ -213,20 +208,20 @@ class Encoding:
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
         """Return the final codes of columns, in which all codes of a chain are one."""
         self._join_equal_codes()
-        if not self._joined:
+        if not self._links.parents:
             return list(columns)
-        joined = {code: self._root(code) for code in self._joined}
+        joined = {code: self._links.root(code) for code in self._links.parents}
         return [[joined.get(code, code) for code in column] for column in columns]
 
     def _join_equal_codes(self) -> None:
         mixed = set() if self._strict else self._join_values_with_texts()
-        self._exactly_joined = dict(self._joined)
+        self._exactly_joined = dict(self._links.parents)
         kinds = self._number_kinds()
         if self._has_fine_numbers or self._tolerances.loosest(kinds, kinds):
             self._chain_numbers()
         if mixed:
-            self._mark_mixed_forms({self._root(code) for code in mixed})
-        self.inexact = {self._root(code) for code in self.inexact}
+            self._mark_mixed_forms({self._links.root(code) for code in mixed})
+        self.inexact = {self._links.root(code) for code in self.inexact}
 
     def _chain_numbers(self) -> None:
         """Join the numbers of each chain; where some of them may differ, their code is inexact."""
@@ -241,7 +236,7 @@ class Encoding:
             self.has_near_numbers = True
             first = self._numbers[numbers[0]]
             for number in numbers[1:]:
-                self._join(first, self._numbers[number])
+                self._links.join(first, self._numbers[number])
             if self._counts_values or not are_equal:
                 self.inexact.add(first)
 
@@ -256,7 +251,7 @@ class Encoding:
                 others += ((other.values_read.keys(), other) for other in spaces if not other.is_boolean)
             for known, other in others:
                 for text in space.values_read.keys() & known:
-                    self._join(space[text], other[text])
+                    self._links.join(space[text], other[text])
                     mixed.add(space[text])
         return mixed
 
@@ -265,31 +260,14 @@ class Encoding:
         form_of: dict[int, str] = {}
         for space in self._value_spaces.values():
             for text in space.values_read:
-                root = self._root(space[text])
+                root = self._links.root(space[text])
                 if root in mixed and form_of.setdefault(root, text) != text:
                     self.inexact.add(root)
 
-    def _join(self, one: int, other: int) -> None:
-        root, other_root = self._root(one), self._root(other)
-        if root != other_root:
-            self._joined[other_root] = root
-
-    def _root(self, code: int) -> int:
-        joined = self._joined
-        while code in joined:
-            parent = joined[code]
-            if parent in joined:
-                joined[code] = joined[parent]
-            code = parent
-        return code
-
     def detailed(self, column: TermColumn, codes: list[int], blank_nodes: dict[str, int]) -> list[int]:
-        """Return the detailed codes of a column.
+        """Return the detailed codes of a column with settled codes.
 
-        Args:
-            column: The terms.
-            codes: Their settled codes.
-            blank_nodes: Negative codes by label, for the blank nodes of this side; new ones are added.
+        ``blank_nodes`` holds the negative codes of this side's blank nodes by label, and takes up new ones.
         """
         shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(codes)
         return [
@@ -363,13 +341,7 @@ _SAMPLE: Final = 64
 
 
 class Table:
-    """Some columns of a result, in codes.
-
-    Args:
-        columns: The columns by name.
-        codes: Their codes.
-        encoding: What the codes mean.
-    """
+    """Some columns of a result, in codes."""
 
     def __init__(self, columns: dict[str, TermColumn], codes: list[list[int]], encoding: Encoding) -> None:
         self.names = tuple(columns)
@@ -422,14 +394,9 @@ class Table:
 def encoded_tables(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], encoding: Encoding, *, all_columns: bool
 ) -> tuple[Table, Table]:
-    """Return the tables of the required and of the actual columns.
+    """Return the tables of the required and of the actual columns, in a new encoding.
 
-    Args:
-        reference: The results with the required columns.
-        actual: The other results.
-        required: The names of the required columns.
-        encoding: A new encoding.
-        all_columns: Whether actual columns are there too that cannot stand for a required one.
+    Actual columns that cannot stand for a required one are left out, unless all columns are wanted.
     """
     mine = {name: reference.columns[name] for name in required}
     codes = [encoding.codes(column) for column in mine.values()]

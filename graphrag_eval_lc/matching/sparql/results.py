@@ -275,11 +275,7 @@ def plain_columns(
 ) -> PlainColumns | None:
     """Return the required and the actual columns as texts and floats; None where they cannot be compared so.
 
-    Args:
-        reference: The results with the required columns.
-        actual: The other results.
-        required: The names of the required columns.
-        by_value: Whether different cells have different values; else different texts may be numbers of the same value.
+    By value, different cells have different values; else different texts may be numbers of the same value.
     """
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
     plain = [cells for column in columns if (cells := column.plain_by_value if by_value else column.plain) is not None]
@@ -293,10 +289,6 @@ def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | N
 
     They do not suffice for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0,
     and columns in which numbers or booleans stand among other terms; then this is None.
-
-    Args:
-        shapes: Type, datatype and language tag of each cell, or of all cells.
-        texts: The text of each cell.
     """
     kinds = set(shapes) if isinstance(shapes, list) else {shapes}
     if any(kind in ("", "bnode") for kind, _, _ in kinds):

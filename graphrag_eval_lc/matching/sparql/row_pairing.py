@@ -17,14 +17,9 @@ from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, Ro
 def row_groups_agree(
     reference: Sequence[Row], actual: Sequence[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> bool:
-    """Return whether detailed rows agree whose coarse rows are known to agree.
+    """Return whether detailed rows agree, as a set or a bag, whose coarse rows are known to agree.
 
-    Args:
-        reference: Rows of detailed codes, duplicates too.
-        actual: Those of the other side; blank nodes are renamed to those of the reference already.
-        rows_as: ``set`` or ``bag``.
-        codes: Tells which codes are equal.
-        budget: Counts the pairs that are compared.
+    The blank nodes of the actual rows are renamed to those of the reference already.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -119,12 +114,7 @@ STEPS_OF_A_PAIR: Final = 8
 
 
 class Neighbours:
-    """Rows of one coarse row, sorted by a number.
-
-    Args:
-        rows: The distinct rows, of detailed codes, each with how often it occurs.
-        codes: Tells which codes are equal.
-    """
+    """Detailed rows of one coarse row, each with how often it occurs, sorted by a number."""
 
     def __init__(self, rows: dict[Row, int], codes: DetailedCodes) -> None:
         self._rows = list(rows)
@@ -246,11 +236,7 @@ PartnersOf: TypeAlias = Callable[[int], Iterable[int]]
 
 
 def can_be_paired(partners: list[list[int]], budget: Budget) -> bool:
-    """Return whether each item can have a partner of its own.
-
-    Args:
-        partners: For each item the numbers of its possible partners.
-        budget: Counts the pairs that are looked at.
+    """Return whether each item can have a partner of its own, given the possible partners of each.
 
     Example:
         >>> can_be_paired([[0, 1], [0]], Budget(2)), can_be_paired([[0], [0]], Budget(2))
@@ -273,8 +259,8 @@ def unpaired_items(
         items: The items.
         partners_of: All partners that an item can have.
         budget: Counts the pairs that are looked at.
-        times: How many items each partner can have; one where it is not given.
-        likely: The same partners one by one, the likeliest first.
+        times: How many items each partner can have; one by default.
+        likely: The same partners, the likeliest first.
 
     Example:
         >>> list(unpaired_items(range(3), [[0], [0], [0]].__getitem__, Budget(3), times=[2]))

@@ -28,13 +28,7 @@ Row: TypeAlias = tuple[int, ...]
 
 
 class Rules(NamedTuple):
-    """How two results are compared.
-
-    Attributes:
-        rows_as: How rows count.
-        strict: Whether RDF terms are compared, not values alone.
-        tolerances: Those of numbers.
-    """
+    """How two results are compared; if strictly, by RDF terms and not by values alone."""
 
     rows_as: RowsAs
     strict: bool
@@ -136,13 +130,7 @@ class DetailedCodes:
         self._kinds: set[NumberKind] = set()
 
     def detail(self, cell: Cell, code: int, exact_code: int) -> int:
-        """Return the detailed code of a cell with an inexact code.
-
-        Args:
-            cell: The cell.
-            code: Its code.
-            exact_code: The code of the cells with just its value.
-        """
+        """Return the detailed code of a cell with an inexact code; its exact code stands for just its value."""
         detail = self._detail_of.get(cell)
         if detail is None:
             detail = self._detail_of[cell] = self._next_code()

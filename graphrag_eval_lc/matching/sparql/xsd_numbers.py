@@ -280,6 +280,33 @@ SLACK: Final = 1.000001
 """Makes up for what is lost where a tolerance is computed in floats."""
 
 
+class Links:
+    """Joins whole numbers, such as codes or positions, into groups of which each has a root.
+
+    Attributes:
+        parents: The number to which each one is joined that is no root.
+    """
+
+    def __init__(self) -> None:
+        self.parents: dict[int, int] = {}
+
+    def join(self, one: int, other: int) -> None:
+        """Make two groups one."""
+        root, other_root = self.root(one), self.root(other)
+        if root != other_root:
+            self.parents[other_root] = root
+
+    def root(self, number: int) -> int:
+        """Return the root of a number's group; where it is in none, itself."""
+        parents = self.parents
+        while number in parents:
+            parent = parents[number]
+            if parent in parents:
+                parents[number] = parents[parent]
+            number = parent
+        return number
+
+
 class Chain(NamedTuple):
     """Numbers of which each equals another one.
 
@@ -310,7 +337,7 @@ def number_chains(
     numbers = sorted(kinds_of)
     kinds = [kinds_of[number] for number in numbers]
     approximate = list(map(_as_float, numbers))
-    chain_of: dict[int, int] = {}
+    links = Links()
     present = set[NumberKind]().union(*set(map(tuple, kinds)))
     for tolerance in sorted({Decimal(0), *(tolerances[kind] for kind in present)}):
         if not tolerance and not are_fine:
@@ -321,10 +348,10 @@ def number_chains(
         members = [at for at in range(len(numbers)) if tight == present or not tight.isdisjoint(kinds[at])]
         anchors = None if own == tight else [not own.isdisjoint(kinds[at]) for at in members]
         for one, other in _links(members, anchors, numbers, approximate, tolerance):
-            _join(chain_of, one, other)
+            links.join(one, other)
     chains: defaultdict[int, list[int]] = defaultdict(list)
-    for at in sorted(chain_of):
-        chains[_root(chain_of, at)].append(at)
+    for at in sorted({*links.parents, *links.parents.values()}):
+        chains[links.root(at)].append(at)
     return [
         Chain([numbers[at] for at in places], _are_equal(places, numbers, kinds, tolerances))
         for places in chains.values()
@@ -338,14 +365,10 @@ def _links(
     approximate: Sequence[float],
     tolerance: Decimal,
 ) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of neighbours that one anchor, the nearest before or after them, links by its tolerance.
+    """Yield the pairs of neighbours among the members that the nearest anchor before or after links by its tolerance.
 
-    Args:
-        members: The positions of the numbers to link.
-        anchors: Which of them have this tolerance; None for all.
-        numbers: All numbers, in order.
-        approximate: The same as floats.
-        tolerance: The tolerance.
+    ``members`` are positions among the numbers, which are in order; ``anchors`` tells which members have the tolerance,
+    None that all have it; ``approximate`` holds the numbers as floats.
     """
     absolute, relative = SLACK * float(ABSOLUTE_TOLERANCE), SLACK * float(tolerance) + 1e-15
 
@@ -386,13 +409,3 @@ def _as_float(number: Finite) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
-
-
-def _join(chain_of: dict[int, int], one: int, other: int) -> None:
-    chain_of[_root(chain_of, other)] = _root(chain_of, one)
-
-
-def _root(chain_of: dict[int, int], at: int) -> int:
-    while chain_of.setdefault(at, at) != at:
-        chain_of[at] = at = chain_of[chain_of[at]]
-    return at
