@@ -147,20 +147,21 @@ def _combinations(candidates: list[int], size: int, duplicates: Duplicates, budg
 _State = TypeVar("_State")
 
 
-def _choices_in_depth(
-    candidates: Sequence[Sequence[int]],
+def _mappings(
+    order: Sequence[int],
+    candidates: Mapping[int, Sequence[int]],
     duplicates: Duplicates,
     start: _State,
     extended: Callable[[int, int, _State], _State | None],
-) -> Iterator[list[int]]:
-    """Yield the ways to choose a candidate of its own for each position, depth first.
+) -> Iterator[ColumnMapping]:
+    """Yield the ways to choose a candidate of its own for each required column, in some order, depth first.
 
     A duplicate is tried only where the one that it equals is chosen. ``extended`` returns the state after choosing a
-    candidate for a position, given the state before; None where the candidate does not fit.
+    candidate for the nth column, given the state before; None where the candidate does not fit.
     """
     chosen: list[int] = []
     states = [start]
-    waiting = [iter(candidates[0])]
+    waiting = [iter(candidates[order[0]])]
     while waiting:
         candidate = next(waiting[-1], None)
         if candidate is None:
@@ -173,17 +174,13 @@ def _choices_in_depth(
         state = extended(len(chosen), candidate, states[-1])
         if state is None:
             continue
-        if len(chosen) + 1 == len(candidates):
-            yield [*chosen, candidate]
+        if len(chosen) + 1 == len(order):
+            candidate_of = dict(zip(order, [*chosen, candidate], strict=True))
+            yield tuple(candidate_of[at] for at in range(len(order)))
             continue
         chosen.append(candidate)
         states.append(state)
-        waiting.append(iter(candidates[len(chosen)]))
-
-
-def _in_order_of_columns(order: Sequence[int], chosen: Sequence[int]) -> ColumnMapping:
-    candidate_of = dict(zip(order, chosen, strict=True))
-    return tuple(candidate_of[at] for at in range(len(order)))
+        waiting.append(iter(candidates[order[len(chosen)]]))
 
 
 class _Level(NamedTuple):
@@ -226,9 +223,7 @@ class BagSearch:
             return found if Counter(found) == levels[at].counts else None  # type: ignore[return-value]  # no None in it
 
         start: Sequence[int] = [0] * len(self.reference[0])
-        choices = _choices_in_depth([candidates[at] for at in order], self.duplicates, start, grouped)
-        mappings = (_in_order_of_columns(order, chosen) for chosen in choices)
-        return next(filter(confirm, mappings), None)
+        return next(filter(confirm, _mappings(order, candidates, self.duplicates, start, grouped)), None)
 
     def _candidates(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
         """Return for each required column the candidates that have each value as often as it."""
@@ -274,8 +269,12 @@ def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, 
         return None
     if not reference.needs_details:
         return mapping_by_name(classes, reference, actual)
-    candidates = {column: candidates for required, candidates in classes for column in required}
-    namesake = mapping_by_name(classes, reference, actual)
+    by_name = mapping_by_name(classes, reference, actual)
+    candidates = {
+        column: [by_name[column], *(at for at in candidates if at != by_name[column])]
+        for required, candidates in classes
+        for column in required
+    }
     order = sorted(candidates, key=lambda column: (len(candidates[column]), column))
 
     def renamed(at: int, candidate: int, renaming: _Renaming) -> _Renaming | None:
@@ -283,13 +282,8 @@ def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, 
         budget.spend(len(required))
         return renaming.with_columns(required, actual.detailed_columns[candidate], codes)
 
-    choices = _choices_in_depth(
-        [sorted(candidates[column], key=lambda at: at != namesake[column]) for column in order],
-        duplicates_of(classes, actual.detailed_columns),
-        _Renaming({}, {}),
-        renamed,
-    )
-    return next((_in_order_of_columns(order, chosen) for chosen in choices), None)
+    duplicates = duplicates_of(classes, actual.detailed_columns)
+    return next(_mappings(order, candidates, duplicates, _Renaming({}, {}), renamed), None)
 
 
 class _Renaming:

@@ -100,11 +100,10 @@ def diagnosis_of_mismatch(
     reference, actual = encoded_tables(reference_results, actual_results, required, encoding, all_columns=True)
     mapping = nearest_columns(reference, actual, overlaps_of(reference, actual))
     columns = {reference.names[at]: actual.names[found] for at, found in mapping.items()}
+    positions = [mapping.get(at) for at in range(len(reference.names))]
     unbound = [UNBOUND_CODE] * actual_results.row_count
     mine = list(rows_of(reference.columns))
-    others = list(
-        rows_of([actual.columns[mapping[at]] if at in mapping else unbound for at in range(len(reference.names))])
-    )
+    others = list(rows_of([unbound if at is None else actual.columns[at] for at in positions]))
     unlike = UnlikeRows(
         *_unlike_rows(mine, others, rules.rows_as), *(_row_total(rows, rules.rows_as) for rows in (mine, others))
     )
@@ -112,11 +111,8 @@ def diagnosis_of_mismatch(
     if is_complete and reference.needs_details:
         unlike = _unlike_in_detail(reference, actual, mapping, rules.rows_as, encoding.details) or unlike
     missing, extra, total, actual_total = unlike
-    found_columns = [actual.term_columns[mapping[at]] if at in mapping else None for at in range(len(reference.names))]
-    parts = [
-        cut_off,
-        _about_columns(reference, actual, columns),
-    ]
+    found_columns = [None if at is None else actual.term_columns[at] for at in positions]
+    parts = [cut_off, _about_columns(reference, actual, columns)]
     if missing:
         example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
         are_missing = f"{plural(len(missing), 'is', 'are')} missing"

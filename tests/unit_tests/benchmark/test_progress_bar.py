@@ -19,7 +19,7 @@ EVENTS = (
 
 
 def shown(width: int, events: tuple[RunEvent, ...] = EVENTS) -> list[str]:
-    """Give the lines of the bar, 60 s after its run started, in a terminal of a width."""
+    """Return the lines of the bar, 60 s after its run started, in a terminal of a width."""
     now = 0.0
     file = io.StringIO()
     bar = TerminalBar(UnfailingStream(file), redirect_stderr=False, clock=lambda: now)
