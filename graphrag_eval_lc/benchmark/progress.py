@@ -5,20 +5,20 @@ import html
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from importlib import import_module
 from itertools import chain, repeat
-from types import TracebackType
-from typing import IO, Any, Literal, TextIO, cast
+from typing import IO, Any, Literal, Self, TextIO, cast
 
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, message_of, progress_figures, progress_line
+from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, message_of, progress_line, progress_texts
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
@@ -39,13 +39,13 @@ class UnfailingStream:
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
-        """Write what can be written, and give the number of letters as if it all was."""
+        """Write what can be written, and return the number of letters as if all was."""
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
         return len(text)
 
     def flush(self) -> None:
-        """Return what was written to the system."""
+        """Hand on what the stream has kept so far."""
         with contextlib.suppress(OSError, ValueError):
             self._stream.flush()
 
@@ -71,7 +71,60 @@ def line_pauses() -> Iterator[float]:
     return chain([10.0], repeat(30.0, 10), repeat(60.0, 25), repeat(300.0))
 
 
-class PlainLines:
+class _TimedDisplay(ABC):
+    """An observer that shows a run now and then, from a thread of its own, and messages at once.
+
+    It does what rich's progress cannot: that prints nothing to a file before the end, and nothing in a notebook
+    without ipywidgets.
+    """
+
+    def __init__(self, pauses: Iterable[float]) -> None:
+        self._pauses = pauses
+        self._state = RunState()
+        self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._show_now_and_then, name="progress", daemon=True)
+        self._has_shown = False
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closed.set()
+        self._thread.join()
+        if self._has_shown:
+            self._show_locked()
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take up one event."""
+        self._state(event)
+        message = message_of(event)
+        if message is not None and not self._closed.is_set():
+            with self._lock:
+                self._tell(message)
+
+    def _show_now_and_then(self) -> None:
+        for pause in self._pauses:
+            if self._closed.wait(pause):
+                return
+            self._show_locked()
+
+    def _show_locked(self) -> None:
+        with self._lock:
+            run = self._state.snapshot()
+            if run.elapsed_sec is not None:
+                self._has_shown = True
+                self._show(run)
+
+    @abstractmethod
+    def _show(self, run: RunSnapshot) -> None: ...
+
+    @abstractmethod
+    def _tell(self, message: str) -> None: ...
+
+
+class PlainLines(_TimedDisplay):
     """An observer that prints a line now and then, and one at the end if there was any; messages at once.
 
     Args:
@@ -80,215 +133,114 @@ class PlainLines:
     """
 
     def __init__(self, stream: UnfailingStream, pauses: Iterable[float] | None = None) -> None:
+        super().__init__(line_pauses() if pauses is None else pauses)
         self._stream = stream
-        self._pauses = line_pauses() if pauses is None else pauses
-        self._state = RunState()
-        self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._print_now_and_then, name="progress", daemon=True)
-        self._has_printed = False
 
-    def __enter__(self) -> "PlainLines":
-        self._thread.start()
-        return self
+    def _show(self, run: RunSnapshot) -> None:
+        self._tell(progress_line(run))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._closed.set()
-        self._thread.join()
-        if self._has_printed:
-            self._print_line()
-
-    def __call__(self, event: RunEvent) -> None:
-        """Take up one event."""
-        self._state(event)
-        message = message_of(event)
-        if message is not None and not self._closed.is_set():
-            self._print(message)
-
-    def _print_now_and_then(self) -> None:
-        for pause in self._pauses:
-            if self._closed.wait(pause):
-                return
-            self._print_line()
-
-    def _print_line(self) -> None:
-        run = self._state.snapshot()
-        if run.elapsed_sec is not None:
-            self._has_printed = True
-            self._print(progress_line(run))
-
-    def _print(self, text: str) -> None:
-        with self._lock:
-            self._stream.write(f"{text}\n")
-            self._stream.flush()
+    def _tell(self, message: str) -> None:
+        self._stream.write(f"{message}\n")
+        self._stream.flush()
 
 
-_PAUSE_SEC = 0.5
-
-
-class NotebookBar:
+class NotebookBar(_TimedDisplay):
     """An observer that keeps one output of the cell up to date; at the end only the messages stay in it."""
 
     def __init__(self) -> None:
-        self._state = RunState()
+        super().__init__(repeat(0.5))
         self._messages: list[str] = []
-        self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._show_now_and_then, name="progress", daemon=True)
-        self._shown = self._content()
         self._display: Any = None
 
-    def __enter__(self) -> "NotebookBar":
+    def __enter__(self) -> Self:
         # IPython is there in every notebook, and only there is it needed.
         display = import_module("IPython.display").display
-        self._display = display(self._shown, raw=True, display_id=True)
-        self._thread.start()
-        return self
+        self._display = display(self._content(), raw=True, display_id=True)
+        return super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._closed.set()
-        self._thread.join()
-        self._show()
+    def _show(self, run: RunSnapshot) -> None:
+        self._display.update(self._content(run), raw=True)
 
-    def __call__(self, event: RunEvent) -> None:
-        """Take up one event."""
-        self._state(event)
-        message = message_of(event)
-        if message is not None and not self._closed.is_set():
-            with self._lock:
-                self._messages.append(message)
-                self._show()
+    def _tell(self, message: str) -> None:
+        self._messages.append(message)
+        self._show(self._state.snapshot())
 
-    def _show_now_and_then(self) -> None:
-        while not self._closed.wait(_PAUSE_SEC):
-            self._show()
-
-    def _show(self) -> None:
-        with self._lock:
-            content = self._content()
-            if content != self._shown:
-                self._shown = content
-                self._display.update(content, raw=True)
-
-    def _content(self) -> dict[str, str]:
-        run = self._state.snapshot()
+    def _content(self, run: RunSnapshot | None = None) -> dict[str, str]:
         lines = list(self._messages)
         parts = [f'<div style="white-space: pre-wrap">{html.escape(line)}</div>' for line in lines]
-        if run.elapsed_sec is not None and not self._closed.is_set():
-            line = progress_line(run)
-            lines.append(line)
+        if run is not None and run.elapsed_sec is not None and not self._closed.is_set():
+            lines.append(progress_line(run))
             bar = f'<progress value="{run.done}" max="{max(run.total, 1)}" style="width: 20em"></progress>'
-            parts.append(f"<div>{bar} {html.escape(line)}</div>")
+            parts.append(f"<div>{bar} {html.escape(lines[-1])}</div>")
         return {"text/plain": "\n".join(lines), "text/html": "".join(parts)}
 
 
-_REFRESHES_PER_SECOND = 8
-_WIDEST_BAR, _NARROWEST_BAR = 50, 8
-
-# Where a terminal is too narrow for all figures, the later ones are left out.
+# Where a terminal is too narrow for all values, the later ones are left out; where it is narrower yet, the bar.
 _BY_WEIGHT = ("stopping", "errors", "left", "rate", MAIN_METRIC, "in_flight", "tokens", "retries", "elapsed")
 _STYLES = {"errors": "red", "stopping": "bold yellow", "retries": "yellow"}
+_NARROWEST_WITH_BAR = 40
 
 
-class TerminalBar:
-    """An observer that keeps a bar up to date at the foot of a terminal; messages and prints stand above it.
+class TerminalBar(Progress):
+    """An observer that keeps a bar and a line of values at the foot of a terminal; messages and prints stand above it.
 
     Args:
         stream: The terminal.
         redirect_stderr: Whether what is printed to standard error meanwhile is put above the bar.
+        clock: Gives seconds that never run backwards.
     """
 
-    def __init__(self, stream: UnfailingStream, *, redirect_stderr: bool) -> None:
-        self._state = RunState()
-        self._console = _Console(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False)
-        self._live = Live(
-            RunBar(self._state),
-            console=self._console,
-            refresh_per_second=_REFRESHES_PER_SECOND,
+    def __init__(
+        self, stream: UnfailingStream, *, redirect_stderr: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._state = RunState(clock)
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=50),
+            TextColumn("{task.fields[details]}"),
+            console=_Console(file=cast("IO[str]", stream), force_terminal=True, force_jupyter=False),
+            refresh_per_second=8,
             transient=True,
             # Standard output that goes to a file or a pipe must stay there.
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
             redirect_stderr=redirect_stderr,
         )
-        self._open = False
-
-    def __enter__(self) -> "TerminalBar":
-        self._live.start()
-        self._open = True
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._open = False
-        self._live.stop()
+        self._task = self.add_task("", details="")
 
     def __call__(self, event: RunEvent) -> None:
         """Take up one event."""
         self._state(event)
         message = message_of(event)
-        if message is not None and self._open:
-            self._console.print(Text(message), soft_wrap=True)
+        if message is not None and self.live.is_started:
+            self.console.print(Text(message), soft_wrap=True)
 
-
-class RunBar:
-    """What the terminal shows: a line with the bar, and a line with the figures that fit.
-
-    Args:
-        state: How the run stands.
-    """
-
-    def __init__(self, state: RunState) -> None:
-        self._state = state
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Return the line with the bar and the line with the values that fit; nothing before the run started."""
         run = self._state.snapshot()
-        if run.elapsed_sec is not None:
-            yield _bar_line(run, run.elapsed_sec, options.max_width)
-            yield _figures_line(run, options.max_width)
+        if run.elapsed_sec is None:
+            return
+        done, total = (run.done, run.total) if run.total else (1, 1)
+        text = f"{run.done:,} of {run.total:,} done"
+        details = f"{100 * done // total:3}%  {timedelta(seconds=int(run.elapsed_sec))}"
+        self.update(self._task, total=total, completed=done, description=text, details=details)
+        width = self.console.width
+        yield self.make_tasks_table(self.tasks) if width >= _NARROWEST_WITH_BAR else _line([Text(text)])
+        yield _values_line(run, width)
 
 
-def _bar_line(run: RunSnapshot, elapsed_sec: float, width: int) -> RenderableType:
-    text = f"{run.done:,} of {run.total:,} done"
-    details = f"{100 * run.done // run.total if run.total else 100:3}%  {_clock_text(elapsed_sec)}"
-    bar_width = min(width - len(text) - len(details) - 4, _WIDEST_BAR)
-    if bar_width < _NARROWEST_BAR:
-        return _one_line(text)
-    line = Table.grid(padding=(0, 2, 0, 0))
-    line.add_row(text, ProgressBar(total=max(run.total, 1), completed=run.done, width=bar_width), details)
-    return line
+def _values_line(run: RunSnapshot, width: int) -> Text:
+    texts = progress_texts(run)
+    styles = _STYLES if run.errors else {**_STYLES, "errors": ""}
+    parts = [Text(texts[name], styles.get(name, "")) for name in _BY_WEIGHT if name in texts]
+    while len(parts) > 1 and sum(len(part) + 2 for part in parts) - 2 > width:
+        parts.pop()
+    return _line(parts)
 
 
-def _figures_line(run: RunSnapshot, width: int) -> Text:
-    figures = progress_figures(run)
-    shown: set[str] = set()
-    free = width + 2
-    for name in _BY_WEIGHT:
-        needed = len(figures.get(name, "")) + 2
-        if name in figures and needed <= free:
-            shown.add(name)
-            free -= needed
-    parts = [Text(text, _style(run, name)) for name, text in figures.items() if name in shown]
+def _line(parts: Iterable[Text]) -> Text:
     line = Text("  ").join(parts)
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
-
-
-def _style(run: RunSnapshot, name: str) -> str:
-    return "" if name == "errors" and not run.errors else _STYLES.get(name, "")
-
-
-def _one_line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
-
-
-def _clock_text(seconds: float) -> str:
-    minutes, second = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
 
 
 class _Console(Console):
@@ -304,7 +256,7 @@ ProgressMode = Literal["auto", "bar", "lines", "off"]
 def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:
     """Return a display of a run's progress, as a context manager with an observer to tell the events.
 
-    Events only change figures in memory; a timer repaints them. When the context ends, the bar is gone and nothing
+    Events only change values in memory; a timer repaints them. When the context ends, the bar is gone and nothing
     more is printed. A terminal that is lost meanwhile does not disturb the run.
 
     Args:

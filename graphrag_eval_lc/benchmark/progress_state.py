@@ -5,10 +5,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from graphrag_eval_lc.evaluation.events import RunEvent
+from graphrag_eval_lc.evaluation.events import EventKind, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted
 
@@ -17,7 +17,7 @@ _RECENT_ROUNDS = 4
 _RECENT_SAMPLES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunSnapshot:
     """How a run stands at one moment.
 
@@ -39,21 +39,21 @@ class RunSnapshot:
         ended: Whether all is over.
     """
 
-    total: int
-    done: int
-    errors: int
-    retries: int
-    in_flight: int
-    max_concurrency: int | None
-    limit: int | None
-    tokens: int | None
-    tokens_unknown: int
-    steps_score: float | None
-    elapsed_sec: float | None
-    per_minute: float | None
-    seconds_left: float | None
-    stopping: str | None
-    ended: bool
+    total: int = 0
+    done: int = 0
+    errors: int = 0
+    retries: int = 0
+    in_flight: int = 0
+    max_concurrency: int | None = None
+    limit: int | None = None
+    tokens: int | None = None
+    tokens_unknown: int = 0
+    steps_score: float | None = None
+    elapsed_sec: float | None = None
+    per_minute: float | None = None
+    seconds_left: float | None = None
+    stopping: str | None = None
+    ended: bool = False
 
 
 class RunState:
@@ -74,113 +74,82 @@ class RunState:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.RLock()  # re-entrant, since a signal handler may interrupt its holder
-        self._total = self._done = self._errors = self._retries = 0
+        self._run = RunSnapshot()
         self._in_flight: set[tuple[str, int | None]] = set()
-        self._max_concurrency: int | None = None
-        self._limit: int | None = None
-        self._tokens: int | None = None
-        self._tokens_unknown = 0
         self._scores = 0
         self._score_sum = 0.0
         self._answered = 0  # in this session
         self._started_at: float | None = None
         self._ended_at: float | None = None
-        self._recent: deque[float] = deque()
-        self._stopping: str | None = None
-        self._takers: dict[str, Callable[[Mapping[str, Any]], None]] = {
-            "run_started": self._run_started,
-            "attempt_started": self._attempt_started,
-            "attempt_failed": self._attempt_failed,
-            "response_ended": self._response_ended,
-            "result_scored": self._result_scored,
-            "limit_changed": self._limit_changed,
-            "run_stopping": self._run_stopping,
-            "run_ended": self._run_ended,
-        }
+        self._recent: deque[float] = deque()  # when the last samples were answered
 
     def __call__(self, event: RunEvent) -> None:
         """Take up one event."""
-        take = self._takers.get(event.kind)
-        if take is not None:
-            with self._lock:
-                take(event.fields)
+        with self._lock:
+            self._take(event.kind, event.fields)
 
     def snapshot(self) -> RunSnapshot:
         """Return how the run stands now."""
         with self._lock:
             now = self._clock() if self._ended_at is None else self._ended_at
             elapsed = None if self._started_at is None else now - self._started_at
-            return RunSnapshot(
-                total=self._total,
-                done=self._done,
-                errors=self._errors,
-                retries=self._retries,
+            return replace(
+                self._run,
                 in_flight=len(self._in_flight),
-                max_concurrency=self._max_concurrency,
-                limit=self._limit,
-                tokens=self._tokens,
-                tokens_unknown=self._tokens_unknown,
                 steps_score=self._score_sum / self._scores if self._scores else None,
                 elapsed_sec=elapsed,
                 per_minute=60 * self._answered / elapsed if elapsed and self._answered else None,
                 seconds_left=self._seconds_left(now),
-                stopping=self._stopping,
-                ended=self._ended_at is not None,
             )
 
     def _seconds_left(self, now: float) -> float | None:
         """Estimate from the last rounds. Before the first round is through, only the quick ones have ended."""
-        if self._ended_at is not None or self._stopping is not None or self._started_at is None:
+        run = self._run
+        if run.ended or run.stopping is not None or self._started_at is None:
             return None
-        left = self._total - self._done
+        left = run.total - run.done
         if left <= 0:
             return 0.0
-        if self._answered < max(1, self._max_concurrency or 1):
+        if self._answered < max(1, run.max_concurrency or 1):
             return None
         span = now - self._recent[0]
         return left * span / (len(self._recent) - 1) if span > 0 else None
 
-    def _run_started(self, fields: Mapping[str, Any]) -> None:
-        self._total, self._done, self._errors = fields["total"], fields["done"], fields["errors"]
-        self._max_concurrency = self._limit = fields["max_concurrency"]
-        self._started_at = self._clock()
-        kept = max(_RECENT_ROUNDS * fields["max_concurrency"], _RECENT_SAMPLES)
-        self._recent = deque([self._started_at], maxlen=kept + 1)
-
-    def _attempt_started(self, fields: Mapping[str, Any]) -> None:
-        self._in_flight.add((fields["question_id"], fields["repeat"]))
-
-    def _attempt_failed(self, fields: Mapping[str, Any]) -> None:
-        self._retries += fields["retry_in_sec"] is not None
-
-    def _response_ended(self, fields: Mapping[str, Any]) -> None:
-        self._in_flight.discard((fields["question_id"], fields["repeat"]))
-        self._done += 1
-        self._answered += 1
-        self._errors += fields["status"] == "error"
-        tokens = fields[TOTAL_TOKENS]
-        if tokens is None:
-            self._tokens_unknown += 1
-        else:
-            self._tokens = (self._tokens or 0) + tokens
-        self._recent.append(self._clock())
-
-    def _result_scored(self, fields: Mapping[str, Any]) -> None:
-        score = fields[MAIN_METRIC]
-        if score is not None:
-            self._scores += 1
-            self._score_sum += score
-
-    def _limit_changed(self, fields: Mapping[str, Any]) -> None:
-        self._limit = fields["limit"]
-
-    def _run_stopping(self, fields: Mapping[str, Any]) -> None:
-        self._stopping = fields["reason"]
-
-    def _run_ended(self, fields: Mapping[str, Any]) -> None:
-        self._total, self._done, self._errors = fields["total"], fields["done"], fields["errors"]
-        self._in_flight.clear()
-        self._ended_at = self._clock()
+    def _take(self, kind: EventKind, fields: Mapping[str, Any]) -> None:
+        run = self._run
+        match kind:
+            case "run_started":
+                run.total, run.done, run.errors = fields["total"], fields["done"], fields["errors"]
+                run.max_concurrency = run.limit = fields["max_concurrency"]
+                self._started_at = self._clock()
+                kept = max(_RECENT_ROUNDS * fields["max_concurrency"], _RECENT_SAMPLES)
+                self._recent = deque([self._started_at], maxlen=kept + 1)
+            case "attempt_started":
+                self._in_flight.add((fields["question_id"], fields["repeat"]))
+            case "attempt_failed":
+                run.retries += fields["retry_in_sec"] is not None
+            case "response_ended":
+                self._in_flight.discard((fields["question_id"], fields["repeat"]))
+                run.done += 1
+                run.errors += fields["status"] == "error"
+                self._answered += 1
+                self._recent.append(self._clock())
+                if fields[TOTAL_TOKENS] is None:
+                    run.tokens_unknown += 1
+                else:
+                    run.tokens = (run.tokens or 0) + fields[TOTAL_TOKENS]
+            case "result_scored" if fields[MAIN_METRIC] is not None:
+                self._scores += 1
+                self._score_sum += fields[MAIN_METRIC]
+            case "limit_changed":
+                run.limit = fields["limit"]
+            case "run_stopping":
+                run.stopping = fields["reason"]
+            case "run_ended":
+                run.total, run.done, run.errors = fields["total"], fields["done"], fields["errors"]
+                run.ended = True
+                self._in_flight.clear()
+                self._ended_at = self._clock()
 
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -193,13 +162,13 @@ def progress_line(run: RunSnapshot) -> str:
         >>> progress_line(RunSnapshot(2000, 120, 3, 5, 8, 8, 8, 1_234_567, 0, 0.7123, 212, 34.0, 3300, None, False))
         '120 of 2,000 done, 3 errors, 5 retries, 8 in flight, 1.2M tokens, 34/min, about 55 min left, steps_score 0.712'
     """
-    return ", ".join((f"{run.done:,} of {run.total:,} done", *progress_figures(run).values()))
+    return ", ".join((f"{run.done:,} of {run.total:,} done", *progress_texts(run).values()))
 
 
-def progress_figures(run: RunSnapshot) -> dict[str, str]:
-    """Return what is known of a run beside how many questions are done, by the name of the figure, in reading order."""
+def progress_texts(run: RunSnapshot) -> dict[str, str]:
+    """Return what is known of a run beside how many questions are done, by name, in reading order."""
     left = run.seconds_left
-    figures = {
+    texts = {
         "errors": counted(run.errors, "error"),
         "retries": counted(run.retries, "retry", "retries") if run.retries else "",
         "in_flight": _in_flight(run),
@@ -210,11 +179,11 @@ def progress_figures(run: RunSnapshot) -> dict[str, str]:
         "elapsed": f"in {duration_text(run.elapsed_sec)}" if run.ended and run.elapsed_sec is not None else "",
         MAIN_METRIC: "" if run.steps_score is None else f"{MAIN_METRIC} {run.steps_score:.3f}",
     }
-    return {name: text for name, text in figures.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def message_of(event: RunEvent) -> str | None:
-    """Return what an event tells people at once; None for those that only change the figures."""
+    """Return what an event tells people at once; None for those that only change the values."""
     if event.kind == "warning":
         return f"Warning: {event.fields['message']}"
     return str(event.fields["message"]) if event.kind == "run_stopping" else None

@@ -13,7 +13,7 @@ from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
 from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
-# Of forms that an output may have, the earlier goes before the later.
+# Where an output may have several forms, the earlier kind goes before the later.
 BUILT_IN = (SPARQL, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 

@@ -1,6 +1,6 @@
-"""The actual steps that may fulfil a reference step: which count by name, how each compares, which is nearest."""
+"""The actual steps that may fulfil a reference step: those of the right name, their scores, and the nearest one."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,16 +34,16 @@ class RetrievalSteps:
         if tool not in self._tools:
             return StepView(step, id_column=self._columns.get(tool))
         name = self._tools[tool]
-        # What is said of the tool goes before what is said of all steps of that name.
+        # A column of the tool goes before one of all steps of that name.
         column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
         return StepView({**step, "name": name}, id_column=column, tool=tool)
 
     def includes(self, reference: StepView) -> bool:
-        """Return whether a reference step counts as retrieval: by its name, and with SPARQL results if it has ids."""
+        """Return whether a reference step counts as retrieval: by its name, or by the ids in its SPARQL results."""
         return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
 
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
-        """Return the name and the media type by which the kind of a reference step is found."""
+        """Return the name and the media type that tell the kind of a reference step."""
         name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
         return name, reference.get("output_media_type")
 
@@ -53,7 +53,7 @@ class RetrievalSteps:
         return names | self._names | self._columns.keys() if name == RETRIEVAL else names
 
     def may_fulfil(self, tool: str, name: str) -> bool:
-        """Return whether steps of a tool may fulfil reference steps of a name, as far as the names say it."""
+        """Return whether steps of a tool may fulfil reference steps of a name, judged by the names alone."""
         names = self.names_that_fulfil(name)
         is_retrieval = name in self._names or name in self._columns
         return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
@@ -69,18 +69,18 @@ def _has_ids(reference: StepView) -> bool:
 
 
 class Candidates:
-    """The successful steps of the right name for one reference step; others cannot fulfil it.
+    """The steps that may fulfil one reference step: the successful ones of the right name.
 
     Args:
         reference: The reference step.
         actual_steps: All actual steps.
         unreadable: Takes up, by index of the actual step, why an output that does not even begin like JSON could not
-            be compared. That does not depend on which steps the score needs.
+            be compared, whether or not the score needs that step.
         retrieval: Which steps count as retrieval.
 
     Attributes:
         reference: The reference step.
-        is_retrieval: Whether it counts as retrieval, and is compared as such whatever it is called.
+        is_retrieval: Whether it counts as retrieval, and is compared as such whatever its name.
         names: The names of the steps that may fulfil it.
     """
 
@@ -104,14 +104,14 @@ class Candidates:
         ]
         for index in self._indices:
             if _is_no_json(actual_steps[index].get("output")):
-                self[index]  # compared at once, so that it is told whether or not the score needs it
+                self[index]  # compared at once, for `unreadable`
 
     def may_be(self, step: StepView) -> bool:
-        """Return whether an actual step has a name that may fulfil it; for retrieval that of its tool will do."""
+        """Return whether an actual step has a right name; for retrieval its tool's name will do."""
         return step.get("name") in self.names or (self.is_retrieval and step.tool in self.names)
 
     def __getitem__(self, index: int) -> StepScore:
-        """Return the comparison with one of the steps."""
+        """Return the comparison with one of the actual steps."""
         if index not in self._compared:
             comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
             if comparison.unreadable and _is_no_json(self._actual_steps[index].get("output")):
@@ -125,23 +125,22 @@ class Candidates:
 
     def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the comparisons from the last step back to the first that fits in full, which no other can beat."""
-        return dict(self._back_to_full_score(before))
+        found: dict[int, StepScore] = {}
+        for index in reversed(self._indices):
+            if before is None or index < before:
+                found[index] = self[index]
+                if found[index].score == 1.0:
+                    break
+        return found
 
     def _with_hint(self, comparison: StepScore) -> StepScore:
-        """Add to the reason why relevant ids did not count where there is nothing else to compare with."""
+        """Say why relevant ids did not count where the reference step has nothing else to compare."""
         reference = self.reference
         has_only_ids = reference.get("relevant_ids") is not None and reference.get("output") is None
         if self.is_retrieval or not has_only_ids or comparison.score > 0:
             return comparison
         hint = "relevant_ids count only on steps called retrieval or named in retrieval.steps"
         return replace(comparison, reason=lambda: f"{comparison.reason()}; {hint}")
-
-    def _back_to_full_score(self, before: int | None) -> Iterator[tuple[int, StepScore]]:
-        for index in reversed(self._indices):
-            if before is None or index < before:
-                yield index, self[index]
-                if self[index].score == 1.0:
-                    return
 
 
 def _is_no_json(output: Any) -> bool:
@@ -158,8 +157,8 @@ class StepDiagnosis:
     Attributes:
         nearest: The index of the actual step that fulfils it or comes nearest; None where there is none like it.
         nearest_id: That step's id.
-        score: How well that step fulfils it, 0 to 1, whether or not it counts.
-        matched: Whether that step was counted as its match.
+        score: How well that step fulfils it, 0 to 1, even where that does not count.
+        matched: Whether that step counts as its match.
         reason: Why, for people.
     """
 
@@ -221,11 +220,11 @@ def _nearest(compared: Mapping[int, StepScore]) -> tuple[int, float, str]:
 
 
 def _namesake_hint(candidates: Candidates, actual_steps: Sequence[StepView]) -> str:
-    """Say which steps may fulfil the reference step where the agent called one of its name and that is none of them."""
+    """Say which names may fulfil the reference step where the agent used its name, which may not."""
     name = candidates.reference.get("name")
     if all(step.get("name") != name or candidates.may_be(step) for step in actual_steps):
         return ""
-    return f"; a step named {name} does not fulfil it, only one named {_listed(candidates.names)} does"
+    return f"; a step named {name} does not fulfil it, only one named {_any_of(candidates.names)} does"
 
 
 def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
@@ -241,7 +240,7 @@ def _why_uncounted(nearest: int, taken: Set[int], before: int | None) -> str:
 def _without_comparison(
     fulfilling: Collection[str], actual_steps: Sequence[StepView], failed: list[int]
 ) -> StepDiagnosis:
-    name = _listed(fulfilling)
+    name = _any_of(fulfilling)
     if failed:
         reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
         return _diagnosis(actual_steps, failed[-1], 0.0, reason, matched=False)
@@ -254,7 +253,7 @@ def _without_comparison(
     return _diagnosis(actual_steps, None, 0.0, f"the agent did not call {name}{instead}", matched=False)
 
 
-def _listed(names: Collection[str]) -> str:
+def _any_of(names: Collection[str]) -> str:
     return " or ".join(sorted(names))
 
 

@@ -1,4 +1,4 @@
-"""The step kind iri_discovery: whether a step that searched or queried came upon the IRI."""
+"""The step kind iri_discovery: whether a search or a query found the IRI."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from graphrag_eval_lc.matching.sparql.results import SparqlResults
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
 _IRI_DISCOVERY: Final = "iri_discovery"
-# The tool whose results name what it found as IRIs.
+# The tool that finds IRIs by their labels.
 AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 
 # What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
@@ -50,7 +50,7 @@ def _in_text(iri: str, output: str, actual: StepView, problem: str) -> StepScore
 
 
 def holds_whole(text: str, iri: str) -> bool:
-    """Return whether an IRI stands in a text as a whole term, not as a part of another one.
+    """Return whether an IRI stands in a text as a whole term, not as part of another one.
 
     Example:
         >>> holds_whole("<urn:a> a <urn:b> .", "urn:a"), holds_whole("<urn:ab>", "urn:a")
@@ -61,11 +61,11 @@ def holds_whole(text: str, iri: str) -> bool:
 
 
 def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
-    for column in results.columns.values():
-        for row, text in enumerate(column.texts):
-            if text == iri and (not only_uris or column.kind(row) == "uri"):
-                return True
-    return False
+    return any(
+        text == iri and (not only_uris or column.kind(row) == "uri")
+        for column in results.columns.values()
+        for row, text in enumerate(column.texts)
+    )
 
 
 def _missing(iri: str, actual: StepView) -> StepScore:
@@ -73,13 +73,13 @@ def _missing(iri: str, actual: StepView) -> StepScore:
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
-    """Find what is wrong with a reference step of this kind."""
+    """Find reference steps without an IRI."""
     if not isinstance(step.get("output"), str) or not step["output"]:
         yield Finding(f"an {_IRI_DISCOVERY} step needs the IRI as its output", "Write the IRI.", ("output",))
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Return the reference step for the first hit of a search that stands in the arguments of a later step."""
+    """Return a reference step for the first IRI of a search that a later step uses in its arguments."""
     results = parse_sparql_results(step.get("output"))
     asked = "\n".join(_argument_text(other) for other in later)
     texts = (

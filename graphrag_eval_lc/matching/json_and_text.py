@@ -9,12 +9,12 @@ from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOu
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
-_SHOWN = 60
+_SHORT = 60
 _NOTHING = "nothing"
 
 
 def parse_json_output(output: Any) -> Any:
-    """Return the value of a JSON text; a value that is no text stands for itself, as datasets in YAML have it.
+    """Return the value of a JSON text; a dataset in YAML may have the value itself, which is returned as it is.
 
     Raises:
         UnreadableOutput: There is no output, or it is not JSON.
@@ -26,7 +26,7 @@ def parse_json_output(output: Any) -> Any:
     try:
         return parse_json(output)
     except (ValueError, RecursionError) as problem:
-        raise UnreadableOutput(f"the output is not JSON: {_shown(output)}") from problem
+        raise UnreadableOutput(f"the output is not JSON: {_short_text(output)}") from problem
 
 
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
@@ -43,7 +43,7 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(1.0, "the same JSON value")
     place, found, expected = first_difference(found, expected)
     where = f" at {place}" if place else ""
-    return explained(0.0, f"another JSON value{where}: {_shown(found)} instead of {_shown(expected)}")
+    return explained(0.0, f"another JSON value{where}: {_short_text(found)} instead of {_short_text(expected)}")
 
 
 def match_texts(reference: StepView, actual: StepView) -> StepScore:
@@ -56,10 +56,10 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
     if expected == found:
         return explained(1.0, "the same text")
     start = _common_length(expected, found) if isinstance(expected, str) and isinstance(found, str) else 0
-    if start > _SHOWN:
+    if start > _SHORT:
         where = f"another text from character {start + 1:,} on"
-        return explained(0.0, f"{where}: {_shown(found[start:])!r} instead of {_shown(expected[start:])!r}")
-    return explained(0.0, f"another text: {_shown(found)} instead of {_shown(expected)}")
+        return explained(0.0, f"{where}: {_short_text(found[start:])!r} instead of {_short_text(expected[start:])!r}")
+    return explained(0.0, f"another text: {_short_text(found)} instead of {_short_text(expected)}")
 
 
 def are_json_equal(left: Any, right: Any) -> bool:
@@ -74,7 +74,7 @@ def are_json_equal(left: Any, right: Any) -> bool:
 
 
 def first_difference(found: Any, expected: Any, place: str = "") -> tuple[str, Any, Any]:
-    """Return where two different JSON values first differ, and what stands there; a missing part is shown as such.
+    """Return where two different JSON values first differ, and what stands there: "nothing" where a part is missing.
 
     Example:
         >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
@@ -99,9 +99,9 @@ def _common_length(left: str, right: str) -> int:
     return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
-def _shown(value: Any) -> str:
+def _short_text(value: Any) -> str:
     text = value if isinstance(value, str) else json_text(value)
-    return shortened(text[: 4 * _SHOWN], _SHOWN)
+    return shortened(text[: 4 * _SHORT], _SHORT)
 
 
 JSON = StepKind(

@@ -1,4 +1,4 @@
-"""Matchers: what they read and give back, how users register their own, and how one is run."""
+"""Matchers: what they read and return, how users register their own, and how one is run."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,13 +17,11 @@ from graphrag_eval_lc.registry.step_kinds import (
 )
 
 Step = Mapping[str, Any]
-
-
 Parsed = TypeVar("Parsed")
 
 
 class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
-    """An output is not what its media type promises; the text says what it is instead."""
+    """An output is not what its media type says; the text says what it is instead."""
 
 
 class StepView(Mapping[str, Any]):
@@ -32,8 +30,8 @@ class StepView(Mapping[str, Any]):
     Args:
         step: The step.
         defaults: Values of keys that the step lacks or has as null.
-        id_column: What the attribute says.
-        tool: What the attribute says.
+        id_column: See the attribute.
+        tool: See the attribute.
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
@@ -57,7 +55,10 @@ class StepView(Mapping[str, Any]):
     ) -> None:
         self.id_column = id_column
         self.tool = tool
-        self._step = step if defaults is None else _completed(step, defaults)
+        if defaults:
+            given = {key: value for key, value in step.items() if value is not None or key not in defaults}
+            step = {**defaults, **given}
+        self._step = step
         self._parsed: dict[Callable[[Any], Any], Any] = {}
 
     def __getitem__(self, key: str) -> Any:
@@ -93,18 +94,14 @@ class StepView(Mapping[str, Any]):
         return outcome  # type: ignore[no-any-return]
 
 
-def _completed(step: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {**defaults, **{key: value for key, value in step.items() if value is not None or key not in defaults}}
-
-
 @dataclass(frozen=True, slots=True)
 class StepScore:
     """How well an actual step fulfils a reference step.
 
     Attributes:
         score: 0 (not at all) to 1 (in full).
-        reason: Gives why, in a sentence or two for people; called only for steps that the diagnosis shows.
-        closeness: Gives a number from 0 to 1 that finds the nearest step among those that score 0.
+        reason: Returns why, in a sentence or two for people; called only for steps that the diagnosis shows.
+        closeness: Returns a number from 0 to 1 that ranks the steps that score 0; the nearest has the highest.
         unreadable: What is wrong with the actual step's output where no comparison could be made of it.
     """
 
@@ -119,7 +116,7 @@ class StepScore:
 
 
 def explained(score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None) -> StepScore:
-    """Return a StepScore whose reason is known already; its closeness is its score where none is given."""
+    """Return a StepScore whose reason is known already; its closeness is its score by default."""
     return StepScore(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)
 
 
@@ -180,7 +177,7 @@ def register_matcher(
 
 
 def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Reads | None) -> StepKind:
-    """Return the kind of a matcher; what else is known of its steps stays as it is without it."""
+    """Return the step kind of a matcher, with all else that is known of such steps without it."""
     own = StepKind(
         key=" with ".join(part for part in key if part is not None),
         serves=(key,),
@@ -197,7 +194,7 @@ def _kind(matcher: Matcher, key: MatcherKey, others: tuple[str, ...], reads: Rea
 
 
 def _shown_as(key: MatcherKey) -> ShownAs:
-    """Return how steps are shown without the matcher; of those that have a name it alone decides."""
+    """Return how steps are shown without the matcher: by their name where they have one, else by the whole key."""
     name, _ = key
     kinds = built_in_step_kinds()
     same = [kind for served, kind in kinds.items() if (served == key if name is None else name in kind.names)]
@@ -205,7 +202,7 @@ def _shown_as(key: MatcherKey) -> ShownAs:
 
 
 def custom_matchers() -> dict[MatcherKey, Matcher]:
-    """Return the matchers that users registered, those included that took the place of a built-in one.
+    """Return the matchers that users registered, those in place of a built-in one too.
 
     Example:
         >>> ("sparql_query", None) in custom_matchers()

@@ -3,11 +3,12 @@
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
-from graphrag_eval_lc.config import RetrievalConfig, TextSimilarityConfig
+from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
@@ -41,7 +42,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
 
 
 def _hint(output: object) -> str:
-    """Say how documents are kept, where an output may be the text that a retriever tool makes of them."""
+    """Say how to keep documents where an output may be the text that a retriever tool made of them."""
     if not isinstance(output, str) or output.lstrip()[:1] in {"{", "["}:
         return ""
     return "; if a LangChain retriever gave it, keep its documents: run with --retrieval-documents (config: capture)"
@@ -73,15 +74,15 @@ def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: i
 
 
 def _check_step(step: StepView) -> Iterator[Finding]:
-    """Find what is wrong with a reference step of this kind."""
-    if step.id_column is not None:  # it counts as retrieval as its output has ids
+    """Find reference steps without relevant documents."""
+    if step.id_column is not None:  # retrieval by SPARQL
         yield from check_sparql_step(step)
     elif not step.parsed(parse_document_ids):
         yield Finding("no relevant documents", "List at least one, as [{id: …}].", ("output",))
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Draft a reference step from a step that an agent took; None where it retrieved no ids."""
+    """Return a reference step for a retrieval; None where it found no ids."""
     del later
     return {key: step[key] for key in ("name", "args", "output")} if parse_document_ids(step["output"]) else None
 
@@ -165,8 +166,8 @@ def alternatives(relevant: RelevantIds) -> list[list[Id]]:
 def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
     """Return the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
 
-    SPARQL results give the ids of their named column; where they call it otherwise, of the column that holds most
-    of the relevant ids. They are texts, and so become the relevant ones.
+    Of SPARQL results these are the cells of the id column or, where there is no column of that name, of the column that
+    holds most of the relevant ids. They are texts, and so become the relevant ones.
 
     Raises:
         UnreadableOutput: The output of the actual step has no ids.
@@ -188,9 +189,9 @@ def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> t
 
 
 def in_one_form(relevant: RelevantIds, retrieved: list[Id]) -> tuple[RelevantIds, list[Id]]:
-    """Return both as they are where all ids are texts or all are numbers, and else all ids as texts.
+    """Return all ids as texts where some are texts and others numbers; else as they are.
 
-    The keys of a JSON object are texts, so that gains can have no others; and tools may write a number as a text.
+    The keys of a JSON object, such as gains, are always texts; and tools may write a number as a text.
 
     Example:
         >>> in_one_form({"1": 3.0}, [2, 1])
@@ -269,12 +270,12 @@ class RetrievalPair(NamedTuple):
 
 @dataclass(slots=True)
 class RetrievalMeasures:
-    """The measures of a question.
+    """The retrieval measures of a question.
 
     Attributes:
-        of_steps: By index of the actual step: the keys that it gets.
-        missing: Number of reference steps with relevant ids that nothing fulfils; None where none has relevant ids.
-        text_missing: Number of those with texts; None where none has texts.
+        of_steps: By index of the actual step: the keys that are added to it.
+        missing: Number of reference steps with relevant ids that no step fulfils; None where none has relevant ids.
+        text_missing: Number of reference steps with texts that no step fulfils; None where none has texts.
     """
 
     of_steps: dict[int, dict[str, float | str]] = field(default_factory=dict)
@@ -302,9 +303,16 @@ def retrieval_measures(pairs: Iterable[RetrievalPair], config: RetrievalConfig) 
             measured.text_missing = (measured.text_missing or 0) + is_missing
         if actual is None or position is None:
             continue
-        record = {} if relevant is None else _of_ids(reference, relevant, actual, config)
+        record: dict[str, float | str] = {}
+        if relevant is not None:
+            with _error_noted(record, RETRIEVAL_IDS):
+                scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
+                record |= {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
         if texts and (found := _texts(actual)):
-            record |= _of_texts(found, texts, config.text)
+            with _error_noted(record, RETRIEVAL_TEXT):
+                text = config.text
+                scores = text_context_scores(found, texts, threshold=text.threshold, distance=text.distance)
+                record |= {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
         if record:
             measured.of_steps[position] = record
     return measured
@@ -318,28 +326,20 @@ def _relevant_ids(reference: StepView) -> RelevantIds | None:
     return relevant if alternatives(relevant) else None
 
 
-def _of_ids(
-    reference: StepView, relevant: RelevantIds, actual: StepView, config: RetrievalConfig
-) -> dict[str, float | str]:
+@contextmanager
+def _error_noted(record: dict[str, float | str], prefix: str) -> Iterator[None]:
+    """Note an error in the record of a step; whatever it is, the other metrics of the question are good."""
     try:
-        scores = ranking_scores(*found_ids(reference, relevant, actual), config.parsed_measures())
-    except Exception as problem:  # whatever it is, the other figures of the question are good
-        return {f"{RETRIEVAL_IDS}error": _told(problem)}
-    return {f"{RETRIEVAL_IDS}{key}": score for key, score in scores.items()}
-
-
-def _of_texts(retrieved: list[str], references: list[str], config: TextSimilarityConfig) -> dict[str, float | str]:
-    try:
-        scores = text_context_scores(retrieved, references, threshold=config.threshold, distance=config.distance)
+        yield
     except Exception as problem:
-        return {f"{RETRIEVAL_TEXT}error": _told(problem)}
-    return {f"{RETRIEVAL_TEXT}{key}": score for key, score in scores.items()}
+        is_told = isinstance(problem, ValueError) and str(problem)
+        record[f"{prefix}error"] = str(problem) if is_told else f"{type(problem).__name__}: {problem}"
 
 
 def _texts(step: StepView) -> list[str]:
-    """Return the texts of the documents of a step, by rank; none where none has a text.
+    """Return the texts of the documents of a step, by rank; none where no document has a text.
 
-    A document without text is an empty one among them: it keeps its rank and is like no other.
+    A document without text counts as an empty one: the others keep their ranks.
     """
     try:
         return step.parsed(_document_texts)
@@ -358,12 +358,6 @@ def _document_texts(output: Any) -> list[str]:
 def _document_text(document: Any) -> str:
     found = [document.get(key) for key in ("text", "page_content")] if isinstance(document, dict) else []
     return next((text for text in found if isinstance(text, str) and text.strip()), "")
-
-
-def _told(problem: Exception) -> str:
-    if isinstance(problem, ValueError) and str(problem):
-        return str(problem)
-    return f"{type(problem).__name__}: {problem}"
 
 
 DOCUMENTS = StepKind(

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
-from graphrag_eval_lc.matching.matchers import Matcher, custom_matchers
+from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
@@ -45,18 +45,25 @@ class StepsMatch:
         failed: The indices of the steps that failed.
     """
 
-    def __init__(self, pairs: "_Pairs", scoring: Scoring) -> None:
-        self._pairs = pairs
-        self._chosen = _last_group(pairs) if scoring == "last_group" else _all_groups(pairs)
+    def __init__(
+        self,
+        candidates: list[list[Candidates]],
+        actual_steps: list[StepView],
+        unreadable: dict[int, str],
+        scoring: Scoring,
+    ) -> None:
+        self._candidates = candidates
+        self._actual_steps = actual_steps
+        self._chosen = _Chosen(candidates, len(actual_steps), scoring)
         self.steps_score: float | None = self._chosen.score
         self.matches: list[Match] = [
             Match(group, reference, actual, comparison.score, comparison.reason())
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
-            for comparison in (pairs.candidates[group][reference][actual],)
+            for comparison in (candidates[group][reference][actual],)
         ]
-        self.unreadable: dict[int, str] = pairs.unreadable
-        self.repeated = _repeated_steps(pairs.actual_steps)
-        self.failed = [index for index, step in enumerate(pairs.actual_steps) if step.get("status") != "success"]
+        self.unreadable = unreadable
+        self.repeated = _repeated_steps(actual_steps)
+        self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
 
     @cached_property
     def diagnosis(self) -> list[list[StepDiagnosis]]:
@@ -65,23 +72,23 @@ class StepsMatch:
             [
                 diagnosis_of(
                     candidates,
-                    self._pairs.actual_steps,
+                    self._actual_steps,
                     matched=self._chosen.actual_of.get((group, index)),
                     taken=self._chosen.taken,
                     before=self._chosen.before.get(group),
                 )
                 for index, candidates in enumerate(references)
             ]
-            for group, references in enumerate(self._pairs.candidates)
+            for group, references in enumerate(self._candidates)
         ]
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
-        """Yield the reference steps of the scored groups that count as retrieval, each with what fulfils it."""
+        """Yield the reference steps of retrieval in the scored groups, each with the step that fulfils it."""
         for group in self._chosen.groups:
-            for index, candidates in enumerate(self._pairs.candidates[group]):
+            for index, candidates in enumerate(self._candidates[group]):
                 if candidates.is_retrieval:
                     actual = self._chosen.actual_of.get((group, index))
-                    step = None if actual is None else self._pairs.actual_steps[actual]
+                    step = None if actual is None else self._actual_steps[actual]
                     yield RetrievalPair(candidates.reference, step, actual)
 
     @property
@@ -90,7 +97,7 @@ class StepsMatch:
         fitting = {step.nearest for group in self.diagnosis for step in group if step.score > 0}
         return [
             index
-            for index, step in enumerate(self._pairs.actual_steps)
+            for index, step in enumerate(self._actual_steps)
             if step.get("status") == "success" and index not in fitting
         ]
 
@@ -104,7 +111,7 @@ def match_steps(
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
 ) -> StepsMatch:
-    """Match the steps of an agent with the groups of reference steps, in the way that gives the best score.
+    """Match the steps of an agent with the groups of reference steps so that the score is the best.
 
     Only successful steps match, each at most once. Inside a group the assignment with the highest total wins; of
     equal ones the one with the later actual steps.
@@ -116,22 +123,24 @@ def match_steps(
             of that over the groups, walking back from the last; an earlier group may match only steps before the
             earliest one matched so far; after a group that is not matched in full the rest scores 0.
         sparql: Defaults for the keys of SPARQL reference steps.
-        names: Step names by tool name, for tools that are called otherwise than the reference steps.
-        retrieval: Which steps count as retrieval beside ``retrieval``; they are compared by their ids. They are named
-            by their tool or as the reference steps are.
+        names: Step names by tool name, for tools that have other names than the reference steps.
+        retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
+            the reference steps; they are compared by their ids.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
         >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
         1.0
     """
-    pairs = _Pairs(
-        reference_steps,
-        actual_steps,
-        sparql or SparqlConfig(),
-        RetrievalSteps(retrieval or RetrievalConfig(), names or {}),
-    )
-    return StepsMatch(pairs, scoring)
+    defaults = (sparql or SparqlConfig()).step_defaults()
+    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    actual = [views.actual_view(step) for step in actual_steps]
+    unreadable: dict[int, str] = {}
+    candidates = [
+        [Candidates(views.reference_view(step, defaults), actual, unreadable, views) for step in group]
+        for group in reference_steps
+    ]
+    return StepsMatch(candidates, actual, unreadable, scoring)
 
 
 def custom_matchers_for(
@@ -162,28 +171,6 @@ def custom_matchers_for(
     return used
 
 
-class _Pairs:
-    """The reference steps of all groups, each with the actual steps that may fulfil it."""
-
-    def __init__(
-        self,
-        reference_steps: Sequence[Group],
-        actual_steps: Sequence[Mapping[str, Any]],
-        sparql: SparqlConfig,
-        retrieval: RetrievalSteps,
-    ) -> None:
-        defaults = sparql.step_defaults()
-        self.actual_steps = [retrieval.actual_view(step) for step in actual_steps]
-        self.unreadable: dict[int, str] = {}
-        self.candidates = [
-            [
-                Candidates(retrieval.reference_view(step, defaults), self.actual_steps, self.unreadable, retrieval)
-                for step in group
-            ]
-            for group in reference_steps
-        ]
-
-
 def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the indices of the steps that call the same tool with the same arguments as an earlier one."""
     names = Counter(str(step.get("name")) for step in actual_steps)
@@ -200,7 +187,7 @@ def _repeated_steps(actual_steps: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _call_text(args: Any) -> str:
-    """Return a call's arguments as a text that does not depend on their order."""
+    """Return a call's arguments as a text that is the same in any order."""
     try:
         return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
     except (TypeError, ValueError, RecursionError):  # keys that have no order, or what cannot be written
@@ -214,19 +201,25 @@ class _Chosen:
     that its actual steps had to come before.
     """
 
-    def __init__(self, score: float | None, groups: Sequence[int]) -> None:
-        self.score = score
-        self.groups = groups
+    def __init__(self, candidates: Sequence[Sequence[Candidates]], step_count: int, scoring: Scoring) -> None:
+        self.groups = scored_groups(candidates, scoring)
         self.actual_of: dict[tuple[int, int], int] = {}
         self.before: dict[int, int] = {}
+        before, total = step_count, 0.0
+        for group in reversed(self.groups):
+            total += self._fill(group, candidates[group], before)
+            matched = [index for (of_group, _), index in self.actual_of.items() if of_group == group]
+            if len(matched) < len(candidates[group]):
+                break
+            before = min(matched)
+        self.score = total / len(self.groups) if self.groups else None
 
     @property
     def taken(self) -> set[int]:
         return set(self.actual_of.values())
 
-    def fill(self, pairs: _Pairs, group: int, before: int) -> float:
-        """Match one group in the best way and give its score, 0 to 1."""
-        references = pairs.candidates[group]
+    def _fill(self, group: int, references: Sequence[Candidates], before: int) -> float:
+        """Match one group in the best way and return its score, 0 to 1."""
         compared = [
             candidates.latest_best(before) if len(references) == 1 else candidates.compared(before)
             for candidates in references
@@ -250,30 +243,6 @@ def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int
     """
     filled = [index for index, steps in enumerate(groups) if steps]
     return filled if scoring == "all_groups" else filled[-1:]
-
-
-def _last_group(pairs: _Pairs) -> _Chosen:
-    last = scored_groups(pairs.candidates, "last_group")
-    chosen = _Chosen(None, last)
-    if last:
-        chosen.score = chosen.fill(pairs, last[0], len(pairs.actual_steps))
-    return chosen
-
-
-def _all_groups(pairs: _Pairs) -> _Chosen:
-    filled = scored_groups(pairs.candidates, "all_groups")
-    chosen = _Chosen(None, filled)
-    if not filled:
-        return chosen
-    before, total = len(pairs.actual_steps), 0.0
-    for group in reversed(filled):
-        total += chosen.fill(pairs, group, before)
-        matched = [chosen.actual_of.get((group, index)) for index in range(len(pairs.candidates[group]))]
-        if None in matched:
-            break
-        before = min(index for index in matched if index is not None)
-    chosen.score = total / len(filled)
-    return chosen
 
 
 # Scores are compared to 12 digits, so that sums of floats that should be equal are.
@@ -317,7 +286,7 @@ def best_assignment(scores: Sequence[Mapping[int, float]]) -> list[int | None]:
 
 
 def _weight(score: float, row: int, rank: int, rows: int, columns: int) -> int:
-    """Pack score, number of matches, lateness and order into one whole number, the first in the highest digits.
+    """Pack score, number of matches, lateness and order into one whole number, the score in the highest digits.
 
     An actual step of rank r costs 2^(columns - 1 - r): an earlier one costs more than all later ones together. Order
     is the product of both places, whose sum is highest where later reference steps have later actual steps.
@@ -332,8 +301,8 @@ def _weight(score: float, row: int, rank: int, rows: int, columns: int) -> int:
 def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:
     """Solve the assignment problem by the Hungarian method with potentials, in O(rows² · columns).
 
-    Kuhn, The Hungarian method for the assignment problem, 1955. Each row has a column of its own with weight 0
-    beside the real ones, which stands for "not matched".
+    Kuhn, The Hungarian method for the assignment problem, 1955. Beside the real columns each row has one of its own
+    with weight 0, which stands for "not matched".
     """
     rows, real = len(weights), len(weights[0])
     columns = real + rows
@@ -352,7 +321,7 @@ def _maximum_weight(weights: Sequence[Sequence[int]]) -> list[int | None]:
 def _augment(
     start: int, cost: list[list[int]], row_potential: list[int], column_potential: list[int], row_of: list[int]
 ) -> None:
-    """Return one more row a column along the cheapest alternating path."""
+    """Assign a column to one more row, along the cheapest alternating path."""
     columns = len(row_of) - 1
     slack: list[int | None] = [None] * (columns + 1)
     previous = [0] * (columns + 1)

@@ -1,4 +1,4 @@
-"""Comparing calls that look for time series and fetch data points: by their arguments, with times in any spelling."""
+"""Comparing calls for time series and data points by their arguments, with times in any spelling."""
 
 import re
 from collections import Counter
@@ -9,8 +9,6 @@ from typing import Any
 from graphrag_eval_lc.matching.matchers import StepScore, StepView, explained
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
-
-_SHOWN = 80
 
 Arguments = Mapping[str, Any]
 
@@ -49,15 +47,10 @@ def _compared(
 
 def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:
     del anchor
-    if not expected.get("mrid"):
-        if found.get("mrid") is not None:
-            yield "mrid"
-        if expected.get("limit") != found.get("limit"):
-            yield "limit"
-        return
-    if _bag(expected["mrid"]) != _bag(found.get("mrid")):
+    mrid, limit = expected.get("mrid"), expected.get("limit")
+    if _bag(mrid) != _bag(found.get("mrid")) if mrid else found.get("mrid") is not None:
         yield "mrid"
-    if expected.get("limit") and expected["limit"] != found.get("limit"):
+    if (limit or not mrid) and limit != found.get("limit"):
         yield "limit"
 
 
@@ -76,7 +69,7 @@ def _data_points_differences(expected: Arguments, found: Arguments, anchor: Any)
 
 
 def _bag(values: Any) -> Any:
-    """Return one or several values in a form in which their order does not matter."""
+    """Return one or several values so that their order does not matter."""
     if not values:
         return Counter()
     return Counter(map(repr, values if isinstance(values, list | tuple) else [values]))
@@ -84,16 +77,18 @@ def _bag(values: Any) -> Any:
 
 def _reason(keys: Iterable[str], expected: Arguments, found: Arguments) -> str:
     return "; ".join(
-        f"{key} is {_shown(found[key])} instead of {_shown(expected.get(key))}" if key in found else f"{key} is missing"
+        f"{key} is {_short_repr(found[key])} instead of {_short_repr(expected.get(key))}"
+        if key in found
+        else f"{key} is missing"
         for key in keys
     )
 
 
-def _shown(value: Any) -> str:
-    return shortened(repr(value), _SHOWN, keeps_lines=True)
+def _short_repr(value: Any) -> str:
+    return shortened(repr(value), 80, keeps_lines=True)
 
 
-# Between asking for "now" and the clock time that an agent writes out, this much may pass.
+# So much time may pass between a relative time, such as "now", and the clock time that an agent writes for it.
 TOLERANCE = timedelta(seconds=60)
 
 _RELATIVE = re.compile(r"(\d+)([smhdw])-(ago|ahead)")
@@ -116,11 +111,11 @@ def do_times_equal(anchor_time: Any, reference_time: Any, actual_time: Any) -> b
 
     Times are datetimes, ISO 8601 texts, milliseconds since 1970 as numbers, or texts relative to the anchor: ``now``,
     ``2h-ago``, ``1d-ahead`` (units s, m, h, d, w). Without a zone they are UTC. A relative reference and an absolute
-    actual time may be 60 seconds apart; an absolute reference is never met by a relative time, which would mean
+    actual time may be 60 seconds apart; an absolute reference never equals a relative time, which would mean
     something else on another day.
 
     Args:
-        anchor_time: When the call was made; None is enough where no relative time meets an absolute one.
+        anchor_time: When the call was made; needed only where a relative reference meets an absolute time.
         reference_time: The reference's time; None where it gives none.
         actual_time: The agent's time; None where it gave none.
 

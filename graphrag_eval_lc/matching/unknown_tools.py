@@ -1,4 +1,4 @@
-"""Tools whose names no reference step has, where that costs scores, and the names that they should probably have."""
+"""Tools that lose scores because no reference step has their name, and the names that they should probably have."""
 
 import re
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -20,29 +20,29 @@ from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for
 from graphrag_eval_lc.texts import counted, shortened
 
-# Of a tool and a reference name so many responses are looked at, of each so many steps: enough to tell what it gives.
+# For a tool and a reference name so many responses are looked at, and so many steps of each.
 _LOOKED_AT = 5
 _STEPS_LOOKED_AT = 3
 _LONGEST_COMPARED = 100_000  # characters of an output
 _ENOUGH = 0.5  # of the responses that are looked at
 _ALIKE = 0.6
-# A good agent may miss a step of a question or two, and calls tools that no reference needs.
+# A good agent may miss a step of one question or two, and call tools that no reference needs.
 _FEWEST_UNEXPLAINED = 3
 _MOST_NAMED = 5
 _LONGEST_NAME = 80
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-# Words of tool names that say nothing of what the tool gives.
+# Words of tool names that do not say what the tool returns.
 _GENERIC = frozenset({"a", "call", "do", "execute", "fetch", "find", "get", "my", "run", "the", "tool", "use"})
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownTool:
-    """A tool that is called and whose name no reference step has, while steps of another name are missed; or several.
+    """A tool, or several, whose name no reference step has while reference steps of another name are missed.
 
     Attributes:
-        tools: The names of the tools; more than one where nothing fits and each is as likely.
-        suggestion: The name that the tool should probably have; None where nothing fits.
+        tools: The names of the tools; more than one where each is as likely.
+        suggestion: The name that the tool should probably have; None where no name fits.
         what: What is wrong, in a sentence without its end.
         hint: How to put it right.
     """
@@ -59,11 +59,10 @@ class UnknownTool:
 class UnknownTools:
     """Finds tools whose names no reference step has, where that explains lost scores.
 
-    Agents have tools that no reference needs, so it is only told where also a reference step of a scored group has a
-    name (or, as ``iri_discovery``, is fulfilled by names) that no response calls at all, and a response calls the
-    tool where such a step is missed. A name is suggested where the tool's outputs would fulfil the reference steps,
-    have their form (SPARQL results, documents; or arguments), or where the names resemble each other. Without one it is
-    told only where the step is missed in three responses or more.
+    Agents have tools that no reference needs. So a tool is only told of if a reference step of a scored group needs a
+    name that no response calls at all, and a response calls the tool where such a step is missed. A name is suggested
+    if the tool's outputs would fulfil the reference steps, or have their form (SPARQL results, documents; or
+    arguments), or if the names resemble each other. Without a suggestion the step must be missed in three responses.
 
     Args:
         config: How steps are scored, and the names of the tools.
@@ -90,11 +89,11 @@ class UnknownTools:
         self._learn_names(reference_names)
 
     def add(self, reference_steps: Any, response: Mapping[str, Any]) -> None:
-        """Take up a response, or the result that was made of it.
+        """Take up a response, or its result.
 
         Args:
-            reference_steps: The groups of reference steps of its question; what is none is passed over.
-            response: The response; one that failed before it took a step says nothing of names.
+            reference_steps: The groups of reference steps of its question; what breaks the format is passed over.
+            response: The response; one that failed before its first step is passed over.
         """
         actual = _named_in(response.get("actual_steps"))
         if not actual and (response.get("status") == "error" or response.get("error") is not None):
@@ -122,7 +121,7 @@ class UnknownTools:
         return self._tools.get(tool, False)
 
     def found(self) -> list[UnknownTool]:
-        """Return the tools: each that has a suggestion, the most called first, then all others together."""
+        """Return each tool that has a suggestion, the most called first, then all others together."""
         pairs = self._open_pairs()
         suggested = self._suggestions(pairs)
         named = frozenset(suggested.values())
@@ -130,7 +129,7 @@ class UnknownTools:
             UnknownTool((tool,), name, self._called(tool), _hint(tool, name))
             for tool, name in sorted(suggested.items(), key=lambda each: -self._calling[each[0]])
         ]
-        # What a suggested name fulfils is explained; for what is left, any other tool may be the one that is meant.
+        # A suggestion explains the missed steps that it fulfils; for the others any tool that is left may be meant.
         left = [
             (tool, name)
             for tool, name in pairs
@@ -147,26 +146,26 @@ class UnknownTools:
         count = max(self._asking[name] for name in missed)
         hint = "where they are the same, say so with `steps: {names: …}` in the config"
         if len(tools) == 1:
-            what = f"{self._called(tools[0])}, while none calls {_listed(needed)}, as {count:,} should"
+            what = f"{self._called(tools[0])}, while none calls {_names_in_words(needed)}, as {count:,} should"
         else:
-            called = _listed([f"{_shown(tool)} (in {self._calling[tool]:,})" for tool in tools], "and")
+            called = _names_in_words([f"{_short_name(tool)} (in {self._calling[tool]:,})" for tool in tools], "and")
             what = (
-                f"none of {self._counted()} calls {_listed(needed)}, as {count:,} should, while no "
+                f"none of {self._counted()} calls {_names_in_words(needed)}, as {count:,} should, while no "
                 f"reference step has the names of {called}, which are called"
             )
         return UnknownTool(tuple(tools), None, what, hint)
 
     def _called(self, tool: str) -> str:
         name = self._config.steps.names.get(tool, tool)
-        renamed = "" if name == tool else f" ({_shown(name)} in steps.names)"
+        renamed = "" if name == tool else f" ({_short_name(name)} in steps.names)"
         times = f"{self._calling[tool]:,} of {self._counted()}"
-        return f"{_shown(tool)}{renamed} is called in {times} and no reference step has that name"
+        return f"{_short_name(tool)}{renamed} is called in {times} and no reference step has that name"
 
     def _counted(self) -> str:
         return counted(self._responses, "response")
 
     def _open_pairs(self) -> dict[tuple[str, str], "_Evidence"]:
-        """Return the pairs whose tool is still unknown and whose reference name is still not called."""
+        """Return the pairs of a tool that is still unknown and a reference name that is still not called."""
         fixed = names_with_a_meaning()
         return {
             (tool, name): evidence
@@ -177,7 +176,7 @@ class UnknownTools:
         }
 
     def _suggestions(self, pairs: Mapping[tuple[str, str], "_Evidence"]) -> dict[str, str]:
-        """Return names by tool, the best pair first; each tool has one name, and each reference step one tool."""
+        """Return names by tool, the best pair first; each tool gets one name, and each reference name one tool."""
         ranked = []
         for (tool, name), evidence in pairs.items():
             target = self._target(tool, name)
@@ -194,7 +193,7 @@ class UnknownTools:
         return suggested
 
     def _target(self, tool: str, name: str) -> str:
-        """Return the name that a tool needs to fulfil reference steps of a name: that one, or one that fulfils it."""
+        """Return the name that a tool needs to fulfil reference steps of a name: that one, or another that may."""
         fulfilling = names_that_fulfil(name)
         if name in fulfilling:
             return name
@@ -204,7 +203,7 @@ class UnknownTools:
     def _looked_at(
         self, references: Sequence[Mapping[str, Any]], tool: str, steps: Sequence[Mapping[str, Any]]
     ) -> "_Look | None":
-        """Compare the last calls of a tool with reference steps as if it had their name; None where enough was seen."""
+        """Compare a tool's last calls with reference steps as if it had their name; None once enough was seen."""
         name = _name(references[0])
         known = self._pairs.get((tool, name))
         if known is not None and known.looks >= _LOOKED_AT:
@@ -214,11 +213,12 @@ class UnknownTools:
             return None
         retrieval = RetrievalSteps(self._config.retrieval, {**self._config.steps.names, tool: self._target(tool, name)})
         views = [retrieval.actual_view({**step, "status": "success"}) for step in successful]
-        look = _Look(False, False, False)
-        for reference in references[:_STEPS_LOOKED_AT]:
-            view = retrieval.reference_view(reference, self._config.sparql.step_defaults())
-            look = look.beside(_look(view, views, retrieval))
-        return look
+        defaults = self._config.sparql.step_defaults()
+        looks = (
+            _look(retrieval.reference_view(reference, defaults), views, retrieval)
+            for reference in references[:_STEPS_LOOKED_AT]
+        )
+        return _Look(*map(any, zip(*looks, strict=True)))
 
     def _learn_names(self, names: Iterable[str]) -> None:
         for name in names:
@@ -235,22 +235,16 @@ class UnknownTools:
                 self._names.update(dict.fromkeys(fulfilled, True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What the calls of a tool in one response say: they fulfil a reference step, or have its form, or another."""
+class _Look(NamedTuple):
+    """Whether calls of a tool in one response fulfil a reference step, have its form, or have another form."""
 
     fulfils: bool
     has_form: bool
     has_other_form: bool
 
-    def beside(self, other: "_Look") -> "_Look":
-        return _Look(
-            self.fulfils or other.fulfils, self.has_form or other.has_form, self.has_other_form or other.has_other_form
-        )
-
 
 class _Evidence:
-    """What speaks for one tool as the one that a reference name means."""
+    """What speaks for a tool being the one that a reference name means."""
 
     def __init__(self) -> None:
         self.responses = 0
@@ -301,7 +295,7 @@ def _has_arguments(actual: StepView, reference: StepView) -> bool:
 
 
 def _form(step: StepView, *, is_retrieval: bool = False) -> str | None:
-    """Return the form of a step's output; None where it is none of those that are told apart."""
+    """Return the form of a step's output; None where it has none of the known ones."""
     if step.get("output_media_type") == SPARQL_RESULTS or _is_readable(step, parse_sparql_results):
         return "SPARQL results"
     return "documents" if is_retrieval or _is_readable(step, parse_document_ids) else None
@@ -338,7 +332,7 @@ def _name(step: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def name_similarity(one: str, other: str) -> float:
-    """Return how alike two names of tools are, 0 to 1: the share of their words, or how their letters agree.
+    """Return how alike two names of tools are, 0 to 1: by the words that they share, or by their letters.
 
     Example:
         >>> name_similarity("run_sparql", "sparql_query"), name_similarity("getTimeSeries", "retrieve_time_series")
@@ -363,14 +357,14 @@ def _is_same_word(one: str, other: str) -> bool:
     return one == other or (len(shorter) >= 3 and longer.startswith(shorter))
 
 
-def _listed(names: Sequence[str], last: str = "or") -> str:
-    shown = [_shown(name) for name in names[:_MOST_NAMED]]
+def _names_in_words(names: Sequence[str], last: str = "or") -> str:
+    shown = [_short_name(name) for name in names[:_MOST_NAMED]]
     if len(names) > _MOST_NAMED:
         shown.append(f"{len(names) - _MOST_NAMED:,} more")
     return f" {last} ".join((", ".join(shown[:-1]), shown[-1])) if len(shown) > 1 else "".join(shown)
 
 
-def _shown(name: str) -> str:
+def _short_name(name: str) -> str:
     return shortened(name, _LONGEST_NAME)
 
 

@@ -1,12 +1,12 @@
 """Equality of rows up to one renaming of the blank nodes.
 
-Blank nodes are coloured by the rows that they stand in, and by the colours of the other blank nodes there, until the
-colours settle. Nodes of a colour of their own are paired at once. What is left falls apart into groups of nodes
-that share rows; groups of the same colours are paired by a backtracking search inside each pair of groups.
+Blank nodes are coloured by the rows that they stand in and by the colours of the other blank nodes there, until the
+colours settle. Nodes of a colour of their own are paired at once. The rest falls apart into groups of nodes that share
+rows; whether two groups of the same colours can be paired is found by backtracking.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.row_pairing import can_be_paired, row_groups_agree
@@ -17,7 +17,7 @@ class Edge(NamedTuple):
     """A row that holds blank nodes.
 
     Attributes:
-        pattern: Stands for all that the row has but its blank nodes, and for how often it occurs.
+        pattern: A number for the row without its blank nodes and for how often it occurs.
         nodes: The blank nodes, in the order of their columns.
     """
 
@@ -32,14 +32,7 @@ Renaming: TypeAlias = dict[int, int]
 def rows_agree_in_detail(
     reference: Iterable[Row], actual: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> bool:
-    """Return whether rows of detailed codes agree whose coarse rows are known to.
-
-    Args:
-        reference: Rows of detailed codes.
-        actual: The same of the other side; blank nodes have names of their own.
-        rows_as: ``set`` or ``bag``.
-        codes: Tells which codes are equal.
-        budget: Counts the steps.
+    """Return whether detailed rows agree, as a set or a bag, whose coarse rows are known to agree.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -72,7 +65,7 @@ class _Search:
         self.edges_at: defaultdict[tuple[int, int, int], list[Edge]] | None = None
 
     def _add(self, rows: list[Row], side: int) -> dict[Edge, list[Row]]:
-        """Add one side's rows to the graph; rows that differ in inexact cells only are one edge."""
+        """Add one side's rows to the graph, with one edge for rows that differ in inexact cells only."""
         coarse: defaultdict[Row, list[Row]] = defaultdict(list)
         for row in rows:
             coarse[self.codes.coarse_row(row)].append(row)
@@ -130,14 +123,14 @@ class _Search:
         return True
 
     def _are_alike(self, group: list[int], other: list[int], fixed: Renaming) -> bool:
-        """Return whether a renaming of one group's nodes to the other's makes their rows agree."""
+        """Return whether some renaming of one group's nodes to the other's makes their rows agree."""
         edges = list(dict.fromkeys(edge for node in group for edge in self.graph.edges_of[node]))
         return any(
             self.is_exact or self._fits(edges, renaming | fixed) for renaming in self._renamings(group, other, fixed)
         )
 
     def _fits(self, edges: list[Edge], renaming: Renaming) -> bool:
-        """Return whether the rows of these edges agree in every detail with those that they become."""
+        """Return whether the rows of these edges, renamed, agree in every detail with rows of the other side."""
         mine: list[Row] = []
         others: list[Row] = []
         back = {self.graph.label_of[other]: self.graph.label_of[node] for node, other in renaming.items()}
@@ -151,7 +144,7 @@ class _Search:
         return self.is_exact or row_groups_agree(mine, others, self.rows_as, self.codes, self.budget)
 
     def _renamings(self, group: list[int], other: list[int], fixed: Renaming) -> Iterator[Renaming]:
-        """Yield the renamings under which each edge of a group becomes one of the other side."""
+        """Yield the renamings of a group's nodes that turn its edges into edges of the other side."""
         order, anchors = self.graph.walk(group)
         renaming: Renaming = {}
         used: set[int] = set()
@@ -188,35 +181,27 @@ class _Search:
         return True
 
     def _images(self, anchor: Edge, node: int, renaming: Renaming) -> Iterator[int]:
-        """Return the nodes that ``node`` can become, as seen from a neighbour that was renamed before."""
+        """Return the nodes that ``node`` may be renamed to, given an edge with a node that is renamed already."""
         if self.edges_at is None:
             self.edges_at = defaultdict(list)
             for edge in self.others:
                 for position, other in enumerate(edge.nodes):
                     self.edges_at[edge.pattern, position, other].append(edge)
-        at = edge_position(anchor.nodes, renaming)
+        at = next(position for position, other in enumerate(anchor.nodes) if other in renaming)
         own = anchor.nodes.index(node)
         edges = self.edges_at.get((anchor.pattern, at, renaming[anchor.nodes[at]]), [])
         self.budget.spend(len(edges))
         return iter(dict.fromkeys(edge.nodes[own] for edge in edges))
 
 
-def edge_position(nodes: Sequence[int], renaming: Renaming) -> int:
-    """Return the first position of a node that is renamed already."""
-    return next(position for position, node in enumerate(nodes) if node in renaming)
-
-
 class Graph:
     """The blank nodes of both sides, joined by the rows that they share.
-
-    Args:
-        budget: Counts the rows that are looked at.
 
     Attributes:
         nodes: The nodes of the reference and of the actual side.
         edges_of: The edges of each node.
         label_of: The detailed code of each node, unique on its side only.
-        colours: The colour of each node; equal nodes of both sides have the same.
+        colours: The colour of each node; nodes that are paired in the end have the same.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -269,17 +254,16 @@ class Graph:
         colours = self.colours
         return tuple(
             sorted(
-                (
-                    pattern,
-                    tuple(other == node for other in nodes),
-                    tuple(colours[other] for other in nodes),
-                )
+                (pattern, tuple(other == node for other in nodes), tuple(colours[other] for other in nodes))
                 for pattern, nodes in edges
             )
         )
 
     def _split(self, colour: int, parts: list[list[int]], sizes: Counter[int]) -> list[int]:
-        """Return new colours to all parts but one: the nodes that no part holds, or else the largest part."""
+        """Give new colours to all parts of a colour but one, and return their nodes.
+
+        The nodes that no part holds keep the colour; without such nodes the largest part does.
+        """
         parts.sort(key=len)
         if sizes[colour] == sum(map(len, parts)):
             parts.pop()
@@ -317,10 +301,10 @@ class Graph:
             yield group
 
     def walk(self, group: list[int]) -> tuple[list[int], list[Edge]]:
-        """Return the nodes of a group in an order in which each shares a row with an earlier one.
+        """Order the nodes of a group so that each shares an edge with an earlier one.
 
         Returns:
-            The nodes, and for each of them that row (for the first one, any of its rows).
+            The nodes, and for each of them that edge (for the first one, any of its edges).
         """
         members = set(group)
         order = [group[0]]

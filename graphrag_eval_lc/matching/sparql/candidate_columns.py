@@ -9,13 +9,13 @@ by the number of distinct rows among them, after which the two sides can be comp
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from graphrag_eval_lc.matching.sparql.encoding import Table
 from graphrag_eval_lc.matching.sparql.rows import Budget, Column, DetailedCodes, Row, RowsAs, rows_of
 
 ColumnMapping: TypeAlias = tuple[int, ...]
-"""For each required column the position of the actual column that plays it."""
+"""For each required column the position of the actual column that stands for it."""
 
 
 class ColumnClass(NamedTuple):
@@ -33,25 +33,19 @@ class ColumnClass(NamedTuple):
 Confirm: TypeAlias = Callable[[ColumnMapping], bool]
 """Tells whether rows of equal codes are equal in every detail."""
 
+Duplicates: TypeAlias = dict[int, int]
+"""For a column the one before it that is the same in every row, so that only one of them need be tried."""
 
 _CHUNK: Final = 2_048
-"""So many rows are looked at, at the least, before a choice of columns is given up."""
+"""At least so many rows are looked at before a choice of columns is given up."""
 
 
 def find_mapping(
     reference: Table, actual: Table, rows_as: RowsAs, confirm: Confirm, budget: Budget
 ) -> ColumnMapping | None:
-    """Find actual columns that have the same rows as the required ones.
+    """Find actual columns that have the same rows, as a set or a bag, as the required ones; those by name go first.
 
-    Args:
-        reference: The table of the required columns, of at least one column and row.
-        actual: The table of the actual columns.
-        rows_as: ``set`` or ``bag``.
-        confirm: Settles what the codes do not.
-        budget: Counts the rows that are looked at.
-
-    Returns:
-        A mapping that fits, the one by name if that does; None if there is none.
+    ``confirm`` settles what the codes do not. Both tables have at least one row.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -79,11 +73,11 @@ def _mapping_of_sets(
     rows: list[Row],
     actual: Table,
     classes: list[ColumnClass],
-    duplicates: dict[int, int],
+    duplicates: Duplicates,
     confirm: Confirm,
     budget: Budget,
 ) -> ColumnMapping | None:
-    """Choose the columns first; the distinct rows of a right choice are a bag without duplicates."""
+    """Choose the columns first; the distinct rows of the right ones are a bag without duplicates."""
     search = BagSearch(list(rows_of(rows)), duplicates, budget)
     for choice in _choices(classes, duplicates, budget):
         chosen = [at for _, candidates in choice for at in candidates]
@@ -97,7 +91,7 @@ def _mapping_of_sets(
 
 
 def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row]:
-    """Return the distinct rows; those from the start only where they are more than ``limit`` already."""
+    """Return the distinct rows; once they are more than ``limit`` the rest is not looked at."""
     row_count = len(columns[0])
     rows = iter(rows_of(columns))
     distinct: set[Row] = set()
@@ -110,7 +104,7 @@ def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row
     return distinct
 
 
-def _choices(classes: list[ColumnClass], duplicates: dict[int, int], budget: Budget) -> Iterator[list[ColumnClass]]:
+def _choices(classes: list[ColumnClass], duplicates: Duplicates, budget: Budget) -> Iterator[list[ColumnClass]]:
     """Yield the ways to keep as many candidates of each class as it has required columns."""
 
     def choices_of(at: int) -> Iterator[ColumnClass]:
@@ -131,7 +125,7 @@ def _choices(classes: list[ColumnClass], duplicates: dict[int, int], budget: Bud
             waiting.append(choices_of(len(chosen)))
 
 
-def _combinations(candidates: list[int], size: int, duplicates: dict[int, int], budget: Budget) -> Iterator[list[int]]:
+def _combinations(candidates: list[int], size: int, duplicates: Duplicates, budget: Budget) -> Iterator[list[int]]:
     """Yield the combinations of candidates, without those that differ by duplicates only."""
     kept: list[int] = []
     at = 0
@@ -150,6 +144,45 @@ def _combinations(candidates: list[int], size: int, duplicates: dict[int, int], 
         at = kept.pop() + 1
 
 
+_State = TypeVar("_State")
+
+
+def _mappings(
+    order: Sequence[int],
+    candidates: Mapping[int, Sequence[int]],
+    duplicates: Duplicates,
+    start: _State,
+    extended: Callable[[int, int, _State], _State | None],
+) -> Iterator[ColumnMapping]:
+    """Yield the ways to choose a candidate of its own for each required column, in some order, depth first.
+
+    A duplicate is tried only where the one that it equals is chosen. ``extended`` returns the state after choosing a
+    candidate for the nth column, given the state before; None where the candidate does not fit.
+    """
+    chosen: list[int] = []
+    states = [start]
+    waiting = [iter(candidates[order[0]])]
+    while waiting:
+        candidate = next(waiting[-1], None)
+        if candidate is None:
+            waiting.pop()
+            states.pop()
+            del chosen[-1:]
+            continue
+        if candidate in chosen or (candidate in duplicates and duplicates[candidate] not in chosen):
+            continue
+        state = extended(len(chosen), candidate, states[-1])
+        if state is None:
+            continue
+        if len(chosen) + 1 == len(order):
+            candidate_of = dict(zip(order, [*chosen, candidate], strict=True))
+            yield tuple(candidate_of[at] for at in range(len(order)))
+            continue
+        chosen.append(candidate)
+        states.append(state)
+        waiting.append(iter(candidates[order[len(chosen)]]))
+
+
 class _Level(NamedTuple):
     """The rows of the first columns of a bag: a number for each distinct row, and how often each one occurs."""
 
@@ -160,7 +193,7 @@ class _Level(NamedTuple):
 class BagSearch:
     """Finds a mapping between bags of rows, depth first; the first columns must fit before the next is tried."""
 
-    def __init__(self, reference: Sequence[Column], duplicates: dict[int, int], budget: Budget) -> None:
+    def __init__(self, reference: Sequence[Column], duplicates: Duplicates, budget: Budget) -> None:
         self.reference = reference
         self.duplicates = duplicates
         self.budget = budget
@@ -181,31 +214,16 @@ class BagSearch:
         if contents is not None and contents != self.row_contents:
             return None
         levels = self._levels_in(tuple(order))
-        played: list[int] = []
-        groups: list[Sequence[int]] = [[0] * len(self.reference[0])]
-        waiting = [iter(candidates[order[0]])]
-        while waiting:
-            candidate = next(waiting[-1], None)
-            if candidate is None:
-                waiting.pop()
-                groups.pop()
-                del played[-1:]
-                continue
-            if candidate in played or (candidate in self.duplicates and self.duplicates[candidate] not in played):
-                continue
-            grouped = self._grouped(levels[len(played)], groups[-1], columns[candidate])
-            if grouped is None:
-                continue
-            if len(played) + 1 < len(order):
-                played.append(candidate)
-                groups.append(grouped)
-                waiting.append(iter(candidates[order[len(played)]]))
-                continue
-            candidate_of = dict(zip(order, [*played, candidate], strict=True))
-            found = tuple(candidate_of[at] for at in range(len(order)))
-            if confirm(found):
-                return found
-        return None
+
+        def grouped(at: int, candidate: int, groups: Sequence[int]) -> list[int] | None:
+            """Number the rows up to a column as in the reference; None where they do not occur as often there."""
+            column = columns[candidate]
+            self.budget.spend(len(column))
+            found = list(map(levels[at].number_of.get, zip(groups, column, strict=True)))
+            return found if Counter(found) == levels[at].counts else None  # type: ignore[return-value]  # no None in it
+
+        start: Sequence[int] = [0] * len(self.reference[0])
+        return next(filter(confirm, _mappings(order, candidates, self.duplicates, start, grouped)), None)
 
     def _candidates(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
         """Return for each required column the candidates that have each value as often as it."""
@@ -218,7 +236,7 @@ class BagSearch:
         }
 
     def _contents_of_rows(self, columns: Sequence[Column]) -> Counter[Row] | None:
-        """Return the cells of each row whatever their columns; None where it is open which columns count."""
+        """Return the cells of each row whatever their columns; None where there are more columns than required."""
         if len(columns) != len(self.reference):
             return None
         self.budget.spend(len(columns) * len(columns[0]))
@@ -237,23 +255,9 @@ class BagSearch:
             self._levels[order] = levels
         return self._levels[order]
 
-    def _grouped(self, level: _Level, groups: Sequence[int], column: Column) -> list[int] | None:
-        self.budget.spend(len(column))
-        grouped = list(map(level.number_of.get, zip(groups, column, strict=True)))
-        return grouped if Counter(grouped) == level.counts else None  # type: ignore[return-value]  # no None in it
-
 
 def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, budget: Budget) -> ColumnMapping | None:
     """Find actual columns that equal the required ones row by row.
-
-    Args:
-        reference: The table of the required columns, of at least one column and row.
-        actual: The table of the actual columns.
-        codes: What the codes of both mean.
-        budget: Counts the rows that are looked at.
-
-    Returns:
-        A mapping that fits, or None if there is none.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -265,13 +269,21 @@ def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, 
         return None
     if not reference.needs_details:
         return mapping_by_name(classes, reference, actual)
-    duplicates = duplicates_of(classes, actual.detailed_columns)
-    candidates = {column: candidates for required, candidates in classes for column in required}
     by_name = mapping_by_name(classes, reference, actual)
-    return _OrderedSearch(reference, actual, codes, budget).mapping(
-        [sorted(candidates[column], key=lambda at: at != by_name[column]) for column in range(len(candidates))],
-        duplicates,
-    )
+    candidates = {
+        column: [by_name[column], *(at for at in candidates if at != by_name[column])]
+        for required, candidates in classes
+        for column in required
+    }
+    order = sorted(candidates, key=lambda column: (len(candidates[column]), column))
+
+    def renamed(at: int, candidate: int, renaming: _Renaming) -> _Renaming | None:
+        required = reference.detailed_columns[order[at]]
+        budget.spend(len(required))
+        return renaming.with_columns(required, actual.detailed_columns[candidate], codes)
+
+    duplicates = duplicates_of(classes, actual.detailed_columns)
+    return next(_mappings(order, candidates, duplicates, _Renaming({}, {}), renamed), None)
 
 
 class _Renaming:
@@ -293,49 +305,11 @@ class _Renaming:
         return _Renaming(to, back)
 
 
-class _OrderedSearch:
-    def __init__(self, reference: Table, actual: Table, codes: DetailedCodes, budget: Budget) -> None:
-        self.reference = reference
-        self.actual = actual
-        self.codes = codes
-        self.budget = budget
-
-    def mapping(self, candidates: list[list[int]], duplicates: dict[int, int]) -> ColumnMapping | None:
-        order = sorted(range(len(candidates)), key=lambda column: len(candidates[column]))
-        played: list[int] = []
-        renamings = [_Renaming({}, {})]
-        waiting: list[Iterator[int]] = [iter(candidates[order[0]])]
-        while waiting:
-            candidate = next(waiting[-1], None)
-            if candidate is None:
-                waiting.pop()
-                renamings.pop()
-                del played[-1:]
-                continue
-            if candidate in played or (candidate in duplicates and duplicates[candidate] not in played):
-                continue
-            required = self.reference.detailed_columns[order[len(played)]]
-            self.budget.spend(len(required))
-            renaming = renamings[-1].with_columns(required, self.actual.detailed_columns[candidate], self.codes)
-            if renaming is None:
-                continue
-            played.append(candidate)
-            if len(played) == len(order):
-                candidate_of = dict(zip(order, played, strict=True))
-                return tuple(candidate_of[column] for column in range(len(order)))
-            renamings.append(renaming)
-            waiting.append(iter(candidates[order[len(played)]]))
-        return None
-
-
 def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass] | None:
-    """Sort the columns of two tables by their contents.
+    """Return the classes that have a required column; None where one of them has too few actual columns.
 
-    Columns of which the codes are equal, but whose numbers do not lie within the tolerance of each other, are told
-    apart: where numbers lie close together, a code stands for many of them.
-
-    Returns:
-        The classes that have a required column; None where one of them has too few actual columns.
+    Columns of equal codes are told apart where their numbers do not lie within the tolerance of each other, as a code
+    may stand for many numbers that lie close together.
     """
     candidates: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, signature in enumerate(actual.signatures(rows_as)):
@@ -357,7 +331,7 @@ def column_classes(reference: Table, actual: Table, rows_as: RowsAs) -> list[Col
 
 
 def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: RowsAs) -> list[ColumnClass]:
-    """Split a class into those of which the numbers are near each other."""
+    """Split a class into those whose numbers lie near each other."""
     if rows_as == "list" or len(columns.candidates) == 1 or not reference.needs_details:
         return [columns]
     parts: list[ColumnClass] = []
@@ -380,19 +354,19 @@ def _told_apart(columns: ColumnClass, reference: Table, actual: Table, rows_as: 
 
 
 def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Table) -> ColumnMapping:
-    """Return each required column its namesake, or else the first free column of its class."""
-    played: dict[int, int] = {}
+    """Map each required column to its namesake, or else to the first free column of its class."""
+    found: dict[int, int] = {}
     for required, candidates in classes:
         position = {actual.names[candidate]: candidate for candidate in candidates}
         namesakes = {at: position[reference.names[at]] for at in required if reference.names[at] in position}
         taken = set(namesakes.values())
         free = (candidate for candidate in candidates if candidate not in taken)
-        played |= {at: namesakes[at] if at in namesakes else next(free) for at in required}
-    return tuple(played[at] for at in range(len(played)))
+        found |= {at: namesakes[at] if at in namesakes else next(free) for at in required}
+    return tuple(found[at] for at in range(len(found)))
 
 
-def duplicates_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> dict[int, int]:
-    """Return for a column the one before it that is the same in every row: it need not be tried as well."""
+def duplicates_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> Duplicates:
+    """Return the duplicates among the candidates of each class."""
     duplicates = {}
     for _, candidates in classes:
         last: dict[Row, int] = {}

@@ -16,39 +16,38 @@ _SAMPLED_ROWS: Final = 1_000
 
 
 def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> float:
-    """Return how much two results have in common, from a sample of their rows and by their texts.
+    """Return how much two results have in common, from a sample of their rows and by their texts; 0 to below 1.
 
-    Returns:
-        0 to below 1: mostly the share of common rows (F1) under the columns that have most in common, then the
-        share of common cells, or of nearly the same numbers where a column has none in common.
+    That is mostly the share of common rows (F1) under the columns that have most in common, then the share of common
+    cells, or of nearly the same numbers where a column has none in common.
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
     contents = {name: frozenset(column.texts[:_SAMPLED_ROWS]) for name, column in actual.columns.items()}
-    candidates: list[str] = []
+    chosen: list[str] = []
     overlap = 0.0
     for name in required:
         wanted = frozenset(reference.columns[name].texts[:_SAMPLED_ROWS])
-        shares = {
-            other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in candidates
-        }
+        shares = {other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in chosen}
         if not any(shares.values()):  # at most half of what the same numbers would have in common
             column = reference.columns[name]
             shares = {other: share_of_near_numbers(column, actual.columns[other]) / 2 for other in shares}
         best = max(shares, key=lambda other: (shares[other], other == name), default=None)
         if best is None:
             break
-        candidates.append(best)
+        chosen.append(best)
         overlap += shares[best]
-    mine = set(
-        zip(*(reference.columns[name].texts[:_SAMPLED_ROWS] for name in required[: len(candidates)]), strict=True)
-    )
-    theirs = set(zip(*(actual.columns[candidate].texts[:_SAMPLED_ROWS] for candidate in candidates), strict=True))
+    mine = _sampled_rows(reference, required[: len(chosen)])
+    theirs = _sampled_rows(actual, chosen)
     return 0.9 * _dice_coefficient(mine, theirs) + 0.09 * overlap / len(required)
 
 
+def _sampled_rows(results: SparqlResults, names: Sequence[str]) -> set[tuple[str, ...]]:
+    return set(zip(*(results.columns[name].texts[:_SAMPLED_ROWS] for name in names), strict=True))
+
+
 def _dice_coefficient(mine: Set[object], theirs: Set[object]) -> float:
-    """Return what two sets share as F1, the Dice coefficient."""
+    """Return how much two sets share, 0 to 1: F1, also called the Dice coefficient."""
     total = len(mine) + len(theirs)
     return 2 * len(mine & theirs) / total if total else 0.0
 
@@ -61,7 +60,7 @@ _PROBED_CELLS: Final = 2_000_000
 
 
 def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
-    """Return the share of contents that each required and each actual column have in common, from a sample."""
+    """Return for each required and each actual column the share of values in common, from a sample."""
     samples = [_sample(content) for content in reference.contents]
     actual_samples = [_sample(content) for content in actual.contents]
     return [
@@ -81,53 +80,53 @@ def _share_of_sample(sample: frozenset[int], content: frozenset[int]) -> float:
     return len(sample & content) / len(sample)
 
 
-def nearest_candidates(reference: Table, actual: Table, overlaps: list[list[float]]) -> dict[int, int]:
-    """Choose an actual column for each required one, the surest first.
+def nearest_columns(reference: Table, actual: Table, overlaps: list[list[float]]) -> dict[int, int]:
+    """Map each required column to an actual one, the surest first.
 
     Columns with the same contents are told apart by the rows that they make with the columns chosen before, as far
     as that is cheap, then by their names. Where nothing else is left a column of nearly the same numbers is taken,
     then a namesake without a common value.
     """
-    candidates: dict[int, int] = {}
+    mapping: dict[int, int] = {}
     cells = len(overlaps) * len(actual.names) * (reference.row_count + actual.row_count)
     for at in sorted(
         range(len(overlaps)), key=lambda at: (-max(overlaps[at], default=0), -len(reference.contents[at]))
     ):
-        free = [candidate for candidate in range(len(actual.names)) if candidate not in candidates.values()]
+        free = [candidate for candidate in range(len(actual.names)) if candidate not in mapping.values()]
         best = max((overlaps[at][candidate] for candidate in free), default=0.0)
         if best > 0:
             ties = [candidate for candidate in free if overlaps[at][candidate] == best]
             common = Counter(
-                {candidate: _common_rows(reference, actual, {**candidates, at: candidate}) for candidate in ties}
+                {candidate: _common_rows(reference, actual, {**mapping, at: candidate}) for candidate in ties}
                 if len(ties) > 1 and cells <= _PROBED_CELLS
                 else {}
             )
             name = reference.names[at]
-            candidates[at] = max(ties, key=lambda candidate: (common[candidate], actual.names[candidate] == name))
-    _add_columns_of_near_numbers(reference, actual, candidates)
+            mapping[at] = max(ties, key=lambda candidate: (common[candidate], actual.names[candidate] == name))
+    _add_columns_of_near_numbers(reference, actual, mapping)
     for at, name in enumerate(reference.names):
-        if at not in candidates and name in actual.names and actual.names.index(name) not in candidates.values():
-            candidates[at] = actual.names.index(name)
-    return candidates
+        if at not in mapping and name in actual.names and actual.names.index(name) not in mapping.values():
+            mapping[at] = actual.names.index(name)
+    return mapping
 
 
-def _add_columns_of_near_numbers(reference: Table, actual: Table, candidates: dict[int, int]) -> None:
+def _add_columns_of_near_numbers(reference: Table, actual: Table, mapping: dict[int, int]) -> None:
     for at, name in enumerate(reference.names):
-        if at in candidates:
+        if at in mapping:
             continue
         shares = {
             candidate: share_of_near_numbers(reference.term_columns[at], actual.term_columns[candidate])
             for candidate in range(len(actual.names))
-            if candidate not in candidates.values()
+            if candidate not in mapping.values()
         }
         best = max(shares, key=lambda candidate: (shares[candidate], actual.names[candidate] == name), default=None)
         if best is not None and shares[best]:
-            candidates[at] = best
+            mapping[at] = best
 
 
-def _common_rows(reference: Table, actual: Table, candidates: dict[int, int]) -> int:
-    mine = Counter(rows_of([reference.columns[at] for at in candidates]))
-    return (mine & Counter(rows_of([actual.columns[candidate] for candidate in candidates.values()]))).total()
+def _common_rows(reference: Table, actual: Table, mapping: dict[int, int]) -> int:
+    mine = Counter(rows_of([reference.columns[at] for at in mapping]))
+    return (mine & Counter(rows_of([actual.columns[at] for at in mapping.values()]))).total()
 
 
 NEAR: Final = 1e-3
@@ -149,7 +148,7 @@ class NearNumber(NamedTuple):
     Attributes:
         expected: How the reference writes it.
         found: How the actual results write it.
-        difference: The difference as a share of the larger one.
+        difference: The difference as a share of the larger number.
     """
 
     expected: str
@@ -159,33 +158,27 @@ class NearNumber(NamedTuple):
 
 def near_number(
     columns: Sequence[TermColumn],
-    candidates: Sequence[TermColumn],
+    actual_columns: Sequence[TermColumn],
     rows: Sequence[int],
-    others: Sequence[int],
+    actual_rows: Sequence[int],
     codes: Sequence[Sequence[int]],
-    other_codes: Sequence[Sequence[int]],
+    actual_codes: Sequence[Sequence[int]],
 ) -> NearNumber | None:
-    """Return the number in which the first two rows differ most that are equal but for nearly the same numbers.
+    """Find the first two rows that are equal but for nearly the same numbers; return the number that differs most.
 
-    Args:
-        columns: The required columns.
-        candidates: The actual columns that play them.
-        rows: Places of rows of the reference; the first few are looked at.
-        others: Places of actual rows, likewise.
-        codes: The codes of the required columns; equal cells have the same.
-        other_codes: Those of the actual columns.
+    The rows to look at are given by their positions, of which the first few count; equal cells have equal codes.
     """
     # Rows that are nearly equal have the same cells where there are no numbers.
     fixed = [at for at, column in enumerate(columns) if all(column.number(row) is None for row in rows)]
     alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
-    for other in others:
-        alike[tuple(other_codes[at][other] for at in fixed)].append(other)
+    for other in actual_rows:
+        alike[tuple(actual_codes[at][other] for at in fixed)].append(other)
     left = _COMPARED_ROWS
     for row in rows:
         found: list[NearNumber] = []
         for other in alike.get(tuple(codes[at][row] for at in fixed), ())[:left]:
-            differing = [at for at in range(len(columns)) if codes[at][row] != other_codes[at][other]]
-            near = [_near(columns[at], row, candidates[at], other) for at in differing]
+            differing = [at for at in range(len(columns)) if codes[at][row] != actual_codes[at][other]]
+            near = [_near(columns[at], row, actual_columns[at], other) for at in differing]
             if near and None not in near:
                 found.append(max((each for each in near if each is not None), key=lambda each: each.difference))
             left -= 1
@@ -194,14 +187,14 @@ def near_number(
     return None
 
 
-def _near(column: TermColumn, row: int, candidate: TermColumn, other: int) -> NearNumber | None:
-    mine, theirs = column.number(row), candidate.number(other)
+def _near(column: TermColumn, row: int, actual_column: TermColumn, actual_row: int) -> NearNumber | None:
+    mine, theirs = column.number(row), actual_column.number(actual_row)
     if mine is None or theirs is None or mine[1] == theirs[1] == NumberKind.INTEGER:
         return None
     difference = relative_difference(mine[0], theirs[0])
     if difference is None or difference > NEAR:
         return None
-    return NearNumber(column.texts[row].strip(), candidate.texts[other].strip(), difference)
+    return NearNumber(column.texts[row].strip(), actual_column.texts[actual_row].strip(), difference)
 
 
 def share_of_near_numbers(column: TermColumn, other: TermColumn) -> float:

@@ -13,7 +13,7 @@ from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
-from graphrag_eval_lc.matching.sparql.encoding import coded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_RESULTS,
     PlainCells,
@@ -22,7 +22,7 @@ from graphrag_eval_lc.matching.sparql.results import (
     plain_columns,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
-from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, NumberKind, Tolerances
+from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
@@ -67,9 +67,9 @@ class SparqlComparison:
 
     @property
     def columns(self) -> dict[str, str]:
-        """For each required column the actual one that plays it.
+        """For each required column the actual one that stands for it.
 
-        On a mismatch these are the nearest ones; a column that nothing plays is absent. Empty for ASK results.
+        On a mismatch these are the nearest ones; a column without one is absent. Empty for ASK results.
         """
         return dict(self.diagnosis.columns)
 
@@ -106,8 +106,7 @@ class SparqlComparison:
     @property
     def row_f1(self) -> float:
         """The harmonic mean of row precision and row recall; 0 to 1."""
-        total = self.row_precision + self.row_recall
-        return 2 * self.row_precision * self.row_recall / total if total else 0.0
+        return self.diagnosis.row_f1
 
 
 def compare_sparql_results(
@@ -242,15 +241,15 @@ def _comparison_of_rows(
             lambda: closeness_of(reference, actual, required),
         )
 
-    def match(candidates: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
-        columns = {name: actual.variables[at] for name, at in zip(required, candidates, strict=True)}
+    def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
+        columns = {name: actual.variables[at] for name, at in zip(required, mapping, strict=True)}
         return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
     if verdict is not None:
-        return mismatch() if verdict.candidates is None else match(verdict.candidates)
+        return mismatch() if verdict.mapping is None else match(verdict.mapping)
     encoding = encoding_for(reference, actual, required, rules)
-    mine, others = coded_tables(reference, actual, required, encoding, all_columns=False)
+    mine, others = encoded_tables(reference, actual, required, encoding, all_columns=False)
     budget = Budget(max(reference.row_count, actual.row_count))
 
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
@@ -268,12 +267,7 @@ def _comparison_of_rows(
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
         return mismatch()
-    candidates = [actual.variables.index(others.names[at]) for at in mapping]
-    return match(candidates, is_exact=not encoding.has_near_numbers)
-
-
-_SLACK: Final = 1.000001
-"""More than what is lost where the tolerance is computed in floats."""
+    return match([actual.variables.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,22 +275,22 @@ class PlainVerdict:
     """Whether two results match, and by which columns.
 
     Attributes:
-        candidates: For each required column the place of the actual one that plays it; None where they do not match.
+        mapping: For each required column the position of the actual one; None where the results do not match.
     """
 
-    candidates: list[int] | None
+    mapping: list[int] | None
 
 
 def quick_verdict(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules
 ) -> PlainVerdict | None:
-    """Compare results as texts and floats, as far as that settles it; terms are not compared strictly.
+    """Compare results as texts and floats, which is quick; None where that does not settle it.
 
-    What is equal as texts is so by value; so it is only looked into where texts are numbers if nothing else fits.
+    Results that match as texts match by value too, so numbers among the texts are read only if they do not.
     """
     plain = plain_columns(reference, actual, required, by_value=False)
     verdict = None if plain is None else plain_verdict(*plain, rules)
-    if verdict is not None and verdict.candidates is not None:
+    if verdict is not None and verdict.mapping is not None:
         return verdict
     if any(column.has_untyped_numbers for results in (reference, actual) for column in results.columns.values()):
         plain = plain_columns(reference, actual, required, by_value=True)
@@ -305,33 +299,27 @@ def quick_verdict(
 
 
 def plain_verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], rules: Rules) -> PlainVerdict | None:
-    """Compare rows, where the contents of the columns leave no choice which actual column plays which required one.
+    """Compare rows where the contents of the columns leave no choice which actual column stands for a required one.
 
-    Args:
-        required: The cells of the required columns of the reference.
-        actual: The cells of all actual columns.
-        rules: How they are compared.
-
-    Returns:
-        The verdict; None where several actual columns have the contents of a required one, or where rows that differ
-        may be equal within a tolerance.
+    None where several actual columns have the contents of a required one, or where rows that differ may be equal
+    within a tolerance.
     """
     contents = [_content(column, rules) for column in actual]
-    candidates: list[int] = []
+    mapping: list[int] = []
     for column in required:
         wanted = _content(column, rules)
         alike = [at for at, content in enumerate(contents) if content == wanted]
         if not alike:
             return None if _may_be_near([column], actual, rules.tolerances) else PlainVerdict(None)
-        if len(alike) > 1 or alike[0] in candidates:
+        if len(alike) > 1 or alike[0] in mapping:
             return None
-        candidates.append(alike[0])
+        mapping.append(alike[0])
     if rules.rows_as == "list":
-        return PlainVerdict(candidates)  # equal columns in order are equal rows in order
+        return PlainVerdict(mapping)  # equal columns in order are equal rows in order
     mine = zip(*(column.cells for column in required), strict=True)
-    others = zip(*(actual[at].cells for at in candidates), strict=True)
+    others = zip(*(actual[at].cells for at in mapping), strict=True)
     if _gathered(mine, rules) == _gathered(others, rules):
-        return PlainVerdict(candidates)
+        return PlainVerdict(mapping)
     return None if _may_be_near(required, actual, rules.tolerances) else PlainVerdict(None)
 
 
@@ -344,13 +332,13 @@ def _gathered(items: Iterable[Hashable], rules: Rules) -> object:
 
 
 def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], tolerances: Tolerances) -> bool:
-    """Return whether numbers of different values may be equal within a tolerance, by a look at all of them in order."""
+    """Return whether some neighbours among all numbers in order differ, but may be equal within a tolerance."""
     kinds = frozenset[NumberKind]().union(*(column.kinds for column in actual))
     tolerant = [column for column in required if tolerances.loosest(column.kinds, kinds)]
     if not tolerant:
         return False
-    relative = _SLACK * float(max(tolerances.loosest(column.kinds, kinds) for column in tolerant))
-    absolute = _SLACK * float(ABSOLUTE_TOLERANCE)
+    relative = SLACK * float(max(tolerances.loosest(column.kinds, kinds) for column in tolerant))
+    absolute = SLACK * float(ABSOLUTE_TOLERANCE)
     numbers = sorted({float(number) for column in (*tolerant, *actual) if column.numbers for number in column.cells})
     return any(high - low <= max(absolute, relative * max(-low, high)) for low, high in pairwise(numbers))
 
@@ -372,7 +360,7 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
-    """Return the keys of a reference step that say how to compare, as arguments of ``compare_sparql_results``.
+    """Return how a reference step says to compare, as arguments of ``compare_sparql_results``.
 
     Raises:
         ValueError: A key has a value that it cannot have.
@@ -396,7 +384,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 
 
 def _parsed(step: StepView) -> Any:
-    """Return the results of a step, or its output where that is unreadable, for the comparison to say so."""
+    """Return the results of a step, or its unreadable output, for the comparison to say so."""
     try:
         return step.parsed(parse_sparql_results)
     except UnreadableOutput:
@@ -404,7 +392,7 @@ def _parsed(step: StepView) -> Any:
 
 
 def check_sparql_step(step: StepView) -> Iterator[Finding]:
-    """Find what is wrong with a reference step of this kind."""
+    """Find required columns that the reference output does not have."""
     results = step.parsed(parse_sparql_results)
     required = step.get("required_columns")
     for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
@@ -414,7 +402,7 @@ def check_sparql_step(step: StepView) -> Iterator[Finding]:
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Return a query's reference step; None where its results say nothing."""
+    """Return a reference step for a query; None where its results have no rows."""
     del later
     results = parse_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:

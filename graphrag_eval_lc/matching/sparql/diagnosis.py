@@ -1,12 +1,12 @@
 """What two results have in common and what not, for people: the nearest columns, and the rows that differ."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_candidates, overlaps_of
-from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, coded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_columns, overlaps_of
+from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, encoded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import (
@@ -45,19 +45,17 @@ class Diagnosis:
     row_precision: float = 0.0
     row_recall: float = 0.0
 
+    @property
+    def row_f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        total = self.row_precision + self.row_recall
+        return 2 * self.row_precision * self.row_recall / total if total else 0.0
+
 
 def diagnosis_of_match(
     reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules, *, is_exact: bool
 ) -> Diagnosis:
-    """Describe two results that match.
-
-    Args:
-        reference: The expected results.
-        actual: The actual results.
-        columns: For each required column the actual one that plays it.
-        rules: How the results were compared.
-        is_exact: Whether they are known to match without a tolerance, too.
-    """
+    """Describe two results that match by these columns; exact ones match without a tolerance, too."""
     row_count = reference.row_count
     renamed = [f"`{mine}` is played by `{other}`" for mine, other in columns.items() if mine != other]
     names = f" ({'; '.join(renamed)})" if renamed else ""
@@ -72,10 +70,8 @@ def _near_number_of_match(
 ) -> NearNumber | None:
     """Compare the results again without a tolerance to find numbers that needed it."""
     encoding = Encoding(rules.strict, Tolerances())
-    candidates = SparqlResults(
-        {candidate: actual.columns[candidate] for candidate in columns.values()}, actual.row_count
-    )
-    mine, others = coded_tables(reference, candidates, list(columns), encoding, all_columns=True)
+    matched = SparqlResults({name: actual.columns[name] for name in columns.values()}, actual.row_count)
+    mine, others = encoded_tables(reference, matched, list(columns), encoding, all_columns=True)
     rows, other_rows = list(rows_of(mine.columns)), list(rows_of(others.columns))
     if rules.rows_as == "list":
         unlike = [at for at, (row, other) in enumerate(zip(rows, other_rows, strict=True)) if row != other]
@@ -84,11 +80,11 @@ def _near_number_of_match(
 
 
 def _near_number(
-    mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], candidates: dict[int, int] | None = None
+    mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], mapping: dict[int, int] | None = None
 ) -> NearNumber | None:
-    places = [at if candidates is None else candidates[at] for at in range(len(mine.names))]
-    columns = mine.term_columns, [others.term_columns[at] for at in places]
-    codes = mine.detailed_columns, [others.detailed_columns[at] for at in places]
+    positions = [at if mapping is None else mapping[at] for at in range(len(mine.names))]
+    columns = mine.term_columns, [others.term_columns[at] for at in positions]
+    codes = mine.detailed_columns, [others.detailed_columns[at] for at in positions]
     return near_number(*columns, missing[:SHOWN_ROWS], extra, *codes)
 
 
@@ -99,59 +95,54 @@ def diagnosis_of_mismatch(
     rules: Rules,
     cut_off: str | None,
 ) -> Diagnosis:
-    """Describe two results that do not match.
-
-    Args:
-        reference_results: The expected results, of at least one row.
-        actual_results: The actual results, of at least one row.
-        required: The names of the required columns, at least one.
-        rules: How the results were compared.
-        cut_off: Says that the search was cut off, if it was.
-    """
+    """Describe two results that do not match, of at least one row and required column; or whose search was cut off."""
     encoding = encoding_for(reference_results, actual_results, required, rules)
-    reference, actual = coded_tables(reference_results, actual_results, required, encoding, all_columns=True)
-    candidates = nearest_candidates(reference, actual, overlaps_of(reference, actual))
-    columns = {reference.names[at]: actual.names[candidate] for at, candidate in candidates.items()}
-    played = [actual.columns[candidates[at]] if at in candidates else None for at in range(len(reference.names))]
+    reference, actual = encoded_tables(reference_results, actual_results, required, encoding, all_columns=True)
+    mapping = nearest_columns(reference, actual, overlaps_of(reference, actual))
+    columns = {reference.names[at]: actual.names[found] for at, found in mapping.items()}
+    positions = [mapping.get(at) for at in range(len(reference.names))]
     unbound = [UNBOUND_CODE] * actual_results.row_count
     mine = list(rows_of(reference.columns))
-    others = list(rows_of([unbound if column is None else column for column in played]))
+    others = list(rows_of([unbound if at is None else actual.columns[at] for at in positions]))
     unlike = UnlikeRows(
         *_unlike_rows(mine, others, rules.rows_as), *(_row_total(rows, rules.rows_as) for rows in (mine, others))
     )
     is_complete = len(columns) == len(reference.names)
     if is_complete and reference.needs_details:
-        unlike = _unlike_in_detail(reference, actual, candidates, rules.rows_as, encoding.details) or unlike
+        unlike = _unlike_in_detail(reference, actual, mapping, rules.rows_as, encoding.details) or unlike
     missing, extra, total, actual_total = unlike
-    shown = [actual.term_columns[candidates[at]] if at in candidates else None for at in range(len(reference.names))]
-    parts = [
-        cut_off,
-        _about_columns(reference, actual, columns),
-        _about_missing(len(missing), total, _shown(reference.term_columns, missing[0])) if missing else None,
-        _about_extra(len(extra), _shown(shown, extra[0])) if extra and is_complete else None,
-    ]
+    found_columns = [None if at is None else actual.term_columns[at] for at in positions]
+    parts = [cut_off, _about_columns(reference, actual, columns)]
+    if missing:
+        example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
+        are_missing = f"{plural(len(missing), 'is', 'are')} missing"
+        parts.append(f"{len(missing)} of {_counted(total, 'row')} {are_missing}, e.g. {example}")
+    if extra and is_complete:
+        example = _in_brackets(_shown_row(found_columns, extra[0]))
+        parts.append(f"{_counted(len(extra), 'row')} too many, e.g. {example}")
     if is_complete and missing and extra:
-        near = _near_number(reference, actual, missing, extra, candidates)
+        near = _near_number(reference, actual, missing, extra, mapping)
         parts.append(None if near is None else _about_near(near))
     if not missing and not extra:
         parts.append(_about_equal_rows(mine, others, rules.rows_as))
-    precision, recall = 1 - len(extra) / actual_total, 1 - len(missing) / total
-    if (missing or extra) and precision + recall:
-        parts.append(f"row F1 {2 * precision * recall / (precision + recall):.2f}")
-    return Diagnosis(
-        _sentences(parts),
+    diagnosis = Diagnosis(
+        "",
         columns,
-        tuple(_shown(reference.term_columns, at) for at in missing[:SHOWN_ROWS]),
-        tuple(_shown(shown, at) for at in extra[:SHOWN_ROWS]),
+        tuple(_shown_row(reference.term_columns, at) for at in missing[:SHOWN_ROWS]),
+        tuple(_shown_row(found_columns, at) for at in extra[:SHOWN_ROWS]),
         len(missing),
         len(extra),
-        precision,
-        recall,
+        row_precision=1 - len(extra) / actual_total,
+        row_recall=1 - len(missing) / total,
     )
+    if (missing or extra) and diagnosis.row_precision + diagnosis.row_recall:
+        parts.append(f"row F1 {diagnosis.row_f1:.2f}")
+    text = "; ".join(filter(None, parts))
+    return replace(diagnosis, reason=f"{text[0].upper()}{text[1:]}.")
 
 
 class UnlikeRows(NamedTuple):
-    """The places of the rows that the other side lacks, and how many rows count, on either side."""
+    """The positions of the rows that the other side lacks, and how many rows count, on either side."""
 
     missing: list[int]
     extra: list[int]
@@ -162,37 +153,23 @@ class UnlikeRows(NamedTuple):
 def _unlike_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> tuple[list[int], list[int]]:
     """Return the positions of the rows that the other side lacks, on either side."""
     if rows_as == "set":
-        return _absent(mine, set(others)), _absent(others, set(mine))
-    return _surplus(mine, Counter(others)), _surplus(others, Counter(mine))
-
-
-def _absent(rows: list[Row], others: set[Row]) -> list[int]:
-    return _first_positions(rows, set(rows) - others)
-
-
-def _first_positions(rows: list[Row], wanted: Iterable[Row]) -> list[int]:
-    first_at = dict(zip(reversed(rows), range(len(rows) - 1, -1, -1), strict=True))
-    return sorted(first_at[row] for row in wanted)
-
-
-def _surplus(rows: list[Row], others: Counter[Row]) -> list[int]:
-    return _places(rows, Counter(rows) - others)
+        missing, extra = Counter(set(mine).difference(others)), Counter(set(others).difference(mine))
+    else:
+        missing, extra = Counter(mine), Counter(others)
+        missing, extra = missing - extra, extra - missing
+    return _first_positions(mine, missing), _first_positions(others, extra)
 
 
 def _unlike_in_detail(
-    reference: Table,
-    actual: Table,
-    candidates: dict[int, int],
-    rows_as: RowsAs,
-    codes: DetailedCodes,
+    reference: Table, actual: Table, mapping: dict[int, int], rows_as: RowsAs, codes: DetailedCodes
 ) -> UnlikeRows | None:
-    """Find the rows that lack a partner when inexact cells are compared; blank nodes are all alike here.
+    """Find the rows that lack a partner when inexact cells are compared, and blank nodes are all alike.
 
     Returns:
-        The rows; None where the details are not known.
+        The rows; None where that takes too many steps.
     """
     details = list(rows_of(reference.detailed_columns))
-    other_details = list(rows_of([actual.detailed_columns[candidates[at]] for at in range(len(candidates))]))
+    other_details = list(rows_of([actual.detailed_columns[mapping[at]] for at in range(len(mapping))]))
     for rows in (details, other_details):
         rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
     budget = len(details) + len(other_details)
@@ -203,29 +180,29 @@ def _unlike_in_detail(
     except SearchCutOff:
         return None
     return UnlikeRows(
-        _places(details, alone),
-        _places(other_details, others_alone),
+        _first_positions(details, alone),
+        _first_positions(other_details, others_alone),
         _row_total(details, counted),
         _row_total(other_details, counted),
     )
 
 
-def _places(rows: list[Row], wanted: Counter[Row]) -> list[int]:
-    """Return the first places of some rows, of each as many as are wanted."""
-    left = Counter(wanted)
-    places = []
+def _first_positions(rows: list[Row], wanted: Counter[Row]) -> list[int]:
+    """Return the first positions of some rows, of each as many as are wanted."""
+    left = dict(wanted)
+    positions = []
     for at, row in enumerate(rows) if left else ():
-        if left[row] > 0:
+        if left.get(row):
             left[row] -= 1
-            places.append(at)
-    return places
+            positions.append(at)
+    return positions
 
 
 def _row_total(rows: Sequence[Row], rows_as: RowsAs) -> int:
     return len(set(rows)) if rows_as == "set" else len(rows)
 
 
-def _shown(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
+def _shown_row(columns: Sequence[TermColumn | None], at: int) -> ShownRow:
     return tuple(None if column is None else _without_middle(column.readable(at)) for column in columns)
 
 
@@ -249,14 +226,6 @@ def _about_columns(reference: Table, actual: Table, columns: dict[str, str]) -> 
     return f"no column plays {', '.join(absent)}"
 
 
-def _about_missing(count: int, total: int, example: ShownRow) -> str:
-    return f"{count} of {_counted(total, 'row')} {plural(count, 'is', 'are')} missing, e.g. {_in_brackets(example)}"
-
-
-def _about_extra(count: int, example: ShownRow) -> str:
-    return f"{_counted(count, 'row')} too many, e.g. {_in_brackets(example)}"
-
-
 def _about_near(number: NearNumber) -> str:
     mantissa, exponent = f"{number.difference:.0e}".split("e")
     texts = f"{_without_middle(number.found)} instead of {_without_middle(number.expected)}"
@@ -278,8 +247,3 @@ def _in_brackets(row: ShownRow) -> str:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {plural(count, noun)}"
-
-
-def _sentences(parts: Iterable[str | None]) -> str:
-    text = "; ".join(part for part in parts if part)
-    return f"{text[0].upper()}{text[1:]}."

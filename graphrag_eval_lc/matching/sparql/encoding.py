@@ -1,4 +1,4 @@
-"""Codes for the terms of two results, so that equal cells have the same code, and tables of such codes."""
+"""Whole numbers as codes for the terms of two results, so that equal cells have the same code; tables of codes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -28,6 +28,7 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     XSD_BOOLEAN,
     XSD_STRING,
     Finite,
+    Links,
     Number,
     NumberKind,
     Tolerances,
@@ -39,11 +40,11 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 )
 
 TextSpace: TypeAlias = dict[str, int]
-"""Codes by text, for terms of the same kind; looking up a text that is not there gives it a code."""
+"""Codes by text, for terms of the same kind; a text that is looked up for the first time gets a new code."""
 
 
 class _ValueSpace(dict[str, int]):
-    """Codes by lexical form, for terms of one datatype that has values, or of none."""
+    """Codes by lexical form, for numbers or booleans: terms of one datatype, or of none. Equal values have one code."""
 
     def __init__(
         self,
@@ -71,11 +72,11 @@ class _ValueSpace(dict[str, int]):
         return code
 
     def kind(self, text: str) -> NumberKind | None:
-        """Return what the number is that is written so; None for booleans."""
+        """Return the kind of number that a text is; None for booleans."""
         return None if self.is_boolean else number_kind(text, self._datatype)
 
     def numbers(self) -> dict[NumberKind, list[Finite]]:
-        """Return the finite numbers that have been read, by what they are."""
+        """Return the finite numbers that have been read, by kind."""
         found: defaultdict[NumberKind, list[Finite]] = defaultdict(list)
         if self.is_boolean:
             return found
@@ -89,27 +90,28 @@ class _ValueSpace(dict[str, int]):
         return found
 
     def number_kinds(self) -> Collection[NumberKind]:
-        """Return what the numbers may be that have been read."""
+        """Return the kinds that the numbers read may have."""
         if self.is_boolean or not self.values_read:
             return ()
         return {number_kind(text, self._datatype) for text in ("0", "0.0")}
 
 
 class Encoding:
-    """Gives codes to columns of terms.
+    """Encodes columns of terms: equal cells get the same code.
 
-    All columns that are to be compared are coded first; then ``settled`` gives their final codes.
+    First all columns are encoded that are to be compared; only then ``settled`` returns their final codes, as a number
+    may link two others that lie near it.
 
     Args:
         strict: Whether texts are told apart by kind, datatype and language tag too, and numbers and booleans never
             equal texts.
         tolerances: Those of numbers.
-        counts_values: Whether codes of several values count as inexact even where all these values are equal, as
-            duplicates go by exact value.
+        counts_values: Whether a code of several values counts as inexact even where these are all equal; for rows as
+            a set, whose duplicates go by exact value.
 
     Attributes:
         details: The detailed codes of cells with inexact codes.
-        inexact: The codes of cells that may differ; known once the codes are settled.
+        inexact: The codes of which the cells may differ; known once the codes are settled.
         has_near_numbers: Whether numbers of different values are equal; known once the codes are settled.
     """
 
@@ -127,7 +129,7 @@ class Encoding:
         self._value_spaces: dict[Hashable, _ValueSpace] = {}
         self._spaces: dict[Shape, TextSpace] = {UNBOUND_SHAPE: {"": UNBOUND_CODE}}
         self._has_fine_numbers = False
-        self._joined: dict[int, int] = {}
+        self._links = Links()
         self._exactly_joined: dict[int, int] = {}
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
@@ -178,13 +180,7 @@ class Encoding:
         return read
 
     def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
-        """Tell from a sample of rows whether a column can have the contents of one that is coded already.
-
-        Args:
-            column: The column.
-            contents: The codes of each column that it may play, before they are settled.
-            sample: The number of rows to look at.
-        """
+        """Tell from a sample of rows whether a column may have the same contents as one that is encoded already."""
         rows = slice(sample)
         shapes = column.shapes[rows] if isinstance(column.shapes, list) else [column.shapes] * sample
         cells = zip(self.codes(column, rows), shapes, column.texts[rows], strict=False)
@@ -210,25 +206,25 @@ class Encoding:
         )
 
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
-        """Return the final codes of columns: chains of codes become one."""
+        """Return the final codes of columns, in which all codes of a chain are one."""
         self._join_equal_codes()
-        if not self._joined:
+        if not self._links.parents:
             return list(columns)
-        joined = {code: self._root(code) for code in self._joined}
+        joined = {code: self._links.root(code) for code in self._links.parents}
         return [[joined.get(code, code) for code in column] for column in columns]
 
     def _join_equal_codes(self) -> None:
         mixed = set() if self._strict else self._join_values_with_texts()
-        self._exactly_joined = dict(self._joined)
+        self._exactly_joined = dict(self._links.parents)
         kinds = self._number_kinds()
         if self._has_fine_numbers or self._tolerances.loosest(kinds, kinds):
             self._chain_numbers()
         if mixed:
-            self._mark_mixed_forms({self._root(code) for code in mixed})
-        self.inexact = {self._root(code) for code in self.inexact}
+            self._mark_mixed_forms({self._links.root(code) for code in mixed})
+        self.inexact = {self._links.root(code) for code in self.inexact}
 
     def _chain_numbers(self) -> None:
-        """Join numbers that are linked by steps within the tolerance; where they may differ they are inexact."""
+        """Join the numbers of each chain; where some of them may differ, their code is inexact."""
         kinds_of: dict[Finite, tuple[NumberKind, ...]] = {}
         for space in self._value_spaces.values():
             for kind, values in space.numbers().items():
@@ -240,12 +236,12 @@ class Encoding:
             self.has_near_numbers = True
             first = self._numbers[numbers[0]]
             for number in numbers[1:]:
-                self._join(first, self._numbers[number])
+                self._links.join(first, self._numbers[number])
             if self._counts_values or not are_equal:
                 self.inexact.add(first)
 
     def _join_values_with_texts(self) -> set[int]:
-        """Join numbers and booleans with what has their lexical form but another kind; give the codes of these."""
+        """Join numbers and booleans with terms of another kind that are written alike; return their codes."""
         texts = self._texts[None]
         spaces = list(self._value_spaces.values())
         mixed = set()
@@ -255,40 +251,23 @@ class Encoding:
                 others += ((other.values_read.keys(), other) for other in spaces if not other.is_boolean)
             for known, other in others:
                 for text in space.values_read.keys() & known:
-                    self._join(space[text], other[text])
+                    self._links.join(space[text], other[text])
                     mixed.add(space[text])
         return mixed
 
     def _mark_mixed_forms(self, mixed: set[int]) -> None:
-        """Mark the codes of unlike kinds that have more than one lexical form."""
+        """Mark those codes of several kinds as inexact that have more than one lexical form."""
         form_of: dict[int, str] = {}
         for space in self._value_spaces.values():
             for text in space.values_read:
-                root = self._root(space[text])
+                root = self._links.root(space[text])
                 if root in mixed and form_of.setdefault(root, text) != text:
                     self.inexact.add(root)
 
-    def _join(self, one: int, other: int) -> None:
-        root, other_root = self._root(one), self._root(other)
-        if root != other_root:
-            self._joined[other_root] = root
-
-    def _root(self, code: int) -> int:
-        joined = self._joined
-        while code in joined:
-            parent = joined[code]
-            if parent in joined:
-                joined[code] = joined[parent]
-            code = parent
-        return code
-
     def detailed(self, column: TermColumn, codes: list[int], blank_nodes: dict[str, int]) -> list[int]:
-        """Return the detailed codes of a column.
+        """Return the detailed codes of a column with settled codes.
 
-        Args:
-            column: The terms.
-            codes: Their settled codes.
-            blank_nodes: The negative codes of this side's blank nodes by label; new ones are added.
+        ``blank_nodes`` holds the negative codes of this side's blank nodes by label, and takes up new ones.
         """
         shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(codes)
         return [
@@ -312,7 +291,7 @@ class Encoding:
 
 
 def _term_space(shape: Shape) -> Hashable:
-    """Return what distinguishes terms of the same text when RDF terms are compared."""
+    """Return what tells terms of the same text apart where RDF terms are compared."""
     kind, datatype, language = shape
     if kind == "uri":
         return "uri"
@@ -323,7 +302,7 @@ def _term_space(shape: Shape) -> Hashable:
 
 
 class PlainEncoding(Encoding):
-    """Codes for columns that all have ``TermColumn.plain_by_value``, of numbers that have no tolerance."""
+    """The quicker encoding of columns that all have ``TermColumn.plain_by_value``, and no number with a tolerance."""
 
     def __init__(self) -> None:
         super().__init__(strict=False, tolerances=Tolerances())
@@ -334,7 +313,7 @@ class PlainEncoding(Encoding):
         return list(map(self._code_of.__getitem__, _cells(column)[rows]))
 
     def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
-        """Tell from a sample of rows whether a column can have the contents of one that is coded already."""
+        """Tell from a sample of rows whether a column may have the same contents as one that is encoded already."""
         codes = {self._code_of.get(cell) for cell in _cells(column)[:sample]}
         return any(codes <= content for content in contents)
 
@@ -358,24 +337,18 @@ def encoding_for(reference: SparqlResults, actual: SparqlResults, required: Sequ
 
 
 _SAMPLE: Final = 64
-"""Rows of a column that show at a glance whether it can play a required one."""
+"""So many rows of a column show quickly whether it may stand for a required one."""
 
 
 class Table:
-    """Some columns of a result, in codes.
-
-    Args:
-        columns: The columns by name.
-        codes: Their codes.
-        encoding: What the codes mean.
-    """
+    """Some columns of a result, in codes."""
 
     def __init__(self, columns: dict[str, TermColumn], codes: list[list[int]], encoding: Encoding) -> None:
         self.names = tuple(columns)
         self.term_columns = list(columns.values())
         self.columns: Sequence[Column] = codes
         self._codes = codes
-        self._encoded = encoding
+        self._encoding = encoding
         self._numbers: dict[int, ColumnNumbers | None] = {}
 
     @property
@@ -393,24 +366,24 @@ class Table:
         """The columns in codes that tell blank nodes and inexact cells apart."""
         blank_nodes: dict[str, int] = {}
         return [
-            self._encoded.detailed(terms, codes, blank_nodes)
+            self._encoding.detailed(terms, codes, blank_nodes)
             for terms, codes in zip(self.term_columns, self._codes, strict=True)
         ]
 
     def inexact_numbers(self, at: int) -> ColumnNumbers | None:
-        """Return the numbers of a column that have inexact codes; None where it has none, or texts that have such."""
+        """Return the numbers of a column that have inexact codes; None where it has none, or other such cells too."""
         if at not in self._numbers:
-            self._numbers[at] = self._encoded.details.numbers_of(self.detailed_columns[at])
+            self._numbers[at] = self._encoding.details.numbers_of(self.detailed_columns[at])
         return self._numbers[at]
 
     @cached_property
     def needs_details(self) -> bool:
         """Whether the codes alone do not settle which rows are equal."""
-        inexact = self._encoded.inexact
+        inexact = self._encoding.inexact
         return any(BLANK_CODE in content or not inexact.isdisjoint(content) for content in self.contents)
 
     def signatures(self, rows_as: RowsAs) -> list[Hashable]:
-        """Return for each column what must be equal in a column that can play it."""
+        """Return for each column what a column that stands for it must have in common with it."""
         if rows_as == "set":
             return list(self.contents)
         if rows_as == "list":
@@ -418,17 +391,12 @@ class Table:
         return [frozenset(Counter(column).items()) for column in self.columns]
 
 
-def coded_tables(
+def encoded_tables(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], encoding: Encoding, *, all_columns: bool
 ) -> tuple[Table, Table]:
-    """Return the tables of the required and of the actual columns.
+    """Return the tables of the required and of the actual columns, in a new encoding.
 
-    Args:
-        reference: The results with the required columns.
-        actual: The other results.
-        required: The names of the required columns.
-        encoding: Gives the codes; a new one.
-        all_columns: Whether actual columns are there too that cannot play a required one.
+    Actual columns that cannot stand for a required one are left out, unless all columns are wanted.
     """
     mine = {name: reference.columns[name] for name in required}
     codes = [encoding.codes(column) for column in mine.values()]

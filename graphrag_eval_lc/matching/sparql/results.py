@@ -27,7 +27,7 @@ Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
 
 UNBOUND_SHAPE: Final[Shape] = ("", None, None)
-"""Stands for a cell without a term; its text is empty."""
+"""The shape of a cell without a term; its text is empty."""
 
 _type_of = itemgetter("type")
 _value_of = itemgetter("value")
@@ -37,7 +37,7 @@ _NO_TERM: Final = {"type": "", "value": ""}
 _WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
 _NUMBER_CHARACTERS: Final = frozenset("-.0123456789\n")
 _EXACT_LENGTH: Final = 15
-"""Decimal numbers with at most 15 digits are equal only where the floats are that they are read as."""
+"""Numbers with at most 15 digits are equal only where they are equal as floats."""
 
 _FINE_FRACTION: Final = re.compile(r"\.[0-9]{8}")
 """With so many decimals a number may be within 1e-8 of another one."""
@@ -50,7 +50,7 @@ class PlainCells(NamedTuple):
         cells: A text for each cell, or a float in a column of numbers.
         numbers: How the numbers are written; empty in a column of texts.
         kinds: What the numbers are.
-        whole: The texts that are integers, as they have no datatype; empty in a column of numbers.
+        whole: The texts without a datatype that are integers; empty in a column of numbers.
     """
 
     cells: list[str] | list[float]
@@ -65,7 +65,7 @@ class TermColumn:
 
     Attributes:
         texts: The text of each cell.
-        shapes: The shape of each cell; just one where all cells have the same, as nearly always.
+        shapes: The shape of each cell, or the one of all cells, as nearly always.
     """
 
     texts: list[str]
@@ -73,17 +73,17 @@ class TermColumn:
 
     @cached_property
     def plain(self) -> PlainCells | None:
-        """The cells as texts or floats that are equal only where the cells are; None where that takes more."""
+        """The cells as texts or floats, which are equal only if the cells are; None where these do not suffice."""
         return plain_cells(self.shapes, self.texts)
 
     @cached_property
     def has_untyped_numbers(self) -> bool:
-        """Whether a cell without a datatype is written as a number, so that cells of other texts may equal it."""
+        """Whether a cell without a datatype is written as a number, which cells of other texts may equal."""
         return has_untyped_number(untyped_texts(self.shapes, self.texts))
 
     @cached_property
     def plain_by_value(self) -> PlainCells | None:
-        """The cells as texts or floats that are equal just where the values of the cells are; None likewise."""
+        """The cells as texts or floats, which are equal just if the values of the cells are; None likewise."""
         return plain_cells_by_value(self.shapes, self.texts) if self.has_untyped_numbers else self.plain
 
     def number(self, row: int) -> tuple[Number, NumberKind] | None:
@@ -207,7 +207,7 @@ def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _column(name: str, bindings: list[dict[str, Any]]) -> TermColumn:
-    """Check the cells of a column, quickly: what is wrong with them is found out later.
+    """Check the cells of a column quickly; what is wrong with them is found out later.
 
     Raises:
         TypeError, KeyError, AttributeError: Where a cell is no term.
@@ -239,7 +239,7 @@ def _column_of_shapes(cells: list[dict[str, Any]], texts: list[str]) -> TermColu
 
 
 def _refuse_terms(variables: tuple[str, ...], bindings: list[dict[str, Any]]) -> NoReturn:
-    """Find the first term that is none, to say where it stands."""
+    """Say where the first term stands that is none."""
     for row, binding in enumerate(bindings, start=1):
         for variable in variables:
             term = binding.get(variable, _NO_TERM)
@@ -275,11 +275,7 @@ def plain_columns(
 ) -> PlainColumns | None:
     """Return the required and the actual columns as texts and floats; None where they cannot be compared so.
 
-    Args:
-        reference: The results with the required columns.
-        actual: The other results.
-        required: The names of the required columns.
-        by_value: Whether cells differ only where their values do; else texts may be numbers of the same value.
+    By value, different cells have different values; else different texts may be numbers of the same value.
     """
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
     plain = [cells for column in columns if (cells := column.plain_by_value if by_value else column.plain) is not None]
@@ -289,14 +285,10 @@ def plain_columns(
 
 
 def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
-    """Return the cells of a column as texts or floats, equal only where the cells are; None where that takes more.
+    """Return the cells of a column as texts or floats, which are equal only if the cells are.
 
-    That is so for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0, and
-    columns in which numbers or booleans stand among other terms.
-
-    Args:
-        shapes: Type, datatype and language tag of each cell, or of all cells.
-        texts: The text of each cell.
+    They do not suffice for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0,
+    and columns in which numbers or booleans stand among other terms; then this is None.
     """
     kinds = set(shapes) if isinstance(shapes, list) else {shapes}
     if any(kind in ("", "bnode") for kind, _, _ in kinds):
@@ -314,19 +306,19 @@ def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | N
 
 
 def plain_cells_by_value(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
-    """Return the same, with texts that have no datatype and are written as numbers compared by their value."""
+    """Return the same, where texts without a datatype that are written as numbers count by their value."""
     plain = plain_cells(shapes, texts)
     return plain if plain is None or plain.numbers else _with_untyped_numbers(texts, untyped_texts(shapes, texts))
 
 
 def is_untyped(shape: Shape) -> bool:
-    """Return whether a term is a literal with neither a datatype nor a language, so that its text may be a number."""
+    """Return whether a term is a literal with neither datatype nor language, whose text may be a number."""
     kind, datatype, language = shape
     return datatype is None and not language and kind not in ("", "uri", "bnode")
 
 
 def untyped_texts(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:
-    """Return the texts that may be numbers although they have no datatype."""
+    """Return the texts of untyped cells."""
     if not isinstance(shapes, list):
         return texts if is_untyped(shapes) else []
     untyped = set(filter(is_untyped, set(shapes)))
@@ -334,7 +326,7 @@ def untyped_texts(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:
 
 
 def _with_untyped_numbers(texts: list[str], untyped: list[str]) -> PlainCells | None:
-    """Integers stand for themselves among texts, as there is one way to write them; others must be on their own."""
+    """Keep untyped integers as texts, as there is one way to write them; other numbers must fill their column."""
     numbers = {text for text in untyped if number_from(text, None) is not None}
     kinds = frozenset(number_kind(text, None) for text in numbers)
     if kinds <= {NumberKind.INTEGER}:
@@ -355,10 +347,9 @@ def _plain_numbers(texts: list[str], kinds: frozenset[NumberKind], *, with_fract
 
 
 def are_comparable(columns: Iterable[PlainCells]) -> bool:
-    """Return whether columns can be compared with each other.
+    """Return whether columns can be compared as texts and floats.
 
-    A number equals a text that is written like it, and an integer without a datatype equals a number of its value,
-    which texts and floats do not show.
+    These do not show that a number equals a text written like it, nor that an untyped integer equals a number.
     """
     known = list(columns)
     numbers = frozenset[str]().union(*(column.numbers for column in known))

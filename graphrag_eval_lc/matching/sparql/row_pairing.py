@@ -1,9 +1,8 @@
-"""Pairing off the rows of two sides whose cells are equal within a tolerance, which is not passed on from row to row.
+"""Pairing off the rows of two sides whose cells are equal within a tolerance, which is not transitive.
 
-Rows with the same codes are in doubt together; in each such group the most rows are paired off that can be. As a bag
-each row has a partner of its own. As a set rows of the same values are duplicates, of which one or more may count:
-each row has an equal one on the other side, and rows of different values have different partners, however near they
-are to each other.
+Only rows with the same coarse codes may be equal; in each group of such rows as many as possible are paired off. As a
+bag each row needs a partner of its own. As a set rows of the same values are duplicates, which may share a partner;
+rows of different values need different partners, however near they are to each other.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,14 +17,9 @@ from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, Ro
 def row_groups_agree(
     reference: Sequence[Row], actual: Sequence[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> bool:
-    """Return whether detailed rows agree whose coarse rows are known to agree.
+    """Return whether detailed rows agree, as a set or a bag, whose coarse rows are known to agree.
 
-    Args:
-        reference: Rows of detailed codes, duplicates too.
-        actual: The same of the other side; blank nodes are renamed to those of the reference already.
-        rows_as: ``set`` or ``bag``.
-        codes: Tells which codes are equal.
-        budget: Counts the pairs that are compared.
+    The blank nodes of the actual rows are renamed to those of the reference already.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -47,7 +41,7 @@ def row_groups_agree(
 def rows_left_over(
     rows: Iterable[Row], others: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
 ) -> Counter[Row]:
-    """Return the rows that have no partner where the most of them are paired off, each as often as it is left.
+    """Return the rows that are left over after pairing off as many as possible, each as often as it is left.
 
     Raises:
         SearchCutOff: Where the budget is used up.
@@ -72,9 +66,8 @@ def _group_agrees(
     if rows_as == "set":
         if len(rows) == len(others) and _agree_in_order(list(rows), list(others), codes, budget):
             return True
-        return not any(_alone_as_set(rows, others, codes, budget)) and not any(
-            _alone_as_set(others, rows, codes, budget)
-        )
+        alone = chain(_alone_as_set(rows, others, codes, budget), _alone_as_set(others, rows, codes, budget))
+        return not any(alone)
     if sum(rows.values()) != sum(others.values()):
         return False
     mine, theirs = list(Counter(rows).elements()), list(Counter(others).elements())
@@ -84,7 +77,7 @@ def _group_agrees(
 
 
 def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, budget: Budget) -> bool:
-    """Return whether rows are equal one by one in the order of their numbers: nearly always if they can be paired."""
+    """Return whether rows are equal one by one in the order of their numbers; rows that can be paired mostly are."""
     budget.spend(STEPS_OF_A_PAIR * len(rows))
     if len(rows) > 1:
         columns = number_columns(rows, codes)
@@ -93,10 +86,9 @@ def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, bu
 
 
 def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedCodes, budget: Budget) -> Iterator[Row]:
-    """Yield the distinct rows that equal none of the others, then those that share a partner with rows of other values.
+    """Yield the distinct rows that equal none of the others, then one row of each value that has to go without partner.
 
-    Rows of the same values need one partner between them, and others of the same values are as many partners as
-    they occur.
+    Rows of the same values need one partner between them; each of the others is a partner, duplicates too.
     """
     neighbours = Neighbours(others, codes)
     duplicates: defaultdict[Row, list[Row]] = defaultdict(list)
@@ -122,12 +114,7 @@ STEPS_OF_A_PAIR: Final = 8
 
 
 class Neighbours:
-    """Rows of one coarse row, sorted by a number.
-
-    Args:
-        rows: The distinct rows, of detailed codes, each with how often it occurs.
-        codes: Tells which codes are equal.
-    """
+    """Detailed rows of one coarse row, each with how often it occurs, sorted by a number."""
 
     def __init__(self, rows: dict[Row, int], codes: DetailedCodes) -> None:
         self._rows = list(rows)
@@ -142,11 +129,14 @@ class Neighbours:
         self._times = [rows[row] for row in self._rows]
 
     def has_equal(self, row: Row, budget: Budget) -> bool:
-        """Return whether some row equals one with the same coarse row."""
+        """Return whether some row equals the one given."""
         return next(self._equal_to(row, budget), None) is not None
 
     def unpaired(self, classes: Sequence[Sequence[Row]], budget: Budget) -> Iterator[int]:
-        """Return the positions of the classes, each of one or more rows, that are left where the most are paired off."""
+        """Pair off as many classes of rows as possible, and return the positions of those that are left.
+
+        Any row of a class will do as its partner's equal.
+        """
         columns = [] if self._column is None else [self._column]
         # In the order of the partners few have to change theirs.
         order = sorted(range(len(classes)), key=lambda at: _sort_key(classes[at][0], columns, self._codes))
@@ -165,7 +155,7 @@ class Neighbours:
         return unpaired_items(order, partners_of, budget, times=self._times, likely=likely)
 
     def _equal_to(self, row: Row, budget: Budget) -> Iterator[int]:
-        """Return the positions of the rows that equal one with the same coarse row, the nearest first."""
+        """Return the positions of the rows that equal the one given, the nearest first."""
         return (at for at in self._from_nearest(row) if self._equals(row, at, budget))
 
     def _equals(self, row: Row, at: int, budget: Budget) -> bool:
@@ -173,7 +163,7 @@ class Neighbours:
         return self._codes.rows_are_equal(row, self._rows[at])
 
     def _from_nearest(self, row: Row) -> Iterator[int]:
-        """Yield the positions of the rows that may equal one, those of the nearest numbers first."""
+        """Yield the positions of the rows that may equal the one given, those of the nearest numbers first."""
         near, middle = self._near(row)
         below, above = middle - 1, middle
         while below >= near.start or above < near.stop:
@@ -185,7 +175,7 @@ class Neighbours:
                 below -= 1
 
     def _near(self, row: Row) -> tuple[range, int]:
-        """Return the positions of the rows that may equal one, and where it would stand among them."""
+        """Return the positions of the rows that may equal the one given, and where it would stand among them."""
         number = None if self._column is None else self._codes.finite_number(row[self._column])
         if self._column is None or number is None:
             return range(len(self._rows)), 0
@@ -194,7 +184,7 @@ class Neighbours:
         return near, bisect_left(self._numbers, number, near.start, near.stop)
 
     def _lie_on_a_line(self, classes: Sequence[Sequence[Row]]) -> bool:
-        """Return whether rows differ only in one column, of numbers that all have the same tolerance."""
+        """Return whether all rows differ in one column only, of numbers that all have the same tolerance."""
         at = self._column
         rows = [row for each in classes for row in each]
         if at is None or len({row[:at] + row[at + 1 :] for row in chain(self._rows, rows)}) != 1:
@@ -204,14 +194,14 @@ class Neighbours:
     def _unpaired_on_a_line(
         self, classes: Sequence[Sequence[Row]], order: Sequence[int], budget: Budget
     ) -> Iterator[int]:
-        """Yield each class in order the first partner that is left: no other choice pairs off more."""
+        """Pair each class in order with the first partner that is left; no other choice pairs off more."""
         left = list(self._times)
         first = 0
         for item in order:
             row = classes[item][0]
             near, middle = self._near(row)
             first = max(first, near.start)
-            # What is too small for this one is so for all that follow.
+            # A partner too small for this one is too small for all that follow.
             while first < near.stop and (not left[first] or (first < middle and not self._equals(row, first, budget))):
                 first += 1
             if first < near.stop and self._equals(row, first, budget):
@@ -221,7 +211,7 @@ class Neighbours:
 
 
 def number_columns(rows: list[Row], codes: DetailedCodes) -> list[int]:
-    """Return the columns that hold different numbers and nothing else, those with the most different ones first."""
+    """Return the columns that hold numbers only, and not just one, those with the most different ones first."""
     columns = {at: set(column) for at, column in enumerate(rows_of(rows))}
     numeric = [
         at
@@ -242,15 +232,11 @@ def _sort_key(row: Row, columns: Sequence[int], codes: DetailedCodes) -> list[tu
 
 
 PartnersOf: TypeAlias = Callable[[int], Iterable[int]]
-"""Gives the possible partners of an item."""
+"""Returns the possible partners of an item."""
 
 
 def can_be_paired(partners: list[list[int]], budget: Budget) -> bool:
-    """Return whether each item can have a partner of its own.
-
-    Args:
-        partners: For each item the numbers of its possible partners.
-        budget: Counts the pairs that are looked at.
+    """Return whether each item can have a partner of its own, given the possible partners of each.
 
     Example:
         >>> can_be_paired([[0, 1], [0]], Budget(2)), can_be_paired([[0], [0]], Budget(2))
@@ -267,14 +253,14 @@ def unpaired_items(
     times: Sequence[int] | None = None,
     likely: PartnersOf | None = None,
 ) -> Iterator[int]:
-    """Return the items that are left where as many as can be have a partner.
+    """Pair off as many items as possible with partners, and return those that are left.
 
     Args:
         items: The items.
-        partners_of: Gives all partners that an item can have.
+        partners_of: All partners that an item can have.
         budget: Counts the pairs that are looked at.
-        times: How many items each partner can have; one where it is not given.
-        likely: Gives the same one by one, the likeliest first.
+        times: How many items each partner can have; one by default.
+        likely: The same partners, the likeliest first.
 
     Example:
         >>> list(unpaired_items(range(3), [[0], [0], [0]].__getitem__, Budget(3), times=[2]))
@@ -282,7 +268,7 @@ def unpaired_items(
     """
     pairing = _Pairing(partners_of, times, budget)
     left = [item for item in items if not pairing.takes_free(item, (likely or partners_of)(item))]
-    return (item for item in left if not pairing.takes_by_turns(item))
+    return (item for item in left if not pairing.takes_freed(item))
 
 
 class _Pairing:
@@ -294,7 +280,7 @@ class _Pairing:
         self._exhausted: set[int] = set()
 
     def takes_free(self, item: int, partners: Iterable[int]) -> bool:
-        """Return an item the first partner that is free."""
+        """Pair an item with the first partner that is free; return whether there is one."""
         for partner in partners:
             self._budget.spend(1)
             if self._is_free(partner):
@@ -302,10 +288,10 @@ class _Pairing:
                 return True
         return False
 
-    def takes_by_turns(self, item: int) -> bool:
-        """Find a partner for one more item, for which others change theirs: an augmenting path, breadth first.
+    def takes_freed(self, item: int) -> bool:
+        """Pair one more item while others change their partners: along an augmenting path, found breadth first.
 
-        What was reached in vain is exhausted: no later search can change it.
+        Partners that were reached in vain are exhausted: no later search can free them.
         """
         came_from: dict[int, int] = {}
         partner_of: dict[int, int] = {}
@@ -318,7 +304,7 @@ class _Pairing:
                     continue
                 came_from[partner] = current
                 if self._is_free(partner):
-                    self._turn_path(partner, item, came_from, partner_of)
+                    self._change_partners(partner, item, came_from, partner_of)
                     return True
                 for other in self._items_of[partner]:
                     partner_of[other] = partner
@@ -329,7 +315,7 @@ class _Pairing:
     def _is_free(self, partner: int) -> bool:
         return len(self._items_of[partner]) < (1 if self._times is None else self._times[partner])
 
-    def _turn_path(self, partner: int, item: int, came_from: dict[int, int], partner_of: dict[int, int]) -> None:
+    def _change_partners(self, partner: int, item: int, came_from: dict[int, int], partner_of: dict[int, int]) -> None:
         while True:
             owner = came_from[partner]
             self._items_of[partner].append(owner)

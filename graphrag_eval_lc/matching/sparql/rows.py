@@ -1,9 +1,9 @@
 """Rows of codes: how they count, when they are equal in detail, and how many of them a search may look at.
 
-Equality within a tolerance is not transitive (0 and 1e-8 are equal, 1e-8 and 2e-8 too), nor is that of numbers and
-texts ("5" as an integer equals 5.0 and the text "5", which differ). A code therefore stands for a whole chain of
-equal cells. Nearly always all cells of a chain are equal; where they may not be, or where it matters that they have
-different values, the code is called inexact, and its cells have detailed codes of their own.
+Equality within a tolerance is not transitive (0 equals 1e-8, which equals 2e-8), nor is that of numbers and texts (the
+integer "5" equals 5.0 and the text "5", which differ). A code therefore stands for a whole chain of equal cells. Nearly
+always all cells of a chain are equal; where they may not be, or where it matters that they have different values, the
+code is called inexact, and its cells have detailed codes of their own.
 """
 
 from collections import Counter
@@ -21,20 +21,14 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 )
 
 RowsAs: TypeAlias = Literal["set", "bag", "list"]
-"""How the rows of a result count: without duplicates, with them, or with their order too."""
+"""How rows count: without duplicates, with them, or with their order too."""
 
 Column: TypeAlias = Sequence[int]
 Row: TypeAlias = tuple[int, ...]
 
 
 class Rules(NamedTuple):
-    """How two results are compared.
-
-    Attributes:
-        rows_as: How rows count.
-        strict: Whether RDF terms are compared, not values alone.
-        tolerances: Those of numbers.
-    """
+    """How two results are compared; if strictly, by RDF terms and not by values alone."""
 
     rows_as: RowsAs
     strict: bool
@@ -60,9 +54,9 @@ class ColumnNumbers(NamedTuple):
     tolerances: Tolerances
 
     def may_equal(self, other: Self, rows_as: RowsAs) -> bool:
-        """Return whether two columns may hold the same rows: if not, some number is too far from all others.
+        """Return whether two columns may hold equal numbers; if not, some number is too far from all of the other side.
 
-        In order, numbers within one tolerance can be paired off if any order will do.
+        Numbers with one tolerance can be paired off in order, if at all.
         """
         relative = self.tolerances.loosest(self.kinds, other.kinds)
         if rows_as == "bag":
@@ -84,7 +78,7 @@ def _lie_near(numbers: Sequence[Any], others: Sequence[Any], relative: Decimal) 
 
 UNBOUND_CODE: Final = 0
 BLANK_CODE: Final = 1
-"""The code of all blank nodes; as a detailed code each one has a negative number of its own."""
+"""The code of all blank nodes; in detailed codes each has a negative number of its own."""
 
 
 class Cell(NamedTuple):
@@ -118,10 +112,10 @@ def cells_are_equal(one: Cell, other: Cell, tolerances: Tolerances) -> bool:
 
 
 class DetailedCodes:
-    """Codes for cells of which others with the same code may differ, and the equality of rows of them.
+    """Detailed codes for cells with inexact codes, and the equality of rows of them.
 
     Args:
-        next_code: Gives a code that is not in use.
+        next_code: Returns a code that is not in use.
         tolerances: Those of numbers.
     """
 
@@ -136,13 +130,7 @@ class DetailedCodes:
         self._kinds: set[NumberKind] = set()
 
     def detail(self, cell: Cell, code: int, exact_code: int) -> int:
-        """Return the detailed code of a cell with an inexact code.
-
-        Args:
-            cell: The cell.
-            code: Its code.
-            exact_code: The code of the cells with just its value.
-        """
+        """Return the detailed code of a cell with an inexact code; its exact code stands for just its value."""
         detail = self._detail_of.get(cell)
         if detail is None:
             detail = self._detail_of[cell] = self._next_code()
@@ -154,12 +142,12 @@ class DetailedCodes:
         return detail
 
     def coarse_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the row of codes for a row of detailed codes; blank nodes stay as they are."""
+        """Return the codes of a row of detailed codes; blank nodes stay as they are."""
         coarse = self._code_of.get
         return tuple(coarse(detail, detail) for detail in row)
 
     def exact_row(self, row: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what a row of detailed codes has in common with its duplicates: numbers by their value."""
+        """Return what a row of detailed codes has in common with its duplicates: the exact values of numbers."""
         exact = self._exact_code_of.get
         return tuple(exact(detail, detail) for detail in row)
 
@@ -168,14 +156,14 @@ class DetailedCodes:
         return not self._cell_of.keys().isdisjoint(row)
 
     def finite_number(self, detail: int) -> int | Decimal | None:
-        """Return the number that a detailed code stands for; None if it stands for anything else."""
+        """Return the number of a detailed code; None if it stands for anything else."""
         cell = self._cell_of.get(detail)
         if cell is None or cell.kind is None or isinstance(cell.value, str):
             return None
         return cell.value
 
     def numbers_of(self, column: Iterable[int]) -> ColumnNumbers | None:
-        """Return the finite numbers among detailed codes; None where there are none, or other cells beside them."""
+        """Return the finite numbers among detailed codes; None where there are none, or other inexact cells too."""
         times = Counter(detail for detail in column if detail in self._cell_of)
         cells = [(self._cell_of[detail], count) for detail, count in times.items()]
         if not cells or any(cell.kind is None or isinstance(cell.value, str) for cell, _ in cells):
@@ -185,7 +173,7 @@ class DetailedCodes:
         return ColumnNumbers(sorted(numbers), kinds, self._tolerances)
 
     def has_one_tolerance(self, details: Collection[int], others: Collection[int]) -> bool:
-        """Return whether detailed codes stand for finite numbers that all have the same tolerance with all the others."""
+        """Return whether all are finite numbers, and any of the first has the same tolerance with any of the others."""
         if any(self.finite_number(detail) is None for detail in chain(details, others)):
             return False
         kinds, other_kinds = ({self._cell_of[detail].kind for detail in each} for each in (details, others))
@@ -193,13 +181,13 @@ class DetailedCodes:
         return len({self._tolerances.between(*pair) for pair in pairs}) == 1
 
     def range_of_equals(self, detail: int) -> tuple[Decimal, Decimal]:
-        """Return bounds between which all numbers lie that equal the finite number of a detailed code."""
+        """Return bounds around all numbers that equal the finite number of a detailed code."""
         cell = self._cell_of[detail]
         relative = self._tolerances.loosest({cell.kind}, self._kinds)  # type: ignore[arg-type]  # a number has a kind
         return tolerated_range(cell.value, relative)  # type: ignore[arg-type]  # and a value
 
     def rows_are_equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-        """Return whether two rows of detailed codes with the same coarse row are equal, cell by cell."""
+        """Return whether two rows of detailed codes are equal whose codes are."""
         return all(x == y or self.are_equal(x, y) for x, y in zip(one, other, strict=True))
 
     def are_equal(self, one: int, other: int) -> bool:
@@ -217,7 +205,7 @@ MAX_STEPS: Final = 20_000_000
 """Rows that a search may look at, over all column mappings and blank node renamings: some seconds of work."""
 
 MAX_PASSES: Final = 50
-"""So many times a search may look at all rows of a table, however long it is."""
+"""A search may look so many times at all rows, however long the table is."""
 
 
 class SearchCutOff(Exception):  # noqa: N818 - an outcome of a search, not a fault

@@ -17,13 +17,13 @@ XSD_BOOLEAN: Final = f"{XSD}boolean"
 XSD_STRING: Final = f"{XSD}string"
 
 ABSOLUTE_TOLERANCE: Final = Decimal("1E-8")
-"""Two numbers are equal when they differ by at most this much, whatever their datatypes."""
+"""Numbers of any datatype are equal when they differ by at most this much."""
 
 RELATIVE_TOLERANCES: Final[Mapping[str, float]] = ToleranceConfig().model_dump()
-"""Two numbers are equal, too, when they differ by at most this share of the larger one; by XSD datatype."""
+"""By XSD datatype: numbers are equal, too, when they differ by at most this share of the larger one."""
 
 MAX_NUMBER_LENGTH: Final = 4_000
-"""A longer lexical form is compared as text; Python refuses to read much longer integers, too."""
+"""A longer lexical form is compared as text; Python does not read much longer integers either."""
 
 Number = int | Decimal | str
 """A finite value, or one of the texts INF, -INF and NaN."""
@@ -44,7 +44,7 @@ _ROUNDED_UP: Final = Context(prec=30, rounding=ROUND_UP)
 
 
 class NumberKind(IntEnum):
-    """What a number is by its datatype; the tolerance hangs on it."""
+    """What a number is by its datatype; the tolerance depends on it."""
 
     INTEGER = 0
     DECIMAL = 1
@@ -74,7 +74,7 @@ def is_numeric_datatype(datatype: str | None) -> bool:
 
 
 def number_kind(lexical: str, datatype: str | None) -> NumberKind:
-    """Return what a number is; without a datatype it is an integer where it is written whole, else a double.
+    """Return a number's kind; without a datatype it is an integer if it is written whole, else a double.
 
     Example:
         >>> number_kind("5", XSD + "float").name, number_kind("5", None).name, number_kind("5.0", None).name
@@ -147,7 +147,7 @@ def _untyped(text: str) -> tuple[Number, bool] | None:
 
 
 def has_untyped_number(texts: Sequence[str]) -> bool:
-    """Return whether one of the texts may be a number although it has no datatype.
+    """Return whether one of the texts, which have no datatype, is written as a number.
 
     Example:
         >>> has_untyped_number(["OSLO T1", "007"]), has_untyped_number(["OSLO T1", "15.5"])
@@ -205,7 +205,7 @@ class Tolerances(NamedTuple):
         return max(self[one], self[other]) if one and other else self.integer
 
     def loosest(self, kinds: Collection[NumberKind], others: Collection[NumberKind]) -> Decimal:
-        """Return the largest relative tolerance of numbers of some kinds and those of others; 0 where there are none."""
+        """Return the largest relative tolerance between numbers of some kinds and of others; 0 where there are none."""
         return max((self.between(one, other) for one in kinds for other in others), default=self.integer)
 
 
@@ -217,7 +217,7 @@ def _exact_share(name: str, share: object) -> Decimal:
 
 
 def tolerated_range(number: int | Decimal, relative: Decimal) -> tuple[Decimal, Decimal]:
-    """Return bounds between which all numbers lie that equal a finite one within a relative tolerance, and few others."""
+    """Return close bounds around all numbers that equal a finite one within a relative tolerance."""
     width = ABSOLUTE_TOLERANCE
     if relative:
         share = _ROUNDED_UP.divide(relative, 1 - relative)
@@ -235,12 +235,7 @@ def boolean_from(lexical: str) -> bool | None:
 
 
 def numbers_are_equal(one: Number, other: Number, relative: Decimal = Decimal(0)) -> bool:
-    """Return whether two numbers differ by at most 1e-8 or by at most a share of the larger one, computed exactly.
-
-    Args:
-        one: A number.
-        other: Another number.
-        relative: That share.
+    """Return whether two numbers differ by at most 1e-8, or by at most a share of the larger one; computed exactly.
 
     Example:
         >>> numbers_are_equal(5, Decimal("5.00000001")), numbers_are_equal(5, Decimal("5.000000011"))
@@ -257,7 +252,7 @@ def numbers_are_equal(one: Number, other: Number, relative: Decimal = Decimal(0)
 
 
 def all_are_equal(least: int | Decimal, greatest: int | Decimal, relative: Decimal) -> bool:
-    """Return whether any two numbers from the least to the greatest are sure to be equal within a relative tolerance."""
+    """Return whether all numbers between two are sure to equal each other within a relative tolerance."""
     spread = _EXACT.subtract(greatest, least)
     if spread <= ABSOLUTE_TOLERANCE:
         return True
@@ -267,7 +262,7 @@ def all_are_equal(least: int | Decimal, greatest: int | Decimal, relative: Decim
 
 
 def relative_difference(one: Number, other: Number) -> float | None:
-    """Return the difference of two numbers as a share of the larger one; None where one is infinite or none.
+    """Return the difference of two numbers as a share of the larger one; None where one is infinite or NaN.
 
     Example:
         >>> relative_difference(Decimal("0.5"), 1)
@@ -281,8 +276,35 @@ def relative_difference(one: Number, other: Number) -> float | None:
 
 Finite: TypeAlias = int | Decimal
 
-_SLACK: Final = 1.000001
-"""More than what is lost where the tolerance is computed in floats."""
+SLACK: Final = 1.000001
+"""Makes up for what is lost where a tolerance is computed in floats."""
+
+
+class Links:
+    """Joins whole numbers, such as codes or positions, into groups of which each has a root.
+
+    Attributes:
+        parents: The number to which each one is joined that is no root.
+    """
+
+    def __init__(self) -> None:
+        self.parents: dict[int, int] = {}
+
+    def join(self, one: int, other: int) -> None:
+        """Make two groups one."""
+        root, other_root = self.root(one), self.root(other)
+        if root != other_root:
+            self.parents[other_root] = root
+
+    def root(self, number: int) -> int:
+        """Return the root of a number's group; where it is in none, itself."""
+        parents = self.parents
+        while number in parents:
+            parent = parents[number]
+            if parent in parents:
+                parents[number] = parents[parent]
+            number = parent
+        return number
 
 
 class Chain(NamedTuple):
@@ -315,21 +337,21 @@ def number_chains(
     numbers = sorted(kinds_of)
     kinds = [kinds_of[number] for number in numbers]
     approximate = list(map(_as_float, numbers))
-    chain_of: dict[int, int] = {}
+    links = Links()
     present = set[NumberKind]().union(*set(map(tuple, kinds)))
     for tolerance in sorted({Decimal(0), *(tolerances[kind] for kind in present)}):
         if not tolerance and not are_fine:
             continue
-        # What is within the tolerance of a looser kind is linked by that one's own.
+        # Numbers of looser kinds have their turn with their own tolerance.
         tight = {kind for kind in present if not tolerance or (kind and tolerances[kind] <= tolerance)}
         own = {kind for kind in tight if not tolerance or tolerances[kind] == tolerance}
         members = [at for at in range(len(numbers)) if tight == present or not tight.isdisjoint(kinds[at])]
         anchors = None if own == tight else [not own.isdisjoint(kinds[at]) for at in members]
         for one, other in _links(members, anchors, numbers, approximate, tolerance):
-            _join(chain_of, one, other)
+            links.join(one, other)
     chains: defaultdict[int, list[int]] = defaultdict(list)
-    for at in sorted(chain_of):
-        chains[_root(chain_of, at)].append(at)
+    for at in sorted({*links.parents, *links.parents.values()}):
+        chains[links.root(at)].append(at)
     return [
         Chain([numbers[at] for at in places], _are_equal(places, numbers, kinds, tolerances))
         for places in chains.values()
@@ -343,16 +365,12 @@ def _links(
     approximate: Sequence[float],
     tolerance: Decimal,
 ) -> Iterator[tuple[int, int]]:
-    """Yield the neighbours that lie within the tolerance of an anchor: the nearest one before or after them.
+    """Yield the pairs of neighbours among the members that the nearest anchor before or after links by its tolerance.
 
-    Args:
-        members: The places of the numbers to link.
-        anchors: Which of them have this tolerance; None for all.
-        numbers: All numbers, in order.
-        approximate: The same as floats.
-        tolerance: The tolerance.
+    ``members`` are positions among the numbers, which are in order; ``anchors`` tells which members have the tolerance,
+    None that all have it; ``approximate`` holds the numbers as floats.
     """
-    absolute, relative = _SLACK * float(ABSOLUTE_TOLERANCE), _SLACK * float(tolerance) + 1e-15
+    absolute, relative = SLACK * float(ABSOLUTE_TOLERANCE), SLACK * float(tolerance) + 1e-15
 
     def are_equal(one: int, other: int) -> bool:
         low, high = approximate[one], approximate[other]
@@ -379,7 +397,7 @@ def _links(
 def _are_equal(
     places: Sequence[int], numbers: Sequence[Finite], kinds: Sequence[Sequence[NumberKind]], tolerances: Tolerances
 ) -> bool:
-    """Return whether all numbers are equal by the tightest tolerance that any two of them have."""
+    """Return whether all numbers are equal within the tightest tolerance of any two of them."""
     times = Counter(kind for at in places for kind in kinds[at])
     pairs = ((one, other) for one in times for other in times if one != other or times[one] > 1)
     tightest = min(tolerances.between(one, other) for one, other in pairs)
@@ -391,13 +409,3 @@ def _as_float(number: Finite) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
-
-
-def _join(chain_of: dict[int, int], one: int, other: int) -> None:
-    chain_of[_root(chain_of, other)] = _root(chain_of, one)
-
-
-def _root(chain_of: dict[int, int], at: int) -> int:
-    while chain_of.setdefault(at, at) != at:
-        chain_of[at] = at = chain_of[chain_of[at]]
-    return at

@@ -37,7 +37,7 @@ print("after the run")
 
 
 def terminal_output(*arguments: str, stdout: int | None = None, term: str = "xterm-256color") -> str:
-    """Give what a terminal gets from the script."""
+    """Return what a terminal gets from the script."""
     terminal, end = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
     with subprocess.Popen(
@@ -62,7 +62,7 @@ def terminal_output(*arguments: str, stdout: int | None = None, term: str = "xte
 
 
 def after_bar(output: str) -> str:
-    """Give what follows the last bar, which must be erased."""
+    """Return what follows the last bar, which must be erased."""
     left = output[output.rindex("20 of 20 done") :]
     assert left.count("\x1b[2K") >= 2
     return left[left.rindex("\x1b[2K") + len("\x1b[2K") :]

@@ -4,10 +4,8 @@ import io
 import re
 
 import pytest
-from rich.console import Console
 
-from graphrag_eval_lc.benchmark.progress import RunBar, TerminalBar, UnfailingStream
-from graphrag_eval_lc.benchmark.progress_state import RunState
+from graphrag_eval_lc.benchmark.progress import TerminalBar, UnfailingStream
 from graphrag_eval_lc.evaluation.events import RunEvent
 
 CODE = re.compile(r"\x1b\[[?\d;]*[A-Za-z]|\r")
@@ -20,22 +18,23 @@ EVENTS = (
 )
 
 
-def shown(width: int) -> list[str]:
-    """Give the lines of the bar, 60 s after its run started, in a terminal of a width."""
+def shown(width: int, events: tuple[RunEvent, ...] = EVENTS) -> list[str]:
+    """Return the lines of the bar, 60 s after its run started, in a terminal of a width."""
     now = 0.0
-    state = RunState(lambda: now)
-    for event in EVENTS:
-        state(event)
-    now = 60.0
     file = io.StringIO()
-    Console(file=file, force_terminal=True, color_system=None, width=width).print(RunBar(state))
-    return file.getvalue().splitlines()
+    bar = TerminalBar(UnfailingStream(file), redirect_stderr=False, clock=lambda: now)
+    for event in events:
+        bar(event)
+    now = 60.0
+    bar.console.width = width
+    bar.console.print(bar.get_renderable())
+    return CODE.sub("", file.getvalue()).splitlines()
 
 
-def test_a_bar_with_all_figures() -> None:
-    bar, figures = shown(160)
+def test_a_bar_with_all_values() -> None:
+    bar, values = shown(160)
     assert re.fullmatch(r"501 of 2,000 done +[━╸╺]+ +25%  0:01:00 *", bar)
-    assert figures.rstrip() == "3 errors  1 retry  1 in flight  1.2M tokens  1.0/min  steps_score 0.712"
+    assert values.rstrip() == "3 errors  1.0/min  steps_score 0.712  1 in flight  1.2M tokens  1 retry"
 
 
 @pytest.mark.parametrize("width", [1, 5, 10, 20, 30, 40, 60, 80, 100, 250])
@@ -47,21 +46,21 @@ def test_no_terminal_is_too_narrow(width: int) -> None:
 
 def test_a_narrow_terminal_keeps_what_matters_most() -> None:
     assert [line.rstrip() for line in shown(20)] == ["501 of 2,000 done", "3 errors  1.0/min"]
+    assert [line.rstrip() for line in shown(10)] == ["501 of 2,…", "3 errors"]
+
+
+def test_the_bar_shrinks_so_that_its_numbers_stand_whole() -> None:
+    assert re.fullmatch(r"501 of 2,000 done +[━╸╺]+ +25%  0:01:00 *", shown(40)[0])
 
 
 def test_nothing_is_shown_before_the_run_started() -> None:
-    file = io.StringIO()
-    Console(file=file).print(RunBar(RunState()))
-    assert file.getvalue() == ""
+    assert shown(100, events=()) == []
 
 
 def test_a_run_without_questions_is_all_done() -> None:
-    state = RunState(lambda: 0.0)
-    state(RunEvent("run_started", {"total": 0, "done": 0, "errors": 0, "max_concurrency": 8}))
-    file = io.StringIO()
-    Console(file=file, width=100).print(RunBar(state))
-    assert "0 of 0 done" in file.getvalue()
-    assert "100%" in file.getvalue()
+    bar, _ = shown(100, (RunEvent("run_started", {"total": 0, "done": 0, "errors": 0, "max_concurrency": 8}),))
+    assert "0 of 0 done" in bar
+    assert "100%" in bar
 
 
 def test_messages_stand_whole_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:

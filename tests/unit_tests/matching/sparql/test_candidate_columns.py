@@ -1,5 +1,5 @@
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnClass, column_classes
-from graphrag_eval_lc.matching.sparql.encoding import Encoding, coded_tables
+from graphrag_eval_lc.matching.sparql.encoding import Encoding, encoded_tables
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.xsd_numbers import Tolerances
 
@@ -17,11 +17,11 @@ def test_columns_of_one_chain_are_told_apart_by_how_near_their_numbers_are() -> 
     low, high, all_of_them = steps[:4] * 3, steps[8:] * 3, steps
     reference = results(a=low, b=high, c=all_of_them)
     actual = results(p=all_of_them, q=high, r=low)
-    tables = coded_tables(reference, actual, "abc", Encoding(False, Tolerances.of(None)), all_columns=True)
+    tables = encoded_tables(reference, actual, "abc", Encoding(False, Tolerances.of(None)), all_columns=True)
     assert len(set(map(frozenset, tables[0].columns))) == 1
     for rows_as in ("set", "bag"):
         classes = column_classes(*tables, rows_as)  # type: ignore[arg-type]  # one of the ways that there are
         assert classes == [ColumnClass([0], [2]), ColumnClass([1], [1]), ColumnClass([2], [0])]
     shorter = results(p=all_of_them, q=high, r=high)
-    tables = coded_tables(reference, shorter, "abc", Encoding(False, Tolerances.of(None)), all_columns=True)
+    tables = encoded_tables(reference, shorter, "abc", Encoding(False, Tolerances.of(None)), all_columns=True)
     assert column_classes(*tables, "set") is None

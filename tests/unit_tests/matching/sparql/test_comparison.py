@@ -37,7 +37,7 @@ def blank(label: object) -> dict[str, str]:
 
 
 def table(names: str, *rows: Any) -> dict[str, Any]:
-    """Give results from rows of terms, or of texts that stand for plain literals; None is unbound."""
+    """Return results from rows of terms, or of texts that stand for plain literals; None is unbound."""
     variables = names.split()
     bindings = [
         {
@@ -213,7 +213,7 @@ def test_strictly_compared_terms_have_no_tolerance_but_one_that_is_given_for_all
 
 
 def floats(*rows: str) -> dict[str, Any]:
-    """Give rows of a name and some floats."""
+    """Return rows of a name and some floats."""
     return table("n a b"[: 2 * len(rows[0].split()) - 1], *[
         (name, *(lit(number, "float") for number in numbers)) for name, *numbers in map(str.split, rows)
     ])  # fmt: skip
@@ -386,7 +386,7 @@ def test_only_required_columns_count() -> None:
     assert compare_sparql_results(reference, actual, ["a", "a"]).score == 1.0
 
 
-def test_one_actual_column_plays_one_required_column_only() -> None:
+def test_one_actual_column_stands_for_one_required_column_only() -> None:
     reference = table("a b", ("x", "x"))
     assert compare_sparql_results(reference, table("c", ("x",))).score == 0.0
     assert compare_sparql_results(reference, table("c d", ("x", "x"))).score == 1.0
@@ -567,7 +567,7 @@ def test_a_reason_counts_and_shows_what_differs() -> None:
     assert found.columns == {"name": "n", "power": "p"}
 
 
-def test_a_reason_names_the_columns_that_nothing_plays() -> None:
+def test_a_reason_names_the_columns_that_nothing_stands_for() -> None:
     found = compare_sparql_results(table("a name", ("x", "Oslo")), table("b", ("x",)))
     assert found.columns == {"a": "b"}
     assert found.reason.startswith("Only 1 column for 2 required; no column plays `name`;")

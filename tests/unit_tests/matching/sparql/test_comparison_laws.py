@@ -110,7 +110,7 @@ class Rules:
         return all(map(self.equal.__getitem__, zip(one, other, strict=True)))
 
     def kept_of(self, rows: Rows) -> Iterator[Rows]:
-        """Give the ways to leave out rows that have the values of another one."""
+        """Return the ways to leave out rows that have the values of another one."""
         values = [tuple(map(self.values.__getitem__, row)) for row in rows]
         for kept in product([True, False], repeat=len(rows)):
             if {value for value, keep in zip(values, kept, strict=True) if keep} == set(values):
@@ -141,7 +141,7 @@ class Rules:
 
 
 def renamings(mine: Rows, others: Rows) -> Iterator[Rows]:
-    """Give the other rows under every one-to-one renaming of their blank nodes to mine."""
+    """Return the other rows under every one-to-one renaming of their blank nodes to mine."""
     labels, other_labels = (
         sorted({cell[1] for row in rows for cell in row if cell is not None and cell[0] == "bnode"})
         for rows in (mine, others)
@@ -357,7 +357,7 @@ OTHER_KINDS: list[Cell] = [
 
 
 def most_pairs(mine: Rows, others: Rows, rules: Rules) -> int:
-    """Give how many rows can be paired off at most, by trying everything."""
+    """Return how many rows can be paired off at most, by trying everything."""
     if not mine:
         return 0
     best = most_pairs(mine[1:], others, rules)

@@ -17,7 +17,7 @@ SUM_IN_ANOTHER_ORDER = (
 
 
 def sums(datatype: str, low: float, high: float, seed: int, changed: float = 0.0) -> tuple[str, str]:
-    """Give the results of both queries over three areas of 40 units; ``changed`` is added to a number in between."""
+    """Return the results of both queries over three areas of 40 units; ``changed`` is added to a number in between."""
     rng = random.Random(seed)
     node, literal, quad = pyoxigraph.NamedNode, pyoxigraph.Literal, pyoxigraph.Quad
     store = pyoxigraph.Store()

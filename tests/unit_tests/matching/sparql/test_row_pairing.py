@@ -18,7 +18,7 @@ def test_items_are_paired_off_if_some_order_does(partners: list[list[int]]) -> N
 
 
 def most_pairs(partners: list[list[int]], times: list[int]) -> int:
-    """Give how many items can have a partner at most, by trying everything."""
+    """Return how many items can have a partner at most, by trying everything."""
     if not partners:
         return 0
     best = most_pairs(partners[1:], times)
