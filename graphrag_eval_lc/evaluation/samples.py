@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_eval_lc.dataset.loading import questions_of
+from graphrag_eval_lc.dataset.loading import questions_of, repeats_of
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import Journal, Key
@@ -166,6 +166,20 @@ def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> 
         for repeat in range(1, repeats + 1)
         for index, (template, question) in enumerate(questions)
     ]
+
+
+def recorded_samples(
+    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
+) -> list[Sample]:
+    """Return the samples that responses were recorded for, in the order of results.
+
+    Args:
+        questions: The questions with their templates.
+        keys: What the responses are known by.
+        only_answered: Whether a question without a response is left out; else it is a sample too.
+    """
+    asked = repeats_of(questions, keys, only_answered=only_answered)
+    return [Sample(position, *each) for position, each in enumerate(asked)]
 
 
 def planned(
