@@ -147,7 +147,7 @@ class Pipeline:
         self._aggregates: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._kept: dict[int, Result] = {}
-        self._workers: Workers[tuple[Sample, Response]] | None = None
+        self.begin()
 
     # --- all at once ---
 
@@ -203,20 +203,16 @@ class Pipeline:
 
         try:
             with self.stalls.watch:
-                await Workers(score, places=self.judges.places).arun(samples)
+                await Workers(score, places=self.judges.max_concurrency).arun(samples)
         finally:
             await self.judges.aclose()
         return unjudged
 
     # --- one after the other, as they come ---
 
-    def begin(self, room: int) -> None:
-        """Begin to score beside the running event loop what ``aadd`` is given.
-
-        Args:
-            room: How many responses may wait; more make ``aadd`` wait, and not the memory grow.
-        """
-        places = 1 if self.judges is None else self.judges.places
+    def begin(self, room: int = 0) -> None:
+        """Say how many responses of ``aadd`` may wait; more make it wait, and not the memory grow."""
+        places = 1 if self.judges is None else self.judges.max_concurrency
         self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
 
     async def aadd(self, sample: Sample, response: Response) -> None:
@@ -224,7 +220,7 @@ class Pipeline:
 
         What fails is told at once, and raised by ``aclose``: responses are paid for, and can be scored again.
         """
-        await self._begun().aput((sample, response))
+        await self._workers.aput((sample, response))
 
     async def aclose(self) -> None:
         """Wait for the last result, and close the judges.
@@ -233,33 +229,31 @@ class Pipeline:
             Exception: What went wrong in the scoring, such as a results file that cannot be written.
         """
         try:
-            await self._begun().aclose()
+            await self._workers.aclose()
         finally:
             if self.judges is not None:
                 await self.judges.aclose()
-
-    def _begun(self) -> Workers[tuple[Sample, Response]]:
-        if self._workers is None:
-            raise RuntimeError("begin first")
-        return self._workers
 
     async def _awork(self, added: tuple[Sample, Response]) -> None:
         def spend(cost: JudgedCost) -> None:
             if self._on_judged is not None:
                 self._on_judged(cost.total)
 
-        if self._begun().problem is not None:
+        if self._workers.problem is not None:
             spend(_NOTHING)
             return
         try:
-            await self._ascore(*added, spend)
+            if self.judges is None:  # many at once, as to change threads takes longer than most comparisons
+                await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
+            else:
+                await self._ascore(*added, spend)
         except BaseException as problem:
             self._tell_failed(problem)
             raise
 
     def _tell_failed(self, problem: BaseException) -> None:
         message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
-        if self._begun().problem is None:
+        if self._workers.problem is None:
             with contextlib.suppress(Exception):  # an observer that fails is the problem itself
                 self._tell(RunEvent("warning", {"message": message}))
 
@@ -268,6 +262,10 @@ class Pipeline:
     def add(self, sample: Sample, response: Response | None) -> None:
         """Price and score a sample's response without judges, and keep the result; None is an error sample."""
         self._take(sample, self._unjudged(sample, response))
+
+    def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
+        for sample, response in added:
+            self.add(sample, response)
 
     async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[JudgedCost], None]) -> None:
         """Price, score and judge a response, and keep the result; comparisons run in a thread, judges in the loop.
@@ -320,11 +318,12 @@ class Pipeline:
 
     def finish(self) -> dict[str, Any]:
         """Put the results in order, and return the aggregates."""
-        if self._file is not None:
-            self._file.finish()
-        for result in self.kept():  # only now, as not everybody wants them
-            self._aggregator.add(result)
-        self._aggregates = self._aggregator.aggregates()
+        if self._aggregates is None:
+            if self._file is not None:
+                self._file.finish()
+            for result in self.kept():  # only now, as not everybody wants the aggregates
+                self._aggregator.add(result)
+            self._aggregates = self._aggregator.aggregates()
         return self._aggregates
 
     def kept(self) -> list[Result]:
@@ -354,8 +353,7 @@ class Pipeline:
         unpriced = self._pricing.unpriced
         if not unpriced or not (wants_costs or has_judges or self._config.prices):
             return None
-        totals = (self._aggregates or self.finish())["totals"]
-        return unpriced_warning(unpriced) if lacks_costs(totals, has_judges=has_judges) else None
+        return unpriced_warning(unpriced) if lacks_costs(self.finish()["totals"], has_judges=has_judges) else None
 
 
 def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> JudgedCost:

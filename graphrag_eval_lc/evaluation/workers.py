@@ -80,6 +80,11 @@ class Workers(Generic[Item]):
         if self.problem is not None and not self._goes_on:
             raise self.problem
 
+    def take_waiting(self) -> list[Item]:
+        """Return items that wait, as many as there is room for, to do them along with the one at hand."""
+        self._some_begun.set()
+        return [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
+
     async def aclose(self) -> None:
         """Wait for the last item.
 
