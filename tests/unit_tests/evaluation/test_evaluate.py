@@ -418,3 +418,16 @@ async def test_warnings_of_the_async_twin_name_the_caller() -> None:
     with pytest.warns(GraphRAGEvalWarning, match="not all could be judged") as told:
         await arun_evaluation(judged_dataset(), judged_responses(), evaluators=[raises])
     assert told[0].filename == __file__
+
+
+def test_functions_see_what_the_agents_model_calls_cost() -> None:
+    def agents_cost(question: dict[str, Any], response: dict[str, Any]) -> float:
+        return float(response["agent_cost"])
+
+    calls = [{"model": "m", "input_tokens": 1_000_000, "output_tokens": 0}]
+    responses: Any = {"q1": {**RESPONSE, "llm_calls": calls}}
+    config = {"prices": {"m": {"input": 0.5, "output": 2.0}}}
+    (result,) = run_evaluation(DATASET, responses, config, evaluators=[agents_cost])
+    assert dict(result)["agents_cost"] == 0.5
+    (scored,) = score_responses(DATASET, responses, config=config, evaluators=[agents_cost]).results
+    assert scored == result
