@@ -26,20 +26,17 @@ from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
     load_response_records,
-    repeats_of,
     response_key,
     response_records,
     templates_of,
 )
 from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
-from graphrag_eval_lc.evaluation.events import RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget
-from graphrag_eval_lc.evaluation.pipeline import Scores, ajudge_all, judges_of
-from graphrag_eval_lc.evaluation.samples import Sample, Selection
-from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
+from graphrag_eval_lc.evaluation.samples import Sample, Selection, recorded_samples
 from graphrag_eval_lc.masking import without_masked
-from graphrag_eval_lc.prices import Pricing, lacks_costs, unpriced_warning
-from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.records import Response, Template
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key, RunFolder
 from graphrag_eval_lc.texts import counted, listed
 
@@ -100,7 +97,7 @@ def score_responses(
     from_file = isinstance(responses, str | PathLike)
     records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
     by_key = {response_key(record): record for record in records}
-    samples = _samples(questions, by_key.keys())
+    samples = recorded_samples(questions, by_key.keys())
     record = RunManifest.begin(
         dataset,
         templates,
@@ -206,7 +203,7 @@ def score_run(
         selected = earlier.get("questions") or {}
         if not is_recorded:
             questions = [each for each in questions if str(each[1]["id"]) in selected]
-        samples = _samples(questions, _answered(journal), only_answered=not is_recorded)
+        samples = recorded_samples(questions, _answered(journal), only_answered=not is_recorded)
         unasked = 0 if is_recorded else len(questions) * (earlier.get("repeats") or 1) - len(samples)
         run, scorers = _scored(
             samples, lambda key: cast("Response | None", journal.read(key)), templates, settings, judging, folder
@@ -293,14 +290,6 @@ def _warnings(changed: Iterable[str], missing: Sequence[str]) -> Iterable[str]:
         yield f"{counted(len(missing), 'question')} of the run no longer in the dataset: {listed(missing)}"
 
 
-def _samples(
-    questions: Sequence[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
-) -> list[Sample]:
-    """Return the samples that there are responses to; a question without any is a sample too, unless it is left out."""
-    asked = repeats_of(questions, keys, only_answered=only_answered)
-    return [Sample(position, *each) for position, each in enumerate(asked)]
-
-
 @dataclass(frozen=True, slots=True)
 class _Judging:
     """Who judges, and what that may cost."""
@@ -350,9 +339,6 @@ def _scored(
     pricing = Pricing(config.prices)
     budget = Budget(None, None, judging.max_cost, unpriced=pricing.unpriced)
     kept: list[Response] = []
-    stall_warnings: list[str] = []
-    repeats = max((sample.repeat for sample in samples), default=1)
-    stalls = RunStalls(stall_warnings.append, _tell_nobody, repeats)
 
     def response_of(sample: Sample) -> Response | None:
         response = response_to(sample.key)
@@ -362,43 +348,29 @@ def _scored(
 
     with ExitStack() as stack:
         judges = judging.judges(config, pricing, folder, stack)
-        scores = Scores(
+        pipeline = Pipeline(
             config,
             templates,
-            repeats=repeats,
-            file=None if folder is None else stack.enter_context(folder.results()),
-            tell=_tell_nobody,
+            repeats=max((sample.repeat for sample in samples), default=1),
             pricing=pricing,
             judges=judges,
-            on_judged=lambda cost: budget.spend(0, None, cost.now) if cost.now != 0 else None,
-            stalls=stalls,
+            file=None if folder is None else stack.enter_context(folder.results()),
         )
-        unjudged = 0
-        if judges is None:
-            for sample in samples:
-                scores.score(sample, response_of(sample))
-        else:
-            unjudged = run_sync(lambda: ajudge_all(scores, samples, response_of, budget))
-        aggregates = scores.finish()
+        unjudged = pipeline.add_all(samples, response_of, budget)
+        aggregates = pipeline.finish()
     stopped = None
     if unjudged:
         message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
         stopped = {"reason": "max_cost", "message": message, "left_out": 0}
-    has_judges = judges is not None and judges.asks_models
-    wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)
-    is_unpriced = wants_costs and pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=has_judges)
-    warnings = [*stall_warnings, *map(str, scores.unknown_tools.found())]
-    warnings += [text for text in (scores.judge_failures.warning(), stalls.summary()) if text is not None]
-    warnings += [unpriced_warning(pricing.unpriced)] if is_unpriced else []
     if folder is not None:
         folder.write_aggregates(aggregates)
     run = BenchmarkRun(
         aggregates,
         output_dir=None if folder is None else folder.path,
         responses=kept if folder is None else None,
-        results=scores.kept() if folder is None else None,
+        results=pipeline.kept() if folder is None else None,
         stopped=stopped,
-        warnings=warnings,
+        warnings=pipeline.warnings(wants_costs=judging.max_cost is not None),
         judges=None if judges is None else judges.describe(),
     )
     questions = ((sample.template, sample.question) for sample in samples)
@@ -408,9 +380,6 @@ def _scored(
 def _told(run: BenchmarkRun) -> dict[str, Any]:
     """Return what run.json says of the judges."""
     return {} if run.judges is None else {"judges": dict(run.judges)}
-
-
-def _tell_nobody(_: RunEvent) -> None: ...
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

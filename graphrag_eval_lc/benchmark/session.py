@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.benchmark.agents import Agent
@@ -20,9 +20,9 @@ from graphrag_eval_lc.benchmark.run_manifest import (
 from graphrag_eval_lc.benchmark.scorers import dropped_warning, judging_warnings, plugin_warnings, scored_with
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
-from graphrag_eval_lc.evaluation.pipeline import Scores, Scoring, begun_scoring
+from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned, samples_of
-from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
+from graphrag_eval_lc.prices import Pricing, priced_response
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
 from graphrag_eval_lc.run_folder import Journal, RunFolder
@@ -99,24 +99,23 @@ class RunSession:
         with contextlib.ExitStack() as stack:
             plan = self._begin(stack)
             file = None if self._folder is None else stack.enter_context(self._folder.results())
-            loop = asyncio.get_running_loop()
-            scores = Scores(
+            pipeline = Pipeline(
                 self._options.config,
                 templates,
                 repeats=self._options.repeats,
-                file=file,
-                tell=self._tell,
                 pricing=self._pricing,
                 judges=self._judges,
-                on_judged=lambda cost: _tell_loop(loop, self._judged, cost.total),
+                file=file,
+                tell=self._tell,
+                on_judged=self._judged,
                 stalls=self._stalls,
             )
-            left_out = await self._ask(plan, agent, scores)
-            aggregates = await loop.run_in_executor(None, scores.finish)
+            left_out = await self._ask(plan, agent, pipeline)
+            aggregates = await asyncio.to_thread(pipeline.finish)
         stopped = None
         if self._stop.reason is not None:
             stopped = {"reason": self._stop.reason, "message": self._stop.message, "left_out": left_out}
-        return self._end(scores, aggregates, stopped)
+        return self._end(pipeline, aggregates, stopped)
 
     def _begin(self, stack: contextlib.ExitStack) -> RunPlan:
         """Open the folder's run, or begin it, and give what is to be asked."""
@@ -162,9 +161,9 @@ class RunSession:
             *judging_warnings(earlier, described, dropped=missing),
         ]
 
-    async def _ask(self, plan: RunPlan, agent: Agent, scores: Scores) -> int:
+    async def _ask(self, plan: RunPlan, agent: Agent, pipeline: Pipeline) -> int:
         """Ask what is to be asked while what is done is scored; give the number of samples left out."""
-        scoring = begun_scoring(scores, room=_ROOM_PER_PLACE * self._options.max_concurrency)
+        pipeline.begin(room=_ROOM_PER_PLACE * self._options.max_concurrency)
         options = self._options
 
         def keep(sample: Sample, response: Response) -> None:
@@ -177,7 +176,7 @@ class RunSession:
             self._warn_of_tokens(response)
             if options.on_response is not None:
                 options.on_response(response)
-            await self._score(sample, response, scoring)
+            await self._score(sample, response, pipeline)
 
         call = AgentCall(
             agent, options.input_fn, options.answer_fn, options.agent_config, options.capture, options.timeout
@@ -193,10 +192,10 @@ class RunSession:
             earlier_attempts=self._earlier_attempts,
             keep=keep,
             take=take,
-            priced=lambda response: cast("Response", priced_response(response, self._pricing)),
+            priced=pipeline.priced,
             stalls=self._stalls,
         )
-        rescoring = asyncio.create_task(self._score_done(plan.done, scoring))
+        rescoring = asyncio.create_task(self._score_done(plan.done, pipeline))
         with self._stalls.watch:
             try:
                 if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
@@ -205,26 +204,26 @@ class RunSession:
                         self._spend_earlier(sample)
                 left_out = await harness.arun(plan.to_ask)
                 await rescoring
-                await self._score_done(harness.left_out, scoring)  # a failed answer of before stays what it was
+                await self._score_done(harness.left_out, pipeline)  # a failed answer of before stays what it was
             finally:
                 rescoring.cancel()
-                await scoring.aclose()
+                await pipeline.aclose()
         return left_out
 
-    async def _score_done(self, done: Sequence[Sample], scoring: Scoring) -> None:
+    async def _score_done(self, done: Sequence[Sample], pipeline: Pipeline) -> None:
         """Score what earlier sessions answered: references and the configuration may have changed."""
         for sample in done:
             response = None if self._journal is None else self._journal.read(sample.key)
             if response is not None and not response.get("superseded"):
                 self._spend(response)
-                await self._score(sample, cast("Response", response), scoring)
+                await self._score(sample, cast("Response", response), pipeline)
                 await asyncio.sleep(0)
 
-    async def _score(self, sample: Sample, response: Response, scoring: Scoring) -> None:
+    async def _score(self, sample: Sample, response: Response, pipeline: Pipeline) -> None:
         self._step_names.update(str(step.get("name")) for step in response.get("actual_steps") or ())
         if self._is_judge_paid:
             self._budget.await_judges()
-        await scoring.aadd(sample, response)
+        await pipeline.aadd(sample, response)
 
     def _judged(self, cost: float | None) -> None:
         """Count what the judges of one result cost; questions may have waited for it."""
@@ -267,19 +266,14 @@ class RunSession:
         priced = priced_response(response, self._pricing)
         self._budget.spend(tokens_spent(priced), None, cost_spent(priced))
 
-    def _end(self, scores: Scores, aggregates: dict[str, Any], stopped: dict[str, Any] | None) -> BenchmarkRun:
+    def _end(self, pipeline: Pipeline, aggregates: dict[str, Any], stopped: dict[str, Any] | None) -> BenchmarkRun:
         options = self._options
         scorers = scored_with(self._questions, options.config, options.evaluators, self._judges)
         record = self._record.end(aggregates["totals"], stopped, scorers)
         if self._folder is not None:
             self._folder.write_aggregates(aggregates)
             self._folder.write_run(record.as_dict())
-        self.warn(*map(str, scores.unknown_tools.found()))
-        self.warn(*(text for text in (scores.judge_failures.warning(), self._stalls.summary()) if text is not None))
-        wants_costs = self._is_judge_paid or options.max_cost is not None or bool(options.config.prices)
-        is_unpriced = self._pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=self._is_judge_paid)
-        if wants_costs and is_unpriced:
-            self.warn(unpriced_warning(self._pricing.unpriced))
+        self.warn(*pipeline.warnings(wants_costs=options.max_cost is not None))
         self._warn_of_tools_never_called()
         micro = aggregates["micro"]
         errors = micro[NUMBER_OF_ERROR_SAMPLES]
@@ -295,7 +289,7 @@ class RunSession:
             aggregates,
             output_dir=self._folder.path if self._folder else None,
             responses=None if self._folder else [response for _, response in sorted(self._kept.items())],
-            results=None if self._folder else scores.kept(),
+            results=None if self._folder else pipeline.kept(),
             stopped=stopped,
             warnings=self._warnings,
             judges=None if self._judges is None else self._judges.describe(),
@@ -307,9 +301,3 @@ class RunSession:
     def _tell(self, event: RunEvent) -> None:
         for observer in self._observers:
             observer(event)
-
-
-def _tell_loop(loop: asyncio.AbstractEventLoop, function: Callable[[float | None], None], value: float | None) -> None:
-    """Call a function in the event loop from the scoring thread; not where the loop has ended."""
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(function, value)

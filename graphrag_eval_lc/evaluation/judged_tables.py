@@ -1,10 +1,9 @@
-"""Judging all answers of a table: many at once, each paid for once, whatever happens in between."""
+"""Judges the answers of a table, many at once; each is paid for once, also where a session crashes."""
 
-import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -22,6 +21,7 @@ from graphrag_eval_lc.evaluation.answer_tables import (
     read_table,
     tsv_lines,
 )
+from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.files.writing import replace_file
@@ -39,9 +39,9 @@ class AnswerJudge:
 
     Attributes:
         correctness: The metric.
-        name: Its model.
-        max_concurrency: The most answers that are judged at once.
-        pricing: The prices, which know afterwards what had none.
+        name: The name of its model.
+        max_concurrency: How many answers may be judged at once.
+        pricing: The prices; afterwards its ``unpriced`` names the models without one.
     """
 
     correctness: AnswerCorrectness
@@ -54,8 +54,8 @@ def answer_judge(config: ConfigSource) -> AnswerJudge:
     """Return the judge of a config.
 
     Args:
-        config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used. None stands for
-            ``llm: {}``, OpenAI's default model.
+        config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used; None is ``llm: {}``,
+            OpenAI's default model.
 
     Raises:
         ConfigError: The config cannot be read, has no ``llm`` section, or its prompt or model cannot be used.
@@ -82,14 +82,14 @@ Answer = tuple[str, str, str]
 class EarlierCells:
     """The cells of answers that were judged without an error, by answer.
 
-    What is judged now is kept beside the output, in ``<output>.partial``, as it comes, so that a crash loses nothing
-    that was paid for. The output itself is only ever written as a whole.
+    New ones are added to ``<output>.partial`` as they come, so that a crash loses nothing that was paid for; the output
+    itself is only written as a whole.
 
     Args:
         output: The file that is written in the end.
 
     Raises:
-        RunFolderError: The output is another file than one of judged answers, or a file cannot be read.
+        RunFolderError: The output exists and holds no judged answers, or a file cannot be read.
     """
 
     def __init__(self, output: Path) -> None:
@@ -98,7 +98,7 @@ class EarlierCells:
         self._journal = JudgeCache(self._partial)
 
     def get(self, answer: Answer) -> Cells | None:
-        """Return the cells of an answer; None where it is to be judged."""
+        """Return the cells of an answer; None where it must be judged."""
         record = self._journal.get(_digest(answer))
         if record is not None and all(isinstance(record.get(column), str) for column in JUDGED_COLUMNS):
             return {column: record[column] for column in JUDGED_COLUMNS}
@@ -109,10 +109,10 @@ class EarlierCells:
         self._journal.put(_digest(answer), cells)
 
     def outdated(self, answers: Iterable[Answer]) -> int:
-        """Return how many judged answers of the output are none of ``answers``, and will be gone from it.
+        """Return how many judged answers of the output are not in ``answers``, and will be lost.
 
         Raises:
-            RunFolderError: That would be all of them.
+            RunFolderError: All of them would be.
         """
         lost = len(self._kept.keys() - set(answers))
         if lost and lost == len(self._kept):
@@ -123,17 +123,14 @@ class EarlierCells:
             )
         return lost
 
-    def close(self, *, is_done: bool) -> None:
-        """Close the file beside the output; where the output is written, remove it."""
+    def __enter__(self) -> "EarlierCells":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close the partial file; remove it where the output is written."""
         self._journal.close()
-        if is_done:
+        if kind is None:
             _remove(self._partial)
-
-
-def forget_earlier(output: Path) -> None:
-    """Remove what earlier sessions wrote, to begin anew."""
-    _remove(output)
-    _remove(_partial_of(output))
 
 
 def _partial_of(output: Path) -> Path:
@@ -176,26 +173,26 @@ def _digest(answer: Answer) -> str:
 _NOTHING = cells_of({})
 
 MoreColumns = Mapping[str, Callable[[Cells], str]]
-"""Further columns of the output, each with what gives its cell from those of the judge."""
+"""Further columns of the output: of each the function that makes its cell from the judge's cells."""
 
 
 class Progress(Protocol):
-    """Who is told how the judging goes."""
+    """Who is told of the progress."""
 
     def started(self, total: int, done: int) -> None:
-        """Hear how many different answers there are, and how many of them were judged earlier."""
+        """Take the number of different answers, and of those that were judged earlier."""
 
     def judged(self, error: str) -> None:
-        """Hear that another one is judged, or why it could not be."""
+        """Count one more judged answer; ``error`` says why it failed, or is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTable:
-    """A table with what the judge found.
+    """A judged table.
 
     Attributes:
-        cells: What it found of each row, in the table's order; blank where it was not asked.
-        asked: How many different answers were judged now; the others were known.
+        cells: The judge's cells of each row, in the table's order; blank where it was not asked.
+        asked: How many different answers were judged now.
         outdated: How many answers of an earlier output are no longer in the table.
         costs: USD of each answer judged now; None where it is not known.
     """
@@ -207,7 +204,7 @@ class JudgedTable:
 
     @property
     def cost(self) -> float | None:
-        """USD of all that was judged now; None where it is not known."""
+        """Their sum; None where one is not known."""
         return total_cost(self.costs)
 
 
@@ -226,30 +223,31 @@ def judge_table(
     Args:
         table: The table.
         judge: The judge.
-        progress: Who is told how it goes.
-        chosen: Which rows are judged; of the others only what is known from an earlier session. None: all.
-        output: The file to write: the table's columns, then those of the judge, which take the place of columns that
-            are called so in the table. What it holds from an earlier session is kept, but for errors. None: nothing
-            is written.
-        overwrite: Whether it is begun anew.
+        progress: Who is told of the progress.
+        chosen: Whether each row is judged; others have only the cells of an earlier session. None: all are.
+        output: The file to write: the table's columns, then those of the judge, which replace columns of these names.
+            Answers that it already holds are kept, but for errors. None: nothing is written.
+        overwrite: Whether earlier answers are removed first.
         more_columns: Further columns of that file.
 
     Raises:
         ResponsesError: The table lacks a column.
         OptionError: The output is the table's own file.
-        RunFolderError: The output is something else than judged answers, or cannot be written.
+        RunFolderError: The output exists and holds no judged answers, or cannot be written.
     """
     answers = answers_in(table)
     wanted = dict.fromkeys(answers if chosen is None else compress(answers, chosen))
     if output is not None:
         _prepare(output, table, overwrite=overwrite)
-    with _earlier(output) as earlier:
-        known = {} if earlier is None else _known(answers, earlier)
-        outdated = 0 if earlier is None else earlier.outdated(answers)
+    with nullcontext() if output is None else EarlierCells(output) as earlier:
+        known, outdated = {}, 0
+        if earlier is not None:
+            known = {answer: found for answer in answers if (found := earlier.get(answer)) is not None}
+            outdated = earlier.outdated(answers)
         missing = [answer for answer in wanted if answer not in known]
         progress.started(len(wanted), len(wanted) - len(missing))
         judging = _Judging(judge, progress, None if earlier is None else earlier.put)
-        run_sync(lambda: judging.ajudge(missing))
+        run_sync(lambda: judging.arun(missing))
         known.update(judging.cells)
         cells = [known.get(answer, _NOTHING) for answer in answers]
         if output is not None:
@@ -268,7 +266,7 @@ def answers_in(table: AnswerTable) -> list[Answer]:
 
 
 class _Judging:
-    """The judging of different answers, as many at once as the judge's config says."""
+    """The judging of different answers, many at once."""
 
     def __init__(self, judge: AnswerJudge, progress: Progress, keep: Callable[[Answer, Cells], None] | None) -> None:
         self.cells: dict[Answer, Cells] = {}
@@ -277,20 +275,16 @@ class _Judging:
         self._progress = progress
         self._keep = keep
 
-    async def ajudge(self, answers: Sequence[Answer]) -> None:
-        # Workers, as a task for each answer of a long table takes more memory than the table.
-        waiting = iter(answers)
-        workers = min(self._judge.max_concurrency, len(answers))
-        with StallWatch(lambda stall: None):  # so that a model that blocks the loop costs the others no time
-            await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
+    async def arun(self, answers: Iterable[Answer]) -> None:
+        with StallWatch(lambda stall: None):  # a model that blocks the loop costs the others none of their timeouts
+            await Workers(self._judge_answer, places=self._judge.max_concurrency).arun(answers)
 
-    async def _work(self, waiting: Iterable[Answer]) -> None:
-        for answer in waiting:
-            cells = cells_of(await correctness_record(self._score(answer)))
-            self.cells[answer] = cells
-            if self._keep is not None and is_judged(cells):
-                self._keep(answer, cells)
-            self._progress.judged(cells["Error"])
+    async def _judge_answer(self, answer: Answer) -> None:
+        cells = cells_of(await correctness_record(self._score(answer)))
+        self.cells[answer] = cells
+        if self._keep is not None and is_judged(cells):
+            self._keep(answer, cells)
+        self._progress.judged(cells["Error"])
 
     async def _score(self, answer: Answer) -> JudgeScore:
         question, reference, actual = answer
@@ -311,26 +305,8 @@ def _prepare(output: Path, table: AnswerTable, *, overwrite: bool) -> None:
     except OSError as problem:
         raise cannot_write(output.parent, problem) from problem
     if overwrite:
-        forget_earlier(output)
-
-
-def _known(answers: Iterable[Answer], earlier: EarlierCells) -> dict[Answer, Cells]:
-    found = ((answer, earlier.get(answer)) for answer in answers)
-    return {answer: cells for answer, cells in found if cells is not None}
-
-
-@contextmanager
-def _earlier(output: Path | None) -> Iterator[EarlierCells | None]:
-    if output is None:
-        yield None
-        return
-    earlier = EarlierCells(output)
-    is_done = False
-    try:
-        yield earlier
-        is_done = True
-    finally:
-        earlier.close(is_done=is_done)
+        _remove(output)
+        _remove(_partial_of(output))
 
 
 def _output_rows(table: AnswerTable, cells: Sequence[Cells], more_columns: MoreColumns) -> Iterable[list[str]]:

@@ -1,22 +1,23 @@
-"""Many questions scored and judged at once: each result goes to disk, and of it only its numbers are kept."""
+"""The one pipeline: responses are priced, scored and judged, many at once, and their results kept."""
 
 import asyncio
 import contextlib
-import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls
+from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
 from graphrag_eval_lc.evaluation.limits import Budget, Verdict
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.judges.scores import noted_known_costs
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
-from graphrag_eval_lc.prices import Pricing, priced_response
+from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
@@ -25,6 +26,7 @@ from graphrag_eval_lc.texts import shortened
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
+MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
 # Older names for other keys, and what a comparison without judges says.
 _NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
@@ -32,7 +34,7 @@ _LONGEST_TEXT = 300
 
 
 class JudgeFailures:
-    """Counts the results with a judge or a function that failed, and keeps what the first one said.
+    """Counts the results that a judge or a function of the user failed on, and keeps the first message.
 
     Example:
         >>> failures = JudgeFailures()
@@ -48,7 +50,7 @@ class JudgeFailures:
         self._first = ""
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """Take up a judged result."""
+        """Count a judged result."""
         self._number_of_results += 1
         key, text = next(_errors_in(result), (None, ""))
         if key is None:
@@ -59,7 +61,7 @@ class JudgeFailures:
             self._first = f"{result.get('question_id')}, {key}: {short}"
 
     def warning(self) -> str | None:
-        """Return the sentence; None where nothing failed."""
+        """Return one sentence on the failures; None where there are none."""
         if not self._number_of_failures:
             return None
         counted = f"{self._number_of_failures:,} of {self._number_of_results:,} results"
@@ -80,37 +82,40 @@ _DIGITS = 12
 
 
 class JudgedCost(NamedTuple):
-    """What the judges of one result cost in USD, 0 where none was asked; None: not known.
+    """What the judges of one result cost in USD: 0 where none was asked, None where it is not known.
 
     Attributes:
-        total: With what was paid in an earlier run.
-        now: Without it.
+        total: All of it; cached answers count as they once cost.
+        now: What was paid in this run.
     """
 
     total: float | None
     now: float | None
 
 
-class Scores:
-    """The results of a run and their aggregates.
+_NOTHING = JudgedCost(0.0, 0.0)
+
+
+class Pipeline:
+    """Prices, scores and judges responses, and keeps their results.
+
+    Recorded responses are added all at once (``add_all``, ``aadd_all``), those of an agent that is being asked one by
+    one as they end (``begin``, ``aadd``, ``aclose``).
 
     Args:
         config: The configuration.
         templates: The dataset.
         repeats: How often each question is asked.
-        file: Where results go; None keeps them in memory.
-        tell: Told each score.
-        pricing: The prices of the agent's model calls.
+        pricing: The prices of model calls.
         judges: Who judges the results; None: nobody.
-        on_judged: Told what the judges of each result cost.
-        stalls: Watches the event loop in which the judges are asked; None: nobody does.
+        file: Where results go; None keeps them in memory.
+        tell: Told each result.
+        on_judged: Told once for each response of ``aadd`` what its judges cost in USD, cached answers included: 0 where
+            none was asked, None where it is not known. Not told where there are no judges.
+        stalls: Tells at once what blocks the event loop of the judges; None: ``warnings`` says it in the end.
 
     Attributes:
         judges: Who judges the results; None: nobody.
-        stalls: Watches the event loop in which the judges are asked.
-        places: How many results may be judged at once.
-        judge_failures: What could not be judged.
-        unknown_tools: The tools whose names no reference step has.
     """
 
     def __init__(
@@ -119,79 +124,186 @@ class Scores:
         templates: Sequence[Template],
         *,
         repeats: int,
-        file: ResultsFile | None,
-        tell: Observer,
         pricing: Pricing,
         judges: "Judges | None" = None,
-        on_judged: Callable[[JudgedCost], None] | None = None,
+        file: ResultsFile | None = None,
+        tell: Observer = tell_nobody,
+        on_judged: Callable[[float | None], None] | None = None,
         stalls: RunStalls | None = None,
     ) -> None:
         self.judges = judges
-        self.stalls = stalls or RunStalls(lambda message: None, tell, repeats)
-        self.places = config.judges.max_concurrency
-        self.judge_failures = JudgeFailures()
+        self._stall_warnings: list[str] = []
+        self._stalls = stalls or RunStalls(self._stall_warnings.append, tell, repeats)
         self._config = config
         self._repeats = repeats
+        self._pricing = pricing
         self._file = file
         self._tell = tell
-        self._pricing = pricing
         self._on_judged = on_judged
         self._judge_costs = JudgeCosts(config)
+        self._judge_failures = JudgeFailures()
+        self._unknown_tools = UnknownTools(config, reference_names(templates))
+        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
+        self._aggregates: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._kept: dict[int, Result] = {}
-        self.unknown_tools = UnknownTools(config, reference_names(templates))
-        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
+        self.begin()
 
-    def score(self, sample: Sample, response: Response | None) -> None:
-        """Score a sample's response without judges; None is an error sample."""
-        self.take(sample, self.unjudged(sample, response))
+    # --- all at once ---
 
-    async def ascore(self, sample: Sample, response: Response | None) -> None:
-        """Score and judge a sample's response; None is an error sample."""
+    def add_all(
+        self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
+    ) -> int:
+        """Score and judge samples from synchronous code; see ``aadd_all``."""
+        if self.judges is not None:
+            return run_sync(lambda: self.aadd_all(samples, response_of, budget))
+        for sample in samples:
+            self.add(sample, response_of(sample))
+        return 0
+
+    async def aadd_all(
+        self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
+    ) -> int:
+        """Score and judge samples, many at once; the first failure ends it.
+
+        Args:
+            samples: The samples.
+            response_of: Returns a sample's response, None for an error sample; called when its turn comes.
+            budget: What the judges may cost; cached answers are free. Samples beyond it are scored without judges.
+
+        Returns:
+            The number of samples that were not judged.
+        """
+        if self.judges is None:
+            return self.add_all(samples, response_of)
+        in_flight = unjudged = 0
+        some_end = asyncio.Event()
+
+        def spend(cost: JudgedCost) -> None:
+            if budget is not None and cost.now != 0:
+                budget.spend(0, None, cost.now)
+
+        async def score(sample: Sample) -> None:
+            nonlocal in_flight, unjudged
+            response = response_of(sample)
+            while (verdict := Verdict.GO if budget is None else budget.verdict(in_flight)) is Verdict.WAIT:
+                some_end.clear()
+                await some_end.wait()
+            if verdict is Verdict.END:
+                unjudged += 1
+                await asyncio.to_thread(self.add, sample, response)
+                return
+            in_flight += 1
+            try:
+                await self._ascore(sample, response, spend)
+            finally:
+                in_flight -= 1
+                some_end.set()
+
         try:
-            result = self.unjudged(sample, response)
-        except BaseException:
-            self.pass_over()
-            raise
-        await self.ajudge(sample, response, result)
-        self.take(sample, result)
+            with self._stalls.watch:
+                await Workers(score, places=self.judges.max_concurrency).arun(samples)
+        finally:
+            await self.judges.aclose()
+        return unjudged
 
-    async def ajudge(self, sample: Sample, response: Response | None, result: Result) -> None:
-        """Add what the judges say to a result."""
-        cost = JudgedCost(0.0, 0.0)
+    # --- one after the other, as they come ---
+
+    def begin(self, room: int = 0) -> None:
+        """Set how many responses may wait for their scores; ``aadd`` waits while there are more."""
+        places = 1 if self.judges is None else self.judges.max_concurrency
+        self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
+
+    async def aadd(self, sample: Sample, response: Response) -> None:
+        """Have a response scored and judged soon, beside the event loop; wait where too many wait already.
+
+        A failure is told at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
+        responses are paid for, and can be scored again.
+        """
+        await self._workers.aput((sample, response))
+
+    async def aclose(self) -> None:
+        """Wait for the last result, and close the judges.
+
+        Raises:
+            Exception: The first failure, such as a results file that cannot be written.
+        """
         try:
+            await self._workers.aclose()
+        finally:
             if self.judges is not None:
-                with self.stalls.judging(sample), noted_known_costs() as known:
+                await self.judges.aclose()
+
+    async def _awork(self, added: tuple[Sample, Response]) -> None:
+        def spend(cost: JudgedCost) -> None:
+            if self._on_judged is not None:
+                self._on_judged(cost.total)
+
+        if self._workers.problem is not None:
+            spend(_NOTHING)
+            return
+        try:
+            if self.judges is None:  # in batches: a change of threads takes as long as a comparison
+                await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
+            else:
+                await self._ascore(*added, spend)
+        except Exception as problem:
+            self._tell_failed(problem)
+            raise
+
+    def _tell_failed(self, problem: Exception) -> None:
+        message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
+        if self._workers.problem is None:
+            with contextlib.suppress(Exception):  # an observer that fails is the problem itself
+                self._tell(RunEvent("warning", {"message": message}))
+
+    # --- one response ---
+
+    def add(self, sample: Sample, response: Response | None) -> None:
+        """Price and score a response without judges; None is an error sample."""
+        self._take(sample, self._unjudged(sample, self.priced(response)))
+
+    def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
+        for sample, response in added:
+            self.add(sample, response)
+
+    async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[JudgedCost], None]) -> None:
+        """Price, score and judge a response; ``spend`` is told the cost in any case, as questions may wait for it.
+
+        Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
+        """
+        cost = _NOTHING
+        try:
+            response = self.priced(response)
+            result = await asyncio.to_thread(self._unjudged, sample, response)
+            if self.judges is not None:
+                with self._stalls.judging(sample), noted_known_costs() as known:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
                 cost = _judged_cost(self._judge_costs.of(result), known)
-                self.judge_failures.add(result)
+                self._judge_failures.add(result)
         finally:
-            self._tell_judged(cost)
+            spend(cost)
+        await asyncio.to_thread(self._take, sample, result)
 
-    def pass_over(self) -> None:
-        """Leave a response unscored, whose judges then cost nothing."""
-        self._tell_judged(JudgedCost(0.0, 0.0))
+    def priced(self, response: MaybeResponse) -> MaybeResponse:
+        """Return a response with the costs of its model calls; one that breaks the format stays as it is."""
+        if not isinstance(response, Mapping):
+            return response
+        return cast("MaybeResponse", priced_response(response, self._pricing))
 
-    def _tell_judged(self, cost: JudgedCost) -> None:
-        if self._on_judged is not None:
-            self._on_judged(cost)
-
-    def unjudged(self, sample: Sample, response: Response | None) -> Result:
-        """Return the result of a sample's response before anybody judges it."""
-        if isinstance(response, Mapping):
-            response = cast("Response", priced_response(response, self._pricing))
+    def _unjudged(self, sample: Sample, response: Response | None) -> Result:
         repeat = sample.repeat if self._repeats > 1 else None
         return evaluate_question(sample.template, sample.question, response, self._config, repeat=repeat)
 
-    def take(self, sample: Sample, result: Result) -> None:
-        """Keep a result, and of it the numbers; from any thread."""
+    def _take(self, sample: Sample, result: Result) -> None:
+        """Keep a result; from any thread."""
         with self._lock:
             if self._file is None:
                 self._kept[sample.position] = result
             else:
                 self._file.add(sample.position, result)
-            self._aggregator.add(result)
-            self.unknown_tools.add(result.get("reference_steps"), result)
+                self._aggregator.add(result)
+            self._unknown_tools.add(result.get("reference_steps"), result)
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,
@@ -199,144 +311,46 @@ class Scores:
         }
         self._tell(RunEvent("result_scored", fields))
 
-    def tell_failed(self, problem: Exception) -> None:
-        """Tell that nothing can be scored any more."""
-        message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
-        with contextlib.suppress(Exception):  # an observer that fails is the problem itself
-            self._tell(RunEvent("warning", {"message": message}))
+    # --- the end ---
 
     def finish(self) -> dict[str, Any]:
-        """Put the results in order, and give the aggregates."""
-        if self._file is not None:
-            self._file.finish()
-        return self._aggregator.aggregates()
+        """Put the results in order, and return the aggregates."""
+        if self._aggregates is None:
+            if self._file is not None:
+                self._file.finish()
+            for result in self.kept():  # only now, as not everybody wants the aggregates
+                self._aggregator.add(result)
+            self._aggregates = self._aggregator.aggregates()
+        return self._aggregates
 
     def kept(self) -> list[Result]:
         """Return the results in order, where there is no file for them."""
         return [result for _, result in sorted(self._kept.items())]
 
+    def warnings(self, *, wants_costs: bool = False) -> list[str]:
+        """Return the warnings of all that was added.
 
-class Scoring(Protocol):
-    """Scoring that goes on beside the asking.
+        They come in this order: what blocked the event loop, unless it was told at once; tools whose names no reference
+        step has; failed judges; a summary of what blocked the event loop; models without a price.
 
-    Attributes:
-        problem: What ended it; the asking goes on, as responses are paid for and can be scored again.
-    """
-
-    problem: Exception | None
-
-    async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored soon; wait where too many do so already."""
-
-    async def aclose(self) -> None:
-        """Wait for the last score.
-
-        Raises:
-            Exception: What went wrong in the scoring, such as a results file that cannot be written.
+        Args:
+            wants_costs: Whether missing prices are told although no model judges and the config has no prices.
         """
+        texts = [
+            *self._stall_warnings,
+            *map(str, self._unknown_tools.found()),
+            self._judge_failures.warning(),
+            self._stalls.summary(),
+            self._unpriced(wants_costs=wants_costs),
+        ]
+        return [text for text in texts if text is not None]
 
-
-def begun_scoring(scores: Scores, room: int) -> Scoring:
-    """Return scoring beside the running event loop.
-
-    Args:
-        scores: Where the samples are scored.
-        room: How many responses may wait; more make the asking wait, and not the memory grow.
-    """
-    return ScoringThread(scores, room) if scores.judges is None else ScoringTasks(scores, room)
-
-
-class ScoringThread:
-    """Scores in a thread, so that a large comparison holds up no agent."""
-
-    def __init__(self, scores: Scores, room: int) -> None:
-        self.problem: Exception | None = None
-        self._scores = scores
-        self._room = room
-        self._waiting: queue.SimpleQueue[tuple[Sample, Response] | None] = queue.SimpleQueue()
-        self._loop = asyncio.get_running_loop()
-        self._has_room = asyncio.Event()
-        self._is_awaited = False
-        self._thread = threading.Thread(target=self._run, name="graphrag-eval-lc-scoring", daemon=True)
-        self._thread.start()
-
-    async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored soon; wait where too many do so already."""
-        self._waiting.put((sample, response))
-        while self._waiting.qsize() > self._room:
-            self._has_room.clear()
-            self._is_awaited = True
-            if self._waiting.qsize() > self._room:
-                await self._has_room.wait()
-
-    async def aclose(self) -> None:
-        """Wait for the last score."""
-        self._waiting.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
-        if self.problem is not None:
-            raise self.problem
-
-    def _run(self) -> None:
-        for sample, response in iter(self._waiting.get, None):
-            if self.problem is None:
-                try:
-                    self._scores.score(sample, response)
-                except Exception as problem:
-                    self.problem = problem
-                    self._scores.tell_failed(problem)
-            if self._is_awaited and self._waiting.qsize() <= self._room:
-                self._is_awaited = False
-                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    self._loop.call_soon_threadsafe(self._has_room.set)
-
-
-class ScoringTasks:
-    """Scores in threads, and asks the judges in the running loop: their models may share a client with the agent's."""
-
-    def __init__(self, scores: Scores, room: int) -> None:
-        self.problem: Exception | None = None
-        self._scores = scores
-        self._most = room + scores.places
-        self._places = asyncio.Semaphore(scores.places)
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored soon; wait where too many do so already."""
-        task = asyncio.create_task(self._ascore(sample, response))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        while len(self._tasks) > self._most:
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-
-    async def aclose(self) -> None:
-        """Wait for the last score."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self._scores.judges is not None:
-            await self._scores.judges.aclose()
-        if self.problem is not None:
-            raise self.problem
-
-    async def _ascore(self, sample: Sample, response: Response) -> None:
-        async with self._places:
-            try:
-                if self.problem is None:
-                    await self._ajudged(sample, response)
-                else:
-                    self._scores.pass_over()
-            except BaseException as problem:  # else whoever waits for room or for costs would wait for ever
-                self.problem = problem if isinstance(problem, Exception) else RuntimeError(f"{problem!r} ended it")
-                self._scores.tell_failed(self.problem)
-
-    async def _ajudged(self, sample: Sample, response: Response) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            result = await loop.run_in_executor(None, self._scores.unjudged, sample, response)
-        except BaseException:
-            self._scores.pass_over()
-            raise
-        await self._scores.ajudge(sample, response, result)
-        await loop.run_in_executor(None, self._scores.take, sample, result)
+    def _unpriced(self, *, wants_costs: bool) -> str | None:
+        has_judges = self.judges is not None and self.judges.asks_models
+        unpriced = self._pricing.unpriced
+        if not unpriced or not (wants_costs or has_judges or self._config.prices):
+            return None
+        return unpriced_warning(unpriced) if lacks_costs(self.finish()["totals"], has_judges=has_judges) else None
 
 
 def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> JudgedCost:
@@ -345,60 +359,6 @@ def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> Judge
         return JudgedCost(None, None)
     total = sum(cost for cost in priced if cost is not None)
     return JudgedCost(total, max(0.0, round(total - sum(known), _DIGITS)))
-
-
-async def ajudge_all(
-    scores: Scores, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None], budget: Budget
-) -> int:
-    """Score and judge samples; what the budget does not allow is scored without judges.
-
-    Args:
-        scores: Where they are scored; it tells the budget what each cost.
-        samples: The samples.
-        response_of: Gives a sample's response.
-        budget: What the judges may cost.
-
-    Returns:
-        The number of samples that were not judged.
-    """
-    places = asyncio.Semaphore(scores.places)
-    some_end = asyncio.Event()
-    in_flight = unjudged = 0
-
-    async def judge(sample: Sample, response: Response | None) -> None:
-        nonlocal in_flight
-        try:
-            await scores.ascore(sample, response)
-        finally:
-            in_flight -= 1
-            places.release()
-            some_end.set()
-
-    async def is_allowed() -> bool:
-        while (verdict := budget.verdict(in_flight)) is Verdict.WAIT:
-            some_end.clear()
-            await some_end.wait()
-        return verdict is Verdict.GO
-
-    try:
-        with scores.stalls.watch:
-            async with asyncio.TaskGroup() as tasks:
-                for sample in samples:
-                    await places.acquire()
-                    response = response_of(sample)
-                    if await is_allowed():
-                        in_flight += 1
-                        tasks.create_task(judge(sample, response))
-                    else:
-                        unjudged += 1
-                        scores.score(sample, response)
-                        places.release()
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None
-    finally:
-        if scores.judges is not None:
-            await scores.judges.aclose()
-    return unjudged
 
 
 def judges_of(
