@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from itertools import chain, repeat
 from types import TracebackType
-from typing import IO, Any, Literal, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
@@ -18,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_eval_lc.benchmark.option_fields import ProgressMode
 from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, message_of, progress_figures, progress_line
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -296,9 +297,6 @@ class _Console(Console):
 
     def show_cursor(self, show: bool = True) -> bool:
         return False
-
-
-ProgressMode = Literal["auto", "bar", "lines", "off"]
 
 
 def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:

@@ -11,7 +11,7 @@ import pytest
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.benchmark.harness import Harness
-from graphrag_eval_lc.benchmark.options import checked_options
+from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
 from graphrag_eval_lc.evaluation.samples import Sample, samples_of
@@ -28,7 +28,7 @@ class Session:
     def __init__(self, agent: Any, first_wait: float = 0.0, timeout: float | None = None, **options: Any) -> None:
         self.agent = agent
         self.timeout = timeout
-        checked = checked_options(options)  # type: ignore[arg-type]
+        checked = checked_options(options)
         self.options = replace(checked, retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
         self.stop = StopSignal()
         self.events: list[RunEvent] = []

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.options import BenchmarkKeywords, BenchmarkOptions, checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options, completed
 from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 from graphrag_eval_lc.evaluation.samples import Selection
 
 
-def checked(**options: Any) -> BenchmarkOptions:
-    return checked_options(options)  # type: ignore[arg-type]
+def checked(**options: Any) -> CheckedOptions:
+    return checked_options(options)
 
 
 def test_every_option_has_a_default() -> None:
@@ -41,9 +41,9 @@ def test_values_are_completed() -> None:
     assert options.config.steps.scoring == "all_groups"
 
 
-@pytest.mark.parametrize("name", sorted(BenchmarkKeywords.__annotations__))
+@pytest.mark.parametrize("name", sorted(RunOptions.model_fields))
 def test_none_is_the_default_wherever_an_option_may_be_left_out(name: str) -> None:
-    if "None" in str(BenchmarkKeywords.__annotations__[name]):
+    if "None" in str(completed(RunOptions).model_fields[name].annotation):
         checked(**{name: None})
 
 
