@@ -39,6 +39,7 @@ class Cli:
         type: By default made of the field's type.
         default: Of the command line, where it has another one.
         least: The least value; by default the field's ``ge``. None leaves it to the field alone to refuse less.
+        before: The field that it stands before in ``--help``, where that is not the order of the fields.
         converts: Makes the field's value of that of the command line.
     """
 
@@ -50,6 +51,7 @@ class Cli:
     type: Any = OF_FIELD
     default: Any = OF_FIELD
     least: float | None = OF_FIELD
+    before: str | None = None
     converts: Callable[[Any], Any] | None = None
 
 

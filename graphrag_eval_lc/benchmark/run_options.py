@@ -162,7 +162,8 @@ class ScoreRunOptions(ScoringOptions):
         ),
         Cli(
             help="With a run's folder: score it although a plugin, a matcher or an evaluator that scored it is not "
-            "given."
+            "given.",
+            before="max_cost",
         ),
     ] = False
 
@@ -173,7 +174,9 @@ class ScoreOptions(ScoringOptions):
     output_dir: Annotated[
         str | PathLike[str] | None, Checked(checked_path), Field(description="The run's folder; None writes nothing.")
     ] = None
-    overwrite: Annotated[bool, Field(description="Replace an earlier run in the folder."), Cli(panel=FOLDER)] = False
+    overwrite: Annotated[
+        bool, Field(description="Replace an earlier run in the folder."), Cli(panel=FOLDER, before="judge_cache")
+    ] = False
     label: Annotated[
         str | None, Field(description="A name for the run, kept in run.json."), Cli(panel=FOLDER), Recorded()
     ] = None

@@ -1,12 +1,12 @@
 """What a comparison prints: its tables, and the gates that were not passed."""
 
-import sys
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from graphrag_eval_lc.cli.options import output_console
 from graphrag_eval_lc.compare import (
     GateResult,
     MetricComparison,
@@ -28,7 +28,7 @@ from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import counted, shortened
 
-# Where the output is no terminal, rich would wrap the tables at 80 columns.
+# Its tables are wider than those of other commands.
 _PLAIN_WIDTH = 150
 # On a terminal that is narrower the tables leave out some columns.
 _WIDE = 120
@@ -45,7 +45,7 @@ def print_comparison(comparison: RunComparison, *, show: int) -> None:
         comparison: The comparison.
         show: How many of the questions that flipped are shown for each pair.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    console = output_console(_PLAIN_WIDTH)
     for run in comparison.runs:
         questions = counted(run.number_of_questions, "question")
         path = f", {run.path}" if run.path else ""

@@ -1,17 +1,15 @@
 """Judging a table with its progress, and what the judging commands print."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, tell
 from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_judged
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.evaluation.judge_agreement import Interval, JudgeAgreement, Share, verdict_text
@@ -19,9 +17,6 @@ from graphrag_eval_lc.evaluation.judged_tables import AnswerJudge, JudgedTable, 
 from graphrag_eval_lc.prices import dollars, unpriced_warning
 from graphrag_eval_lc.registry.metrics import TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted, shortened
-
-EXIT_FINDINGS = 1
-EXIT_INTERRUPTED = 130
 
 
 def judged_table(
@@ -93,8 +88,6 @@ class _Told:
         self._observer(RunEvent("response_ended", fields))
 
 
-# Where the output is no terminal, rich would wrap the tables at 80 columns.
-_PLAIN_WIDTH = 140
 _SHOWN_TEXT = 300
 
 
@@ -107,7 +100,7 @@ def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: 
         cells: What the judge found of each row.
         show: How many disagreements are shown.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    console = output_console()
     console.print(_figures_table(agreement))
     console.print(_rows_line(agreement, cells), highlight=False)
     disagreements = agreement.disagreements

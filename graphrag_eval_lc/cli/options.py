@@ -1,5 +1,6 @@
-"""What the commands share: their options, and how they tell something to people."""
+"""What the commands share: options, exit codes, and how they tell something to people."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -7,15 +8,32 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, QUIET
+from graphrag_eval_lc.cli.model_options import After, option
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.metrics.measures import MEASURES
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
+EXIT_FINDINGS = 1
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+# Where the output is no terminal, rich would wrap tables at 80 columns.
+_PLAIN_WIDTH = 140
+
+
+def output_console(plain_width: int = _PLAIN_WIDTH) -> Console:
+    """Return the console of standard output, of that width where it is no terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=plain_width)
+
 
 def tell(text: str) -> None:
     """Print a message to standard error, as it is but for secrets, which are masked."""
     Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))
+
+
 Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="A YAML or JSON file with the configuration.", metavar="FILE"),
@@ -49,6 +67,7 @@ Plugins = Annotated[
     ),
     After("evaluators"),
 ]
+Quiet = Annotated[bool, option(QUIET)]
 Worst = Annotated[
     int,
     typer.Option("--worst", min=0, help="How many of the worst questions to show.", rich_help_panel=DISPLAY),

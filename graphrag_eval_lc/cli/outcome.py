@@ -13,7 +13,7 @@ from rich.console import Console
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.cli.comparison_tables import tell_gates
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_TERMINATED, output_console, tell
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import gate_requirements
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
@@ -24,12 +24,6 @@ from graphrag_eval_lc.report.summary import print_summary
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.texts import counted, listed
 
-EXIT_FINDINGS = 1
-EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
-
-# Where the output is no terminal, rich would wrap the tables at 80 columns.
-_PLAIN_WIDTH = 140
 _MOST_NAMED = 20
 _NO_GATES: Mapping[str, float] = {}
 
@@ -121,7 +115,7 @@ def show_run(
         typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 130
             or 143 where it was interrupted.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    console = output_console()
     shown = [parse_measure(name) for name in measures]
     print_summary(console, run.iter_results(), run.aggregates, worst=worst, measures=shown)
     if run.output_dir:

@@ -1,19 +1,17 @@
 """The command ``plugins``: which metrics, step kinds, evaluators, judges and exporters are known, and from where."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins, output_console
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.metric_spec import MetricSpec
     from graphrag_eval_lc.registry.plugins import Plugin
     from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
-_PLAIN_WIDTH = 140
 _OWN = "graphrag-eval-lc"
 
 
@@ -38,14 +36,12 @@ def plugins(
     `graphrag-eval-lc plugins --all`
     """
     # Imported here so that --help does not wait for pydantic.
-    from rich.console import Console
-
     from graphrag_eval_lc.config import load_config
     from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of, registered_now
 
     load_named_plugins(plugins)
     load_config(config, has_llm=True, has_embeddings=True)
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    console = output_console()
     givers = {name: plugin_of(name, function) for name, function in registered_now().items()}
     known = known_plugins()
     _show(console, "Plugins", ("plugin", "from", "version", "gives"), (_plugin_row(each, givers) for each in known))
