@@ -13,12 +13,11 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, changed_questions, config_record
-from graphrag_eval_lc.benchmark.run_options import (
+from graphrag_eval_lc.benchmark.score_options import (
     CheckedScoreOptions,
     CheckedScoreRunOptions,
     ScoreOptions,
     ScoreRunOptions,
-    completed,
 )
 from graphrag_eval_lc.benchmark.scorers import (
     dropped_warning,
@@ -75,7 +74,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
-    given = completed(CheckedScoreOptions)(**options)
+    given = CheckedScoreOptions.completed()(**options)
     settings, output_dir = given.config, given.output_dir
     judging = _Judging(given.evaluators, given.llm, given.embeddings, given.judge_cache, given.max_cost)
     templates = templates_of(dataset)
@@ -126,7 +125,7 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         DatasetError: The dataset cannot be read, or breaks the format.
         ConfigError: The config has a key or value that does not exist.
     """
-    given = completed(CheckedScoreRunOptions)(**options)
+    given = CheckedScoreRunOptions.completed()(**options)
     config, llm, embeddings = given.config, given.llm, given.embeddings
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")

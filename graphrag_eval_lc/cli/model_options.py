@@ -110,7 +110,8 @@ def _parameter(name: str, field: Any, cli: Cli) -> inspect.Parameter:
         default = int(default)  # as --help shows it
     ge = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
     info = option(cli, name, help_text=field.description, least=ge if cli.least is OF_FIELD else cli.least)
-    annotation: Any = Annotated.__class_getitem__((kind if default is not None else kind | None, info))
+    kind = kind if default is not None else kind | None
+    annotation: Any = Annotated[kind, info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -23,12 +23,12 @@ from graphrag_eval_lc.cli.options import (
 from graphrag_eval_lc.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.run_options import ScoreOptions, ScoreRunOptions
+    from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 
 
 def _models() -> "tuple[type[ScoreOptions], type[ScoreRunOptions]]":
     # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.benchmark.run_options import ScoreOptions, ScoreRunOptions
+    from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 
     return ScoreOptions, ScoreRunOptions
 

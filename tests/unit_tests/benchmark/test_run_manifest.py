@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, agent_name, begun_record
+from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.config import EvaluationConfig
 
 SECRET = "sk-abcDEF123456abcDEF123456"

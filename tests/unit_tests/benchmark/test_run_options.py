@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options, completed
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 from graphrag_eval_lc.evaluation.samples import Selection
 
@@ -43,7 +43,7 @@ def test_values_are_completed() -> None:
 
 @pytest.mark.parametrize("name", sorted(RunOptions.model_fields))
 def test_none_is_the_default_wherever_an_option_may_be_left_out(name: str) -> None:
-    if "None" in str(completed(RunOptions).model_fields[name].annotation):
+    if "None" in str(RunOptions.completed().model_fields[name].annotation):
         checked(**{name: None})
 
 
