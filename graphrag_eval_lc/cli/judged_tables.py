@@ -18,19 +18,21 @@ from graphrag_eval_lc.prices import dollars, unpriced_warning
 from graphrag_eval_lc.registry.metrics import TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted, shortened
 
+_SHOWN_TEXT = 300
+
 
 def judged_table(
     table: AnswerTable, judge: AnswerJudge, *, output: Path | None, overwrite: bool, is_quiet: bool, **options: Any
 ) -> JudgedTable:
-    """Judge a table and show how it goes.
+    """Judge a table and show the progress.
 
     Raises:
-        typer.Exit: With code 130, where it was interrupted; how to go on is told.
+        typer.Exit: With code 130, where it was interrupted; the command that goes on is printed.
     """
     try:
         with progress_display("off" if is_quiet else "auto") as observer:
-            told = _Told(observer, judge.max_concurrency)
-            judged = judge_table(table, judge, told, output=output, overwrite=overwrite, **options)
+            progress = _Progress(observer, judge.max_concurrency)
+            judged = judge_table(table, judge, progress, output=output, overwrite=overwrite, **options)
     except KeyboardInterrupt:
         again = "Give the same command again to go on" + (", without --overwrite." if overwrite else ".")
         tell("Stopped." if output is None else f"Stopped. What had been judged is kept. {again}")
@@ -66,8 +68,8 @@ def tell_errors(judged: JudgedTable) -> None:
             raise typer.Exit(EXIT_FINDINGS)
 
 
-class _Told:
-    """Tells the display of a run how the judging goes: an answer is a question of that run.
+class _Progress:
+    """Shows the progress of judging as that of a run: an answer is a question of it.
 
     Args:
         observer: The display.
@@ -88,11 +90,8 @@ class _Told:
         self._observer(RunEvent("response_ended", fields))
 
 
-_SHOWN_TEXT = 300
-
-
 def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: Sequence[Cells], *, show: int) -> None:
-    """Print the figures, what they leave out, and disagreements.
+    """Print the agreement, how many rows were left out, and disagreements.
 
     Args:
         agreement: Labels against verdicts.
@@ -101,7 +100,7 @@ def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: 
         show: How many disagreements are shown.
     """
     console = output_console()
-    console.print(_figures_table(agreement))
+    console.print(_statistics_table(agreement))
     console.print(_rows_line(agreement, cells), highlight=False)
     disagreements = agreement.disagreements
     if disagreements and show:
@@ -109,7 +108,7 @@ def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: 
         console.print(_disagreements_table(agreement, disagreements[:show], questions, cells))
 
 
-def _figures_table(agreement: JudgeAgreement) -> Table:
+def _statistics_table(agreement: JudgeAgreement) -> Table:
     table = Table(title="The judge against people", title_justify="left", title_style="bold", show_edge=False)
     table.add_column("")
     for heading in ("Value", "95 % interval", "Rows"):

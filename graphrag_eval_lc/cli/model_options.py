@@ -19,16 +19,16 @@ _SCALARS = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Says after which option a command's own one stands, where it has that."""
+    """Places a command's own option after the one of this name, where the command has it."""
 
     name: str
 
 
 def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] | None = None) -> Callable[[F], F]:
-    """Give a command the fields of models beside its own parameters; it gets them by their names, as ``**options``.
+    """Add the fields of models to a command's own parameters; their values come by name, as ``**options``.
 
-    A parameter of its own before the ``*`` stands before the fields, one after it after them or where ``After`` says,
-    all by panel; it takes the place of a field of the same name.
+    In each panel of the help, own parameters before the ``*`` stand before the fields, those after it after them, or
+    where ``After`` says. An own parameter replaces the field of its name.
 
     Args:
         load: Loads the models, when the command is called or its help is shown.
@@ -61,10 +61,7 @@ def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] |
 
 
 class ModelCommand(TyperCommand):
-    """A command of ``with_fields_of``, whose options are made when it is called or its help is shown.
-
-    So no other command waits for the model.
-    """
+    """A command of ``with_fields_of``, which loads its models only when it is called or its help is shown."""
 
     @cached_property
     def _completed(self) -> Any:
@@ -82,7 +79,7 @@ class ModelCommand(TyperCommand):
 
 
 def keywords(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a model as Python takes them, of those of a command; without those that were not given."""
+    """Return a command's options as keywords of Python for a model, without those that were not given."""
     return {
         name: given[name] if cli.converts is None else cli.converts(given[name])
         for name, (_, cli) in cli_options(model).items()
@@ -96,7 +93,7 @@ def option_name(name: str, cli: Cli) -> str:
 
 
 def option(cli: Cli, name: str = "", *, help_text: str | None = None, least: float | None = None) -> Any:
-    """Return what typer takes of an option of the command line."""
+    """Return an option as typer declares it."""
     names = [option_name(name, cli), *([cli.short] if cli.short else [])]
     text = cli.help or help_text
     return typer.Option(*names, help=text, metavar=cli.metavar, min=least, rich_help_panel=cli.panel)

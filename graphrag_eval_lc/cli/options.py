@@ -25,12 +25,12 @@ _PLAIN_WIDTH = 140
 
 
 def output_console(plain_width: int = _PLAIN_WIDTH) -> Console:
-    """Return the console of standard output, of that width where it is no terminal."""
+    """Return the console of standard output; ``plain_width`` is its width where that is no terminal."""
     return Console() if sys.stdout.isatty() else Console(width=plain_width)
 
 
 def tell(text: str) -> None:
-    """Print a message to standard error, as it is but for secrets, which are masked."""
+    """Print a message to standard error, with secrets masked."""
     Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(masked_text(text))
 
 
@@ -89,7 +89,7 @@ FailUnder = Annotated[
 
 
 def load_named_plugins(names: Iterable[str] | None) -> None:
-    """Load the plugins of ``--plugin``, after those of installed packages, which are there first everywhere.
+    """Load the plugins of installed packages, then those of ``--plugin``.
 
     Raises:
         PluginError: One of them cannot be loaded, or registers nothing.
@@ -102,7 +102,7 @@ def load_named_plugins(names: Iterable[str] | None) -> None:
 
 
 def measure_names(given: Iterable[str] | None) -> list[str] | None:
-    """Return the names of ``--measures``, each of which may be several with commas between; None where it is not given.
+    """Return the names that ``--measures`` lists, with commas or repeated; None where it is not given.
 
     Raises:
         OptionError: It is given and names nothing.
@@ -120,5 +120,5 @@ def measure_names(given: Iterable[str] | None) -> list[str] | None:
 
 
 def comma_separated(given: Iterable[str]) -> list[str]:
-    """Return the values of an option that may be repeated, each of which may be several with commas between."""
+    """Return the single values of an option that may be repeated, and list several with commas."""
     return [value.strip() for values in given for value in values.split(",") if value.strip()]
