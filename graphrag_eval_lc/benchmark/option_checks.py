@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 POSITIVE = Hint("Give a number greater than 0, or None.")
 REDACT = "capture.redact"
+_HINTS = {"bool_type": "Give True or False.", "string_type": "Give a text."}
 
 
 class UnfitError(ValueError):
@@ -219,4 +220,5 @@ def option_error(problem: ValidationError, model: type[BaseModel]) -> OptionErro
     if hint is None and least is not None:
         what, hint = f"{name} is at least {least}, not {value!r}", f"Give a whole number from {least}."
         return OptionError(what, key=name, hint=hint)
-    return OptionError(f"{name} cannot be {value!r}", key=name, hint=hint or f"{error['msg']}.")
+    hint = hint or _HINTS.get(error["type"], f"{error['msg']}.")
+    return OptionError(f"{name} cannot be {value!r}", key=name, hint=hint)

@@ -119,7 +119,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         if folder is not None:
             if options.overwrite:  # which nothing above forbids
                 folder.clear()
-            options = options.with_selection(options.selection_in(folder.earlier))
+            options = options.replaced(selection=options.selection_in(folder.earlier))
             questions = options.selection.apply(templates)
         display = stack.enter_context(progress_display(options.progress))
         observers = [observer for observer in (display, log, options.on_event) if observer is not None]

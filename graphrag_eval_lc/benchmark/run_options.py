@@ -318,10 +318,10 @@ class RunOptions(ScoreOptions, AskingOptions):
             return replace(self.selection, seed=drawn["seed"])
         return self.selection
 
-    def with_selection(self, selection: "Selection") -> Self:
-        """Return the same options with another selection."""
+    def replaced(self, **checked: Any) -> Self:
+        """Return the same options with other checked values, such as another ``selection``."""
         options = self.model_copy()
-        options.__dict__["selection"] = selection
+        vars(options).update(checked)
         return options
 
     @classmethod

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +28,7 @@ class Session:
         self.agent = agent
         self.timeout = timeout
         checked = checked_options(options)
-        self.options = replace(checked, retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
+        self.options = checked.replaced(retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
         self.stop = StopSignal()
         self.events: list[RunEvent] = []
         self.responses: dict[tuple[str, int], dict[str, Any]] = {}

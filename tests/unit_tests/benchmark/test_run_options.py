@@ -138,6 +138,18 @@ def test_seed_that_was_given_stays() -> None:
     assert checked(sample=3, seed=1).selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 1
 
 
+def test_replaced_values_leave_the_options_as_they_were() -> None:
+    options = checked(sample=3, seed=1)
+    other = options.replaced(selection=Selection(limit=2))
+    assert (other.selection, other.sample, options.selection.seed) == (Selection(limit=2), 3, 1)
+
+
+@pytest.mark.parametrize(("name", "value"), [("overwrite", "no"), ("judge_cache", 0), ("label", 3), ("force", None)])
+def test_texts_and_switches_are_nothing_else(name: str, value: Any) -> None:
+    with pytest.raises(OptionError, match=f"^key {name}: {name} cannot be {value!r}"):
+        checked(**{name: value})
+
+
 # --- what is kept of the agent's steps -------------------------------------------------------------------------------
 
 
