@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, cast
 
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, RunInterruptedError
-from graphrag_eval_lc.benchmark.options import BenchmarkOptions
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, StopSignal, Verdict
 from graphrag_eval_lc.evaluation.samples import Sample
@@ -221,7 +221,7 @@ class Harness:
     def __init__(
         self,
         call: AgentCall,
-        options: BenchmarkOptions,
+        options: CheckedOptions,
         *,
         attempt_prefix: str,
         total: int,

@@ -12,12 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from importlib import import_module
 from itertools import chain, repeat
-from typing import IO, Any, Literal, Self, TextIO, cast
+from typing import IO, Any, Self, TextIO, cast
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from graphrag_eval_lc.benchmark.option_fields import ProgressMode
 from graphrag_eval_lc.benchmark.progress_state import RunSnapshot, RunState, message_of, progress_line, progress_texts
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -248,9 +249,6 @@ class _Console(Console):
 
     def show_cursor(self, show: bool = True) -> bool:
         return False
-
-
-ProgressMode = Literal["auto", "bar", "lines", "off"]
 
 
 def progress_display(mode: ProgressMode = "auto", *, file: TextIO | None = None) -> AbstractContextManager[Observer]:

@@ -3,14 +3,14 @@
 import asyncio
 import contextlib
 from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.options import BenchmarkKeywords, BenchmarkOptions, checked_options
+from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import begun_record, changed_questions, missing_in_session, refuse_changes
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.dataset.loading import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
@@ -25,7 +25,8 @@ from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import RunFolder
 
 
-def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> BenchmarkRun:
+@of_agent(RunOptions)
+def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> BenchmarkRun:
     """Put the questions of a dataset through an agent and score the responses.
 
     It works inside a running event loop too, as in a notebook. In the main thread the first Ctrl-C or SIGTERM stops
@@ -43,48 +44,7 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             The metadata of its config tell which attempt that is: ``attempt_id`` is run, session, question, repeat and
             attempt.
         dataset: A path, or the templates that ``load_dataset`` gives.
-        **options: All of them have a default:
-
-            - ``output_dir``: The run's folder, for run.json, responses.jsonl (a line as each response ends),
-              results.jsonl and aggregates.yaml. Where it holds this run already, the run goes on. None writes nothing.
-            - ``config``: A path, a dict or an EvaluationConfig.
-            - ``label``, ``href``, ``tags``: A name, a link and marks for the run, kept in run.json.
-            - ``input_fn``: Makes the agent's input from a question (a dict with all its keys). Default: a messages
-              state; the question's text for functions and for Runnables whose input is a text.
-            - ``answer_fn``: Makes the answer from the agent's output. Default: the last model message, else
-              ``structured_response``, ``answer`` or ``output``, else the text itself. Both may be specs, as ``agent``.
-            - ``agent_config``: More of LangChain's config, such as ``{"recursion_limit": 50}``.
-            - ``agent_key_env`` ("LANGSMITH_API_KEY"): The environment variable with the key of the server, for an
-              agent that is named by its address. The key is never written down.
-            - ``capture``: Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each goes
-              before that in the config's section ``capture``.
-            - ``max_concurrency`` (8): How many questions are asked at the same time. At a rate limit it is halved, and
-              grows back.
-            - ``requests_per_minute``: How many attempts may start in a minute.
-            - ``timeout`` (600): Seconds for each attempt, longer by those for which another question blocked the event
-              loop (``stalled_sec``); None for no limit. It is not tried again.
-            - ``max_retries`` (2): How often a failed question is asked again, with growing waits with jitter, or as
-              long as Retry-After says. ``retry_on``: what is worth it, as an exception class, a tuple of these or a
-              function; by default rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and
-              timeouts of HTTP clients.
-            - ``repeats`` (1): How often each question is asked; see ``repeats`` in the aggregates.
-            - ``limit``, ``template_ids``, ``question_ids``, ``sample`` with ``seed``: Only the first, only these, or
-              only so many at random. Only what is selected is scored.
-            - ``max_failures``: End the run when more than so many (20) or such a share ("5%") of all failed.
-            - ``max_tokens``, ``max_time`` (seconds or a timedelta), ``max_cost`` (USD, agent and judges): End the run
-              before a question that would exceed it, taken to be as dear as the dearest so far.
-            - ``evaluators``: Functions of your own that score each response, ``(question, response)``, or their specs;
-              see ``run_evaluation``. ``llm``, ``embeddings``: models that judge in place of those of the config.
-              ``judge_cache`` (True): whether the judges' answers are kept in the folder and not asked for again.
-            - ``grace`` (30): Seconds that questions in flight have to end, once the run is interrupted.
-            - ``retry_errors``: Ask failed questions of the folder's run again.
-            - ``force``: Go on with the folder's run although its questions, its agent or what is kept of it changed,
-              or a matcher, an evaluator or a model that scored it is missing.
-            - ``overwrite``: Replace the folder's run.
-            - ``progress`` ("auto"): "bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.
-            - ``log_file``: A file for what happens, as JSON lines.
-            - ``on_response``: Called with each response as it ends. ``on_event``: called with each RunEvent, from
-              several threads.
+        **options: Those of ``RunOptions``; all have a default.
 
     Returns:
         The run; ``stopped`` says so where it ended before its time.
@@ -115,7 +75,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchmar
             ) from None
 
 
-async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> BenchmarkRun:
+@of_agent(RunOptions)
+async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> BenchmarkRun:
     """Run a benchmark in an event loop; see ``run_benchmark``.
 
     Signals are left to the caller: cancel the task to stop, and run again to go on. A node that raises SystemExit ends
@@ -127,7 +88,7 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[B
         await aclose_idle_connections()  # the loop may be closed next, and the model asked in another
 
 
-async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, stop: StopSignal) -> BenchmarkRun:
+async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
     templates = templates_of(dataset)
@@ -158,7 +119,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
         if folder is not None:
             if options.overwrite:  # which nothing above forbids
                 folder.clear()
-            options = replace(options, selection=options.selection_in(folder.earlier))
+            options = options.replaced(selection=options.selection_in(folder.earlier))
             questions = options.selection.apply(templates)
         display = stack.enter_context(progress_display(options.progress))
         observers = [observer for observer in (display, log, options.on_event) if observer is not None]
@@ -176,7 +137,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: BenchmarkOptions, s
                 session.warn(log.problem)
 
 
-def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: contextlib.AsyncExitStack) -> Any:
+def _judge_cache(folder: RunFolder | None, options: CheckedOptions, stack: contextlib.AsyncExitStack) -> Any:
     """Return where the judges' answers are kept; None where nothing is judged, or not kept."""
     is_judged = options.config.llm is not None or options.llm is not None
     if folder is None or not is_judged or not options.judge_cache:
@@ -184,7 +145,8 @@ def _judge_cache(folder: RunFolder | None, options: BenchmarkOptions, stack: con
     return stack.enter_context(folder.judge_cache())
 
 
-def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[BenchmarkKeywords]) -> RunPlan:
+@of_agent(RunOptions)
+def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPlan:
     """Return what ``run_benchmark`` would ask with the same arguments; the agent is loaded and asked nothing.
 
     A folder that does not exist is not made.
@@ -226,7 +188,7 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Unpack[Benchma
         )
 
 
-async def _aloaded(agent: Any, options: BenchmarkOptions) -> Agent:
+async def _aloaded(agent: Any, options: CheckedOptions) -> Agent:
     """Load an agent and close what it opened, as it is asked nothing."""
     loaded = await aload_agent(
         agent,

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.scorers import Missing, missing_scorers, refuse_missing, scored_with
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.errors import RunFolderError
@@ -26,7 +27,7 @@ from graphrag_eval_lc.registry.plugins import spec_of
 from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.options import BenchmarkOptions
+    from graphrag_eval_lc.benchmark.run_options import CheckedOptions
     from graphrag_eval_lc.capture.handler import CaptureKeywords
 
 
@@ -184,7 +185,7 @@ def begun_record(
     source: object,
     templates: Sequence[Template],
     questions: Sequence[tuple[Template, Question]],
-    options: "BenchmarkOptions",
+    options: "CheckedOptions",
     judges: Mapping[str, Any] | None = None,
     *,
     agent_source: str | None = None,
@@ -201,32 +202,24 @@ def begun_record(
         agent_source: What the agent's spec stands for at present, where that may change: the place of a graph that
             ``langgraph.json`` names; the graph and the version of a server's assistant.
     """
+    first = ("selection", "repeats", "agent", "agent_source", "agent_config", "capture", "judges")  # their order
+    described = {
+        **dict.fromkeys(first),
+        **recorded(options),
+        "selection": options.selection.as_dict(),
+        "agent": agent_name(agent),
+        "agent_source": agent_source,
+        "agent_config": _plain(options.agent_config),
+        "capture": capture_record(options.capture),
+        "judges": judges,
+    }
     return RunManifest.begin(
         source,
         templates,
         [question for _, question in questions],
         options.config,
         scored_with(questions, options.config, options.evaluators),
-        label=options.label,
-        href=options.href,
-        tags=list(options.tags),
-        selection=options.selection.as_dict(),
-        repeats=options.repeats if options.repeats > 1 else None,
-        agent=agent_name(agent),
-        agent_source=agent_source,
-        agent_config=_plain(options.agent_config),
-        capture=capture_record(options.capture),
-        judges=judges,
-        limits={
-            "max_concurrency": options.max_concurrency,
-            "requests_per_minute": options.requests_per_minute,
-            "timeout": options.timeout,
-            "max_retries": options.retry.max_retries,
-            "max_failures": None if options.failure_limit is None else str(options.failure_limit),
-            "max_tokens": options.max_tokens,
-            "max_time": options.max_time,
-            "max_cost": options.max_cost,
-        },
+        **described,
     )
 
 
@@ -347,7 +340,7 @@ def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: P
         )
 
 
-def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "BenchmarkOptions") -> list[Missing]:
+def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "CheckedOptions") -> list[Missing]:
     """Return what scored the run in earlier sessions and would not score it in this one, which scores all anew.
 
     Args:

@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.option_fields import recorded
+from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, changed_questions, config_record
+from graphrag_eval_lc.benchmark.score_options import (
+    CheckedScoreOptions,
+    CheckedScoreRunOptions,
+    ScoreOptions,
+    ScoreRunOptions,
+)
 from graphrag_eval_lc.benchmark.scorers import (
     dropped_warning,
-    evaluators_of,
     judging_warnings,
     missing_functions,
     missing_scorers,
@@ -21,7 +28,7 @@ from graphrag_eval_lc.benchmark.scorers import (
     refuse_missing,
     scored_with,
 )
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config, with_measures
+from graphrag_eval_lc.config import EvaluationConfig, load_config, with_measures
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
@@ -30,7 +37,7 @@ from graphrag_eval_lc.dataset.loading import (
     response_records,
     templates_of,
 )
-from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
+from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample, Selection, recorded_samples
@@ -46,40 +53,15 @@ if TYPE_CHECKING:
 _DROP = "--drop-missing (drop_missing=True) to score without"
 
 
-def score_responses(
-    dataset: DatasetSource,
-    responses: str | PathLike[str] | Responses,
-    *,
-    output_dir: str | PathLike[str] | None = None,
-    config: ConfigSource = None,
-    label: str | None = None,
-    href: str | None = None,
-    tags: Sequence[str] = (),
-    overwrite: bool = False,
-    max_cost: float | None = None,
-    evaluators: Sequence[Callable[..., Any] | str] = (),
-    llm: Any = None,
-    embeddings: Any = None,
-    judge_cache: bool = True,
-) -> BenchmarkRun:
+@of_responses(ScoreOptions)
+def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Responses, **options: Any) -> BenchmarkRun:
     """Score responses that were recorded elsewhere, and write the same folder as a run does.
 
     Args:
         dataset: A path, or the templates that ``load_dataset`` gives.
         responses: A path, the responses by question id, or a list of responses that carry their question ids (and
             their ``repeat``, where a question was asked several times).
-        output_dir: The run's folder; None writes nothing.
-        config: A path, a dict or an EvaluationConfig; None for the defaults.
-        label: A name for the run, for people.
-        href: A link to what is known of it elsewhere.
-        tags: Marks for it.
-        overwrite: Whether an earlier run in the folder is replaced.
-        max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
-            folder has cost nothing.
-        evaluators: Functions of your own, or their specs as ``package.module:function``; see ``run_evaluation``.
-        llm: A model that judges, in place of that of the config.
-        embeddings: A model for embeddings, likewise.
-        judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
+        **options: Those of ``ScoreOptions``; all have a default.
 
     Raises:
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
@@ -89,8 +71,9 @@ def score_responses(
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
-    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-    judging = _Judging(evaluators_of(evaluators), llm, embeddings, judge_cache, max_cost)
+    given = CheckedScoreOptions.completed()(**options)
+    settings, output_dir = given.config, given.output_dir
+    judging = _Judging(given.evaluators, given.llm, given.embeddings, given.judge_cache, given.max_cost)
     templates = templates_of(dataset)
     questions = Selection().apply(templates)
     _refuse_own_folder(responses, output_dir)
@@ -104,16 +87,14 @@ def score_responses(
         [question for _, question in questions],
         settings,
         scored_with(questions, settings, judging.evaluators),
-        label=label,
-        href=href,
-        tags=list(tags),
+        **recorded(given),
     )
     if output_dir is None:
         return _scored(samples, by_key.get, templates, settings, judging)[0]
     folder = RunFolder(output_dir)
     with folder.lock():
         judging.check(settings)  # before an earlier run is replaced
-        if overwrite:
+        if given.overwrite:
             folder.clear()
         folder.refuse_earlier()
         folder.write_run(record.as_dict())
@@ -123,36 +104,13 @@ def score_responses(
     return run
 
 
-def score_run(
-    run_dir: str | PathLike[str],
-    *,
-    dataset: DatasetSource | None = None,
-    config: ConfigSource = None,
-    measures: Sequence[str] | None = None,
-    max_cost: float | None = None,
-    evaluators: Sequence[Callable[..., Any] | str] = (),
-    llm: Any = None,
-    embeddings: Any = None,
-    judge_cache: bool = True,
-    drop_missing: bool = False,
-) -> BenchmarkRun:
+@of_folder(ScoreRunOptions)
+def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     """Score the responses of a run's folder again, in place; no agent is asked.
 
     Args:
         run_dir: The folder. Its results, aggregates and totals are replaced; its responses stay.
-        dataset: A path, or the templates; None for the path that stands in run.json.
-        config: A path, a dict or an EvaluationConfig; None for what stands in run.json.
-        measures: What is measured of retrieved ids, such as ``nDCG@10``, in place of ``retrieval.measures`` of the
-            config; None leaves them.
-        max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
-            folder has cost nothing.
-        evaluators: Functions of your own, or their specs as ``package.module:function``; see ``run_evaluation``.
-        llm: A model that judges, in place of that of the config.
-        embeddings: A model for embeddings, likewise.
-        judge_cache: Whether the judges' answers are kept in the folder and not asked for again.
-        drop_missing: Whether the run is scored although something that scored it is missing: a matcher or a registered
-            metric or evaluator (load its plugin again), an evaluator, or a model that was passed. Nothing is imported
-            because the folder names it.
+        **options: Those of ``ScoreRunOptions``; all have a default.
 
     Returns:
         The run. Questions that were selected and not asked stay left out.
@@ -164,6 +122,8 @@ def score_run(
         DatasetError: The dataset cannot be read, or breaks the format.
         ConfigError: The config has a key or value that does not exist.
     """
+    given = CheckedScoreRunOptions.completed()(**options)
+    config, llm, embeddings = given.config, given.llm, given.embeddings
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
     folder = RunFolder(run_dir)
@@ -172,7 +132,7 @@ def score_run(
         earlier = folder.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
-        functions = evaluators_of(evaluators)
+        judging = _Judging(given.evaluators, llm, embeddings, given.judge_cache, given.max_cost)
         command = shlex.join(["graphrag-eval-lc", "score", str(run_dir)])
         try:
             settings = load_config(
@@ -181,21 +141,20 @@ def score_run(
                 has_embeddings=embeddings is not None,
             )
         except ConfigError as problem:
-            if config is None and not drop_missing:  # it may name the metric of a plugin that is missing
-                refuse_missing(missing_functions(earlier, folder.path, functions), folder.path, _DROP, command)
+            if config is None and not given.drop_missing:  # it may name the metric of a plugin that is missing
+                refuse_missing(missing_functions(earlier, folder.path, judging.evaluators), folder.path, _DROP, command)
             if config is None and problem.key == "repeats.metric":
                 problem.path = folder.path / RUN_FILE
                 problem.hint = "Give the plugin that registers it, or a configuration that names another."
             raise
-        if measures is not None:
-            settings = with_measures(settings, measures)
-        judging = _Judging(functions, llm, embeddings, judge_cache, max_cost)
+        if given.measures is not None:
+            settings = with_measures(settings, given.measures)
         gone = missing_scorers(
             earlier, folder.path, settings, evaluators=judging.evaluators, llm=llm, embeddings=embeddings
         )
-        if not drop_missing:
+        if not given.drop_missing:
             refuse_missing(gone, folder.path, _DROP, command)
-        source = _dataset_of(earlier, folder) if dataset is None else dataset
+        source = _dataset_of(earlier, folder) if given.dataset is None else given.dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
         journal = stack.enter_context(folder.journal())
@@ -299,13 +258,6 @@ class _Judging:
     embeddings: Any
     is_cached: bool
     max_cost: float | None
-
-    def __post_init__(self) -> None:
-        cost = self.max_cost
-        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
-            raise OptionError(
-                f"max_cost cannot be {cost!r}", key="max_cost", hint="Give a number greater than 0, or None."
-            )
 
     def check(self, config: EvaluationConfig) -> None:
         """Raise what would keep the judges from being made."""

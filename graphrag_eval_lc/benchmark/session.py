@@ -9,7 +9,6 @@ from graphrag_eval_lc.benchmark.agents import Agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, cost_spent, superseded, tokens_spent
-from graphrag_eval_lc.benchmark.options import BenchmarkOptions
 from graphrag_eval_lc.benchmark.run_manifest import (
     RunManifest,
     capture_warnings,
@@ -17,6 +16,7 @@ from graphrag_eval_lc.benchmark.run_manifest import (
     missing_in_session,
     refuse_changes,
 )
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.benchmark.scorers import dropped_warning, judging_warnings, plugin_warnings, scored_with
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
@@ -51,7 +51,7 @@ class RunSession:
 
     def __init__(
         self,
-        options: BenchmarkOptions,
+        options: CheckedOptions,
         questions: Sequence[tuple[Template, Question]],
         folder: RunFolder | None,
         observers: Sequence[Observer],

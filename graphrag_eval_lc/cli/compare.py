@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import FailUnder
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, FailUnder
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.compare import RegressionGate, RunComparison
-
-EXIT_FINDINGS = 1
 
 
 def compare(

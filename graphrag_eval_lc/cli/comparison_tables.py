@@ -1,12 +1,12 @@
-"""What a comparison prints: its tables, and the gates that were not passed."""
+"""Prints a comparison: its tables, and the gates."""
 
-import sys
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from graphrag_eval_lc.cli.options import output_console
 from graphrag_eval_lc.compare import (
     GateResult,
     MetricComparison,
@@ -28,7 +28,7 @@ from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import counted, shortened
 
-# Where the output is no terminal, rich would wrap the tables at 80 columns.
+# Its tables are wider than those of other commands.
 _PLAIN_WIDTH = 150
 # On a terminal that is narrower the tables leave out some columns.
 _WIDE = 120
@@ -39,13 +39,8 @@ _SHOWN_REASON = 160
 
 
 def print_comparison(comparison: RunComparison, *, show: int) -> None:
-    """Print the runs, the metrics of each pair, and questions that flipped.
-
-    Args:
-        comparison: The comparison.
-        show: How many of the questions that flipped are shown for each pair.
-    """
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    """Print the runs, the metrics of each pair, and at most ``show`` questions of each that flipped."""
+    console = output_console(_PLAIN_WIDTH)
     for run in comparison.runs:
         questions = counted(run.number_of_questions, "question")
         path = f", {run.path}" if run.path else ""
@@ -98,7 +93,6 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
 
 
 def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
-    """Return the headings of the columns of numbers."""
     if not is_wide:
         return "A", letter, f"{letter} − A", "95 % interval", "p", "W/T/L"
     return "n", "A", letter, f"{letter} − A", "95 % interval", "p", "p (Holm)", "d_z", "Won/tied/lost"
@@ -109,18 +103,18 @@ def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     name = ", ".join(filter(None, (escape(metric.metric) + left_out, metric.direction_note)))
     verdict = _verdict(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
-    figures = (
+    values = (
         escape(value_text(metric.mean_a, metric.unit)),
         escape(value_text(metric.mean_b, metric.unit)),
         escape(change_text(metric.difference, metric.unit)),
         escape(interval_text(metric)),
     )
     if not is_wide:
-        return name, *figures, p_text(metric.deciding_p_value), counts, verdict
+        return name, *values, p_text(metric.deciding_p_value), counts, verdict
     return (
         name,
         f"{metric.number_of_questions:,}",
-        *figures,
+        *values,
         p_text(metric.p_value),
         p_text(metric.adjusted_p_value),
         "–" if metric.effect_size is None else format(metric.effect_size, "+.2f").replace("-", "−"),
@@ -175,12 +169,12 @@ def _side(score: float, side: QuestionSide) -> str:
 
 
 def tell_gates(run: RunSource, requirements: Mapping[str, float], name: str = "") -> bool:
-    """Print the gates of a run, those that it does not pass as errors, and tell whether there is one of these.
+    """Print the gates of a run and return whether it fails one; failed ones go to standard error.
 
     Args:
         run: The run.
         requirements: The least mean by metric.
-        name: What the run is called, where there are several.
+        name: The name of the run, where there are several.
     """
     if not requirements:
         return False
@@ -189,7 +183,7 @@ def tell_gates(run: RunSource, requirements: Mapping[str, float], name: str = ""
 
 
 def tell_regression_gates(gates: Iterable[RegressionGate]) -> bool:
-    """Print which runs are worse than the baseline and which are not, and tell whether there is one that is."""
+    """Print which runs are worse than the baseline, and return whether one is."""
     return _tell([("Gate: " if gate.has_passed else "Regression: ", gate) for gate in gates])
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
 
 
@@ -41,7 +41,6 @@ def validate(
     `graphrag-eval-lc validate qa.yaml --plugin my_package.step_kinds`
     """
     # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.cli.outcome import EXIT_FINDINGS
     from graphrag_eval_lc.dataset.validation import validate_dataset
 
     load_named_plugins(plugins)

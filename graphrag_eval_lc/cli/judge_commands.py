@@ -125,7 +125,7 @@ def judge_agreement(
     show: Annotated[int, typer.Option("--show", min=0, help="How many disagreements to show.")] = 20,
     quiet: Quiet = False,
 ) -> None:
-    """Return how far the judge of answer correctness agrees with people who labelled answers.
+    """Tell how far the judge of answer correctness agrees with people who labelled answers.
 
     Prints the agreement, Cohen's kappa, the false positive rate (answers that the judge calls correct, of those that
     people call incorrect) and the false negative rate (the reverse), each with its 95 % interval, and lists the rows

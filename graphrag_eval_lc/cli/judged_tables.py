@@ -1,17 +1,15 @@
 """Judging a table with its progress, and what the judging commands print."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, output_console, tell
 from graphrag_eval_lc.evaluation.answer_tables import AnswerTable, Cells, is_judged
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent
 from graphrag_eval_lc.evaluation.judge_agreement import Interval, JudgeAgreement, Share, verdict_text
@@ -20,22 +18,21 @@ from graphrag_eval_lc.prices import dollars, unpriced_warning
 from graphrag_eval_lc.registry.metrics import TOTAL_TOKENS
 from graphrag_eval_lc.texts import counted, shortened
 
-EXIT_FINDINGS = 1
-EXIT_INTERRUPTED = 130
+_SHOWN_TEXT = 300
 
 
 def judged_table(
     table: AnswerTable, judge: AnswerJudge, *, output: Path | None, overwrite: bool, is_quiet: bool, **options: Any
 ) -> JudgedTable:
-    """Judge a table and show how it goes.
+    """Judge a table and show the progress.
 
     Raises:
-        typer.Exit: With code 130, where it was interrupted; how to go on is told.
+        typer.Exit: With code 130, where it was interrupted; the command that goes on is printed.
     """
     try:
         with progress_display("off" if is_quiet else "auto") as observer:
-            told = _Told(observer, judge.max_concurrency)
-            judged = judge_table(table, judge, told, output=output, overwrite=overwrite, **options)
+            progress = _Progress(observer, judge.max_concurrency)
+            judged = judge_table(table, judge, progress, output=output, overwrite=overwrite, **options)
     except KeyboardInterrupt:
         again = "Give the same command again to go on" + (", without --overwrite." if overwrite else ".")
         tell("Stopped." if output is None else f"Stopped. What had been judged is kept. {again}")
@@ -71,8 +68,8 @@ def tell_errors(judged: JudgedTable) -> None:
             raise typer.Exit(EXIT_FINDINGS)
 
 
-class _Told:
-    """Tells the display of a run how the judging goes: an answer is a question of that run.
+class _Progress:
+    """Shows the progress of judging as that of a run: an answer is a question of it.
 
     Args:
         observer: The display.
@@ -93,13 +90,8 @@ class _Told:
         self._observer(RunEvent("response_ended", fields))
 
 
-# Where the output is no terminal, rich would wrap the tables at 80 columns.
-_PLAIN_WIDTH = 140
-_SHOWN_TEXT = 300
-
-
 def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: Sequence[Cells], *, show: int) -> None:
-    """Print the figures, what they leave out, and disagreements.
+    """Print the agreement, how many rows were left out, and disagreements.
 
     Args:
         agreement: Labels against verdicts.
@@ -107,8 +99,8 @@ def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: 
         cells: What the judge found of each row.
         show: How many disagreements are shown.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
-    console.print(_figures_table(agreement))
+    console = output_console()
+    console.print(_statistics_table(agreement))
     console.print(_rows_line(agreement, cells), highlight=False)
     disagreements = agreement.disagreements
     if disagreements and show:
@@ -116,7 +108,7 @@ def print_agreement(agreement: JudgeAgreement, questions: Sequence[str], cells: 
         console.print(_disagreements_table(agreement, disagreements[:show], questions, cells))
 
 
-def _figures_table(agreement: JudgeAgreement) -> Table:
+def _statistics_table(agreement: JudgeAgreement) -> Table:
     table = Table(title="The judge against people", title_justify="left", title_style="bold", show_edge=False)
     table.add_column("")
     for heading in ("Value", "95 % interval", "Rows"):

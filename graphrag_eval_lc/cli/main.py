@@ -11,15 +11,13 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.cli.compare import compare
 from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.model_options import ModelCommand
+from graphrag_eval_lc.cli.options import EXIT_ERROR, tell
 from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.score import score
 from graphrag_eval_lc.errors import GraphRAGEvalError
-from graphrag_eval_lc.event_loop.loop import has_stuck_tasks
-
-EXIT_ERROR = 2
 
 app = typer.Typer(
     name="graphrag-eval-lc",
@@ -32,9 +30,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(run)
-app.command()(score)
+app.command(cls=ModelCommand)(demo)
+app.command(cls=ModelCommand)(run)
+app.command(cls=ModelCommand)(score)
 app.command()(report)
 app.command()(compare)
 app.command()(validate)
@@ -89,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _exit(code: object) -> NoReturn:
     """Exit, also where an agent left a task behind that refuses to end."""
-    if has_stuck_tasks():
+    # Only what ran an agent has loaded it, and --help need not wait for asyncio.
+    loop = sys.modules.get("graphrag_eval_lc.event_loop.loop")
+    if loop is not None and loop.has_stuck_tasks():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)

@@ -1,4 +1,4 @@
-"""Running a benchmark with its progress, and showing what came out of it."""
+"""Runs a benchmark with its progress, and prints its results or its plan."""
 
 import shlex
 import sys
@@ -13,7 +13,7 @@ from rich.console import Console
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.cli.comparison_tables import tell_gates
-from graphrag_eval_lc.cli.options import tell
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_TERMINATED, output_console, tell
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import gate_requirements
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
@@ -24,18 +24,12 @@ from graphrag_eval_lc.report.summary import summary_tables
 from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS_FILE, RUN_FILE
 from graphrag_eval_lc.texts import counted, listed
 
-EXIT_FINDINGS = 1
-EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
-
-# Where the output is no terminal, rich would wrap the tables at 80 columns.
-_PLAIN_WIDTH = 140
 _MOST_NAMED = 20
 _NO_GATES: Mapping[str, float] = {}
 
 
 def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
-    """Return the config of a command with the measures of its ``--measures``; None leaves those of the config.
+    """Return a command's config with the measures of ``--measures``; None leaves those of the config.
 
     Raises:
         ConfigError: The config cannot be used, or there is no such measure.
@@ -44,7 +38,7 @@ def measuring_config(config: Path | None, measures: Sequence[str] | None) -> Con
 
 
 def required_means(texts: Sequence[str], config: Path | None) -> dict[str, float]:
-    """Return what ``--fail-under`` requires by metric; plugins that the config names tell which way is better.
+    """Return the least mean by metric that ``--fail-under`` requires, with the metrics of the config's plugins known.
 
     Raises:
         ConfigError: The config cannot be used.
@@ -65,7 +59,7 @@ def run_and_show(
     has_report: bool = True,
     **options: Any,
 ) -> None:
-    """Run a benchmark and print what it gave; where it was interrupted, also how to go on.
+    """Run a benchmark and print its results; where it was interrupted, also the command that goes on.
 
     Args:
         agent: The agent.
@@ -113,15 +107,14 @@ def show_run(
         measures: The measures of retrieved ids that are shown.
         requirements: The gates: the least mean by metric.
         has_report: Whether its report is written into its folder.
-        is_quiet: Whether nothing was shown of the run while it went on, so that its warnings come now.
-        is_scored_again: Whether the run ended earlier and was only scored now, so that this command does not go on
-            with it.
+        is_quiet: Whether the warnings of the run are still to be printed.
+        is_scored_again: Whether the run was only scored now, so that this command does not go on with it.
 
     Raises:
         typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 130
             or 143 where it was interrupted.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    console = output_console()
     shown = [parse_measure(name) for name in measures]
     console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown))
     if run.output_dir:
@@ -178,7 +171,7 @@ def show_plan(plan: RunPlan) -> None:
 
 
 def _command() -> str:
-    """Return the command that goes on with this run: the same, but not with what would make it begin anew."""
+    """Return the command that goes on with this run: the same without ``--overwrite``."""
     if sys.argv[1:2] == ["demo"]:
         return "graphrag-eval-lc demo (which begins anew)"
     return shlex.join(["graphrag-eval-lc", *(each for each in sys.argv[1:] if each != "--overwrite")])

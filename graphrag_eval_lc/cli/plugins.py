@@ -1,19 +1,17 @@
 """The command ``plugins``: which metrics, step kinds, evaluators, judges and exporters are known, and from where."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins
+from graphrag_eval_lc.cli.options import Config, Plugins, load_named_plugins, output_console
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.registry.metric_spec import MetricSpec
     from graphrag_eval_lc.registry.plugins import Plugin
     from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
-_PLAIN_WIDTH = 140
 _OWN = "graphrag-eval-lc"
 
 
@@ -38,48 +36,41 @@ def plugins(
     `graphrag-eval-lc plugins --all`
     """
     # Imported here so that --help does not wait for pydantic.
-    from rich.console import Console
-
     from graphrag_eval_lc.config import load_config
     from graphrag_eval_lc.registry.plugins import known_plugins, plugin_of, registered_now
 
     load_named_plugins(plugins)
     load_config(config, has_llm=True, has_embeddings=True)
-    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
-    givers = {name: plugin_of(name, function) for name, function in registered_now().items()}
+    console = output_console()
+    sources = {name: plugin_of(name, function) for name, function in registered_now().items()}
     known = known_plugins()
-    _show(console, "Plugins", ("plugin", "from", "version", "gives"), (_plugin_row(each, givers) for each in known))
-    names = {name: giver.name for name, giver in givers.items()}
+    _show(console, "Plugins", ("plugin", "from", "version", "gives"), (_plugin_row(each, sources) for each in known))
+    names = {name: source.name for name, source in sources.items()}
     for title, columns, rows in _tables(names, show_all):
         _show(console, title, columns, rows)
     if not known:
         typer.echo("There are no plugins." + ("" if show_all else " What the package itself has: --all."))
 
 
-def _tables(givers: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
-    """Yield the title, the columns and the rows of each table, those of plugins first.
-
-    Args:
-        givers: The names of plugins by what they registered.
-        show_all: Whether what the package itself has is shown too.
-    """
+def _tables(sources: Mapping[str, str], show_all: bool) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]]]]:
+    """Yield the title, the columns and the rows of each table, those of plugins first; ``sources`` are by name."""
     from graphrag_eval_lc.matching import BUILT_IN as BUILT_IN_KINDS
     from graphrag_eval_lc.registry.custom_metrics import registered_evaluators
     from graphrag_eval_lc.registry.exporters import exporters
     from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, registered_metrics
     from graphrag_eval_lc.registry.step_kinds import custom_step_kinds, registered_name
 
-    metrics = [_metric_row(metric.spec, givers[f"metric {key}"]) for key, metric in registered_metrics().items()]
+    metrics = [_metric_row(metric.spec, sources[f"metric {key}"]) for key, metric in registered_metrics().items()]
     metrics += [_metric_row(spec, _OWN) for spec in BUILT_IN if show_all]
     yield "Metrics", ("metric", "title", "unit", "better", "plugin"), metrics
-    kinds = [(key, kind, givers[registered_name(key)]) for key, kind in custom_step_kinds().items()]
+    kinds = [(key, kind, sources[registered_name(key)]) for key, kind in custom_step_kinds().items()]
     kinds += [(key, kind, _OWN) for kind in BUILT_IN_KINDS for key in kind.serves if show_all]
-    rows = [(_served(key), kind.title, kind.reads, giver) for key, kind, giver in kinds]
+    rows = [(_served(key), kind.title, kind.reads, source) for key, kind, source in kinds]
     yield "Step kinds", ("reference steps", "title", "compares", "plugin"), rows
-    evaluators = [(name, givers[f"evaluator {name}"]) for name in registered_evaluators()]
+    evaluators = [(name, sources[f"evaluator {name}"]) for name in registered_evaluators()]
     yield "Evaluators", ("evaluator", "plugin"), evaluators
-    known = [(each, givers.get(f"exporter {name}", _OWN)) for name, each in exporters().items()]
-    written = [(each.name, each.title, each.file_name, giver) for each, giver in known if show_all or giver != _OWN]
+    known = [(each, sources.get(f"exporter {name}", _OWN)) for name, each in exporters().items()]
+    written = [(each.name, each.title, each.file_name, source) for each, source in known if show_all or source != _OWN]
     yield "Exporters", ("exporter", "title", "writes", "plugin"), written
     judges = [(judge.key, ", ".join(spec.key for spec in judge.metrics), _OWN) for judge in JUDGES if show_all]
     yield "Judges", ("judge", "metrics", "plugin"), judges
@@ -103,15 +94,15 @@ def _metric_row(spec: "MetricSpec", plugin: str) -> tuple[str, ...]:
 
 
 def _served(key: "MatcherKey") -> str:
-    """Return the reference steps that a kind serves, in words."""
+    """Return the reference steps that a kind compares, such as ``sparql_query with text/csv``."""
     name, media_type = key
     return " with ".join(part for part in (name or ("any" if media_type is None else None), media_type) if part)
 
 
-def _plugin_row(plugin: "Plugin", givers: Mapping[str, "Plugin"]) -> tuple[str, ...]:
+def _plugin_row(plugin: "Plugin", sources: Mapping[str, "Plugin"]) -> tuple[str, ...]:
     from graphrag_eval_lc.registry.plugin_records import plugin_record
 
-    record = plugin_record(plugin, [name for name, giver in givers.items() if giver == plugin])
+    record = plugin_record(plugin, [name for name, source in sources.items() if source == plugin])
     way = f"{plugin.via} {plugin.entry_point.name}" if plugin.entry_point is not None else plugin.via
     version = [str(record[key]) for key in ("distribution", "version") if key in record]
     version += [f"sha256 {record['sha256'][:12]}"] if "sha256" in record else []

@@ -42,7 +42,7 @@ def report(
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Keep off the terminal what a browser writes as it starts, which is another process with the same stderr."""
+    """Hide what a browser, another process with the same stderr, writes as it starts."""
     kept = os.dup(2)
     try:
         with Path(os.devnull).open("wb") as nothing:
@@ -54,11 +54,7 @@ def _silent_stderr() -> Iterator[None]:
 
 
 def written_report(folder: Path) -> tuple[Path | None, str | None]:
-    """Write the report into a run's folder.
-
-    Returns:
-        The file, or None where it could not be written; and what is to be said then.
-    """
+    """Write the report into a run's folder; return the file and None, or None and why it could not be written."""
     try:
         return exporter(REPORT).export(folder), None
     except MissingExtraError as problem:

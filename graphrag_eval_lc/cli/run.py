@@ -3,40 +3,19 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY
+from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
-    ASKING,
-    CAPTURE,
-    DISPLAY,
-    ENDING,
-    FOLDER,
     Config,
-    Evaluators,
     FailUnder,
-    Href,
-    Label,
-    Limit,
-    LogFile,
     Matchers,
-    MaxConcurrency,
-    MaxCost,
-    MaxRetries,
     Measures,
-    NoCache,
     NoReport,
-    Overwrite,
     Plugins,
-    QuestionIds,
-    Quiet,
-    Repeats,
-    SampleSize,
-    Seed,
-    Tags,
-    TemplateIds,
-    Timeout,
     Worst,
     comma_separated,
     load_named_plugins,
@@ -44,10 +23,21 @@ from graphrag_eval_lc.cli.options import (
 )
 from graphrag_eval_lc.errors import OptionError
 
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.run_options import RunOptions
+
 _ALL = "all"
 _CONFIG_HINT = 'Write it as \'{"configurable": {"user": "eval"}}\'.'
 
 
+def _models() -> "tuple[type[RunOptions]]":
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.benchmark.run_options import RunOptions
+
+    return (RunOptions,)
+
+
+@with_fields_of(_models)
 def run(
     dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
     agent: Annotated[
@@ -72,66 +62,17 @@ def run(
     ],
     config: Config = None,
     measures: Measures = None,
-    evaluators: Evaluators = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would be asked, and ask nothing.", rich_help_panel=DISPLAY),
+    ] = False,
+    *,
     plugins: Plugins = None,
     matchers: Matchers = None,
-    limit: Limit = None,
-    templates: TemplateIds = None,
-    questions: QuestionIds = None,
-    sample: SampleSize = None,
-    seed: Seed = None,
-    max_concurrency: MaxConcurrency = 8,
-    requests_per_minute: Annotated[
-        float | None,
-        typer.Option(
-            "--requests-per-minute",
-            help="How many attempts may start in a minute, evenly spread.",
-            rich_help_panel=ASKING,
-        ),
-    ] = None,
-    timeout: Timeout = 600,
-    max_retries: MaxRetries = 2,
-    repeats: Repeats = 1,
     recursion_limit: Annotated[
         int | None,
         typer.Option("--recursion-limit", min=1, help="LangGraph's recursion limit.", rich_help_panel=ASKING),
-    ] = None,
-    input_fn: Annotated[
-        str | None,
-        typer.Option(
-            "--input-fn",
-            help="A function that makes the agent's input from a question (a dict with all its keys).",
-            metavar="SPEC",
-            rich_help_panel=ASKING,
-        ),
-    ] = None,
-    answer_fn: Annotated[
-        str | None,
-        typer.Option(
-            "--answer-fn",
-            help="A function that makes the answer from the agent's output.",
-            metavar="SPEC",
-            rich_help_panel=ASKING,
-        ),
-    ] = None,
-    agent_config: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-config",
-            help='More of the config that the agent is invoked with, such as \'{"configurable": {"user": "eval"}}\'.',
-            metavar="JSON",
-            rich_help_panel=ASKING,
-        ),
-    ] = None,
-    agent_key_env: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-key-env",
-            help="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. The key "
-            "is never written down.",
-            metavar="NAME",
-            rich_help_panel=ASKING,
-        ),
+        After("repeats"),
     ] = None,
     retrieval_documents: Annotated[
         list[str] | None,
@@ -166,69 +107,10 @@ def run(
             rich_help_panel=CAPTURE,
         ),
     ] = False,
-    max_failures: Annotated[
-        str | None,
-        typer.Option(
-            "--max-failures",
-            help="End the run when more questions failed than this number, or this share such as 5%.",
-            metavar="N|N%",
-            rich_help_panel=ENDING,
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--max-tokens",
-            min=1,
-            help="End the run before a question that would take it beyond so many tokens.",
-            rich_help_panel=ENDING,
-        ),
-    ] = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            "--max-time",
-            help="End the run before a question that would take it beyond so many seconds.",
-            rich_help_panel=ENDING,
-        ),
-    ] = None,
-    max_cost: MaxCost = None,
-    grace: Annotated[
-        float,
-        typer.Option(
-            "--grace",
-            min=0,
-            help="Seconds that questions in flight have to end after Ctrl-C; a second Ctrl-C ends the run at once.",
-            rich_help_panel=ENDING,
-        ),
-    ] = 30,
-    retry_errors: Annotated[
-        bool,
-        typer.Option("--retry-errors", help="Ask the failed questions of the run again.", rich_help_panel=FOLDER),
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Go on with a run although its questions, its agent or what is kept of it changed, or a plugin, a "
-            "matcher or an evaluator that scored it is missing.",
-            rich_help_panel=FOLDER,
-        ),
-    ] = False,
-    overwrite: Overwrite = False,
-    no_cache: NoCache = False,
     no_report: NoReport = False,
-    label: Label = None,
-    href: Href = None,
-    tags: Tags = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be asked, and ask nothing.", rich_help_panel=DISPLAY),
-    ] = False,
     fail_under: FailUnder = None,
-    quiet: Quiet = False,
-    log_file: LogFile = None,
     worst: Worst = 5,
+    **options: Any,
 ) -> None:
     """Put the questions of a dataset through an agent and score the responses.
 
@@ -257,42 +139,15 @@ def run(
     load_named_plugins(plugins)
     load_matchers(matchers or ())
     requirements = required_means(fail_under or (), config)  # before an agent is asked
-    options: dict[str, Any] = {
+    options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
+    given: dict[str, Any] = {
+        **keywords(*_models(), options),
         "output_dir": output,
         "config": measuring_config(config, names),
-        "limit": limit,
-        "template_ids": templates or (),
-        "question_ids": questions or (),
-        "sample": sample,
-        "seed": seed,
-        "max_concurrency": max_concurrency,
-        "requests_per_minute": requests_per_minute,
-        "timeout": timeout or None,
-        "max_retries": max_retries,
-        "repeats": repeats,
-        "input_fn": input_fn,
-        "answer_fn": answer_fn,
-        "agent_config": _agent_config(agent_config, recursion_limit),
-        "agent_key_env": agent_key_env,
         "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages),
-        "max_failures": max_failures,
-        "max_tokens": max_tokens,
-        "max_time": max_time,
-        "max_cost": max_cost,
-        "evaluators": evaluators or (),
-        "judge_cache": not no_cache,
-        "grace": grace,
-        "retry_errors": retry_errors,
-        "force": force,
-        "overwrite": overwrite,
-        "label": label,
-        "href": href,
-        "tags": tags or (),
-        "progress": "off" if quiet else "auto",
-        "log_file": log_file,
     }
     if dry_run:
-        show_plan(plan_benchmark(agent, dataset, **options))
+        show_plan(plan_benchmark(agent, dataset, **given))
     else:
         run_and_show(
             agent,
@@ -301,7 +156,7 @@ def run(
             measures=names or (),
             requirements=requirements,
             has_report=not no_report,
-            **options,
+            **given,
         )
 
 
@@ -336,6 +191,7 @@ def _agent_config(text: str | None, recursion_limit: int | None) -> dict[str, An
     return config if recursion_limit is None else {**config, "recursion_limit": recursion_limit}
 
 
+@with_fields_of(_models, only=("max_concurrency", "repeats", "progress"))
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write to; replaced each time.", metavar="DIR")
@@ -351,11 +207,10 @@ def demo(
     ] = None,
     config: Config = None,
     measures: Measures = None,
-    max_concurrency: MaxConcurrency = 8,
-    repeats: Repeats = 1,
+    *,
     no_report: NoReport = False,
-    quiet: Quiet = False,
     worst: Worst = 5,
+    **options: Any,
 ) -> None:
     """Run the built-in agent over a Nordic power grid, score it, and show where it went wrong.
 
@@ -388,9 +243,7 @@ def demo(
         measures=names or (),
         output_dir=output,
         config=settings,
-        max_concurrency=max_concurrency,
-        repeats=repeats,
         label=f"demo, {model or 'rule-based planner'}",
         overwrite=True,
-        progress="off" if quiet else "auto",
+        **keywords(*_models(), options),
     )

@@ -1,31 +1,39 @@
 """The command ``score``: recorded responses against a dataset, or a run's folder once more, without an agent."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.benchmark.option_fields import cli_options
+from graphrag_eval_lc.cli.model_options import keywords, option_name, with_fields_of
 from graphrag_eval_lc.cli.options import (
     Config,
-    Evaluators,
     FailUnder,
-    Href,
-    Label,
     Matchers,
     Measures,
-    NoCache,
     NoReport,
-    Overwrite,
     Plugins,
-    Tags,
     Worst,
     load_named_plugins,
     measure_names,
 )
 from graphrag_eval_lc.errors import OptionError
 
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
 
+
+def _models() -> "tuple[type[ScoreOptions], type[ScoreRunOptions]]":
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.benchmark.score_options import ScoreOptions, ScoreRunOptions
+
+    return ScoreOptions, ScoreRunOptions
+
+
+@with_fields_of(_models)
 def score(
     dataset: Annotated[
         Path,
@@ -48,29 +56,13 @@ def score(
     ] = None,
     config: Config = None,
     measures: Measures = None,
-    evaluators: Evaluators = None,
+    *,
     plugins: Plugins = None,
     matchers: Matchers = None,
-    drop_missing: Annotated[
-        bool,
-        typer.Option(
-            "--drop-missing",
-            help="With a run's folder: score it although a plugin, a matcher or an evaluator that scored it is "
-            "not given.",
-        ),
-    ] = False,
-    label: Label = None,
-    href: Href = None,
-    tags: Tags = None,
-    overwrite: Overwrite = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option("--max-cost", min=0, help="USD that the judges may cost; the rest is scored without them."),
-    ] = None,
-    no_cache: NoCache = False,
     no_report: NoReport = False,
     fail_under: FailUnder = None,
     worst: Worst = 5,
+    **options: Any,
 ) -> None:
     """Score recorded responses; no agent is asked.
 
@@ -95,6 +87,7 @@ def score(
     from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import measuring_config, required_means, show_run
 
+    new, again = _models()
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
@@ -113,40 +106,35 @@ def score(
                 "the responses are missing" if output is not None else f"{dataset} is no folder of a run",
                 hint="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
-        _refuse_given("with a run's folder, which keeps its own", label=label, href=href, tag=tags, overwrite=overwrite)
-        again = score_run(
-            dataset,
-            dataset=reference,
-            config=config,
-            measures=names,
-            max_cost=max_cost,
-            evaluators=evaluators or (),
-            judge_cache=not no_cache,
-            drop_missing=drop_missing,
-        )
-        show(again)
+        _refuse_others("with a run's folder, which keeps its own", options, again)
+        show(score_run(dataset, dataset=reference, config=config, measures=names, **keywords(again, options)))
         return
     if output is None:
         raise OptionError("there is no folder to write to", hint="Add --output DIR.")
-    _refuse_given("with responses, whose dataset stands before them", dataset=reference)
-    _refuse_given("with responses, which nothing has scored yet", drop_missing=drop_missing)
+    if reference is not None:
+        _refuse(["--dataset"], "with responses, whose dataset stands before them")
+    _refuse_others("with responses, which nothing has scored yet", options, new)
     scored = score_responses(
         dataset,
         responses,
         output_dir=output,
         config=measuring_config(config, names),
-        label=label,
-        href=href,
-        tags=tags or (),
-        overwrite=overwrite,
-        max_cost=max_cost,
-        evaluators=evaluators or (),
-        judge_cache=not no_cache,
+        **keywords(new, options),
     )
     show(scored)
 
 
-def _refuse_given(where: str, **options: object) -> None:
-    given = ", ".join(f"--{name.replace('_', '-')}" for name, value in options.items() if value)
-    if given:
-        raise OptionError(f"{given} cannot be given {where}", hint="Leave it out.")
+def _refuse_others(where: str, options: Mapping[str, Any], model: "type[ScoreOptions | ScoreRunOptions]") -> None:
+    """Refuse the options that were given and are not those of a model."""
+    others = {name: cli for each in _models() for name, (_, cli) in cli_options(each).items()}
+    _refuse(
+        sorted(
+            option_name(name, cli) for name, cli in others.items() if options[name] and name not in model.model_fields
+        ),
+        where,
+    )
+
+
+def _refuse(names: Sequence[str], where: str) -> None:
+    if names:
+        raise OptionError(f"{', '.join(names)} cannot be given {where}", hint="Leave it out.")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,7 @@ import pytest
 from graphrag_eval_lc.benchmark.agents import aload_agent
 from graphrag_eval_lc.benchmark.attempts import AgentCall
 from graphrag_eval_lc.benchmark.harness import Harness
-from graphrag_eval_lc.benchmark.options import checked_options
+from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.evaluation.events import RunEvent
 from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
 from graphrag_eval_lc.evaluation.samples import Sample, samples_of
@@ -28,8 +27,8 @@ class Session:
     def __init__(self, agent: Any, first_wait: float = 0.0, timeout: float | None = None, **options: Any) -> None:
         self.agent = agent
         self.timeout = timeout
-        checked = checked_options(options)  # type: ignore[arg-type]
-        self.options = replace(checked, retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
+        checked = checked_options(options)
+        self.options = checked.replaced(retry=RetryPolicy(checked.retry.max_retries, first_wait=first_wait))
         self.stop = StopSignal()
         self.events: list[RunEvent] = []
         self.responses: dict[tuple[str, int], dict[str, Any]] = {}

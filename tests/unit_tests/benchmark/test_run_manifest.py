@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from graphrag_eval_lc.benchmark.options import checked_options
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, agent_name, begun_record
+from graphrag_eval_lc.benchmark.run_options import checked_options
 from graphrag_eval_lc.config import EvaluationConfig
 
 SECRET = "sk-abcDEF123456abcDEF123456"
@@ -21,7 +21,7 @@ def begin(source: object = DATASET, dataset: list[Any] = DATASET, **described: A
 
 def begun(agent: object = "agent.py:graph", **options: Any) -> dict[str, Any]:
     pairs: Any = [(DATASET[0], QUESTIONS[0])]
-    return begun_record(agent, "qa.yaml", DATASET, pairs, checked_options(options)).as_dict()  # type: ignore[arg-type]
+    return begun_record(agent, "qa.yaml", DATASET, pairs, checked_options(options)).as_dict()
 
 
 # --- what ran --------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
 
 
 def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphrag_eval_lc.benchmark.options import BenchmarkKeywords
+    from graphrag_eval_lc.benchmark.run_options import RunOptions
 
     given: dict[str, Any] = {}
 
@@ -144,7 +144,7 @@ def test_every_option_reaches_the_run(files: Path, exit_code: Command, monkeypat
     expected = {name: value for name, (_, value) in OPTIONS.items()}
     assert given == {**expected, "agent": "agent.py:graph", "dataset": Path("qa.yaml"), "output_dir": Path("run")}
     only_in_python = {"retry_on", "on_response", "on_event", "llm", "embeddings"}
-    assert BenchmarkKeywords.__annotations__.keys() - given.keys() == only_in_python
+    assert RunOptions.model_fields.keys() - given.keys() == only_in_python
 
 
 def test_options_stand_in_the_runs_record(files: Path, exit_code: Command) -> None:

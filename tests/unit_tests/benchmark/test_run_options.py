@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.benchmark.options import BenchmarkKeywords, BenchmarkOptions, checked_options
+from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 from graphrag_eval_lc.evaluation.samples import Selection
 
 
-def checked(**options: Any) -> BenchmarkOptions:
-    return checked_options(options)  # type: ignore[arg-type]
+def checked(**options: Any) -> CheckedOptions:
+    return checked_options(options)
 
 
 def test_every_option_has_a_default() -> None:
@@ -41,9 +41,9 @@ def test_values_are_completed() -> None:
     assert options.config.steps.scoring == "all_groups"
 
 
-@pytest.mark.parametrize("name", sorted(BenchmarkKeywords.__annotations__))
+@pytest.mark.parametrize("name", sorted(RunOptions.model_fields))
 def test_none_is_the_default_wherever_an_option_may_be_left_out(name: str) -> None:
-    if "None" in str(BenchmarkKeywords.__annotations__[name]):
+    if "None" in str(RunOptions.completed().model_fields[name].annotation):
         checked(**{name: None})
 
 
@@ -136,6 +136,18 @@ def test_seed_of_another_selection_is_not_taken(earlier: dict[str, Any] | None) 
 
 def test_seed_that_was_given_stays() -> None:
     assert checked(sample=3, seed=1).selection_in({"selection": {"sample": 3, "seed": 7}}).seed == 1
+
+
+def test_replaced_values_leave_the_options_as_they_were() -> None:
+    options = checked(sample=3, seed=1)
+    other = options.replaced(selection=Selection(limit=2))
+    assert (other.selection, other.sample, options.selection.seed) == (Selection(limit=2), 3, 1)
+
+
+@pytest.mark.parametrize(("name", "value"), [("overwrite", "no"), ("judge_cache", 0), ("label", 3), ("force", None)])
+def test_texts_and_switches_are_nothing_else(name: str, value: Any) -> None:
+    with pytest.raises(OptionError, match=f"^key {name}: {name} cannot be {value!r}"):
+        checked(**{name: value})
 
 
 # --- what is kept of the agent's steps -------------------------------------------------------------------------------

@@ -1,0 +1,224 @@
+"""How the values of options are checked and completed, and how what is wrong with them is told.
+
+Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Set
+from datetime import timedelta
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic_core import CoreSchema, core_schema
+
+from graphrag_eval_lc.benchmark.agent_specs import named_by
+from graphrag_eval_lc.benchmark.option_fields import Hint, ProgressMode
+from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.capture.handler import CaptureKeywords
+    from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+    from graphrag_eval_lc.evaluation.limits import FailureLimit
+
+POSITIVE = Hint("Give a number greater than 0, or None.")
+REDACT = "capture.redact"
+_HINTS = {"bool_type": "Give True or False.", "string_type": "Give a text."}
+
+
+class UnfitError(ValueError):
+    """A value that an option cannot have.
+
+    Args:
+        hint: How to put it right.
+        says: What is said of the option, where that is not the value: a key must not be shown.
+    """
+
+    def __init__(self, hint: str, says: str | None = None) -> None:
+        super().__init__(hint)
+        self.hint = hint
+        self.says = says
+
+
+class Checked:
+    """Checks and completes a value by a function, whatever the type of the field.
+
+    Args:
+        check: Takes the value and gives the completed one; raises ``UnfitError`` or an error of this package.
+        takes_fields: Whether it is given the fields before this one too.
+    """
+
+    def __init__(self, check: Callable[..., Any], *, takes_fields: bool = False) -> None:
+        self._check = check
+        self._takes_fields = takes_fields
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if not self._takes_fields:
+            return core_schema.no_info_plain_validator_function(self._check)
+
+        def check(value: Any, info: ValidationInfo) -> Any:
+            return self._check(value, info.data)
+
+        return core_schema.with_info_plain_validator_function(check)
+
+
+def checked_path(value: Any) -> Path | None:
+    """Return a path."""
+    if value is None or isinstance(value, str | PathLike):
+        return None if value is None else Path(value)
+    raise UnfitError("Give a path.")
+
+
+def checked_texts(value: Any) -> tuple[str, ...]:
+    """Return texts as a tuple."""
+    if isinstance(value, Collection) and not isinstance(value, str) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise UnfitError("Give a list of texts.")
+
+
+def checked_ids(value: Any) -> tuple[str, ...]:
+    """Return ids as texts; one may stand without a list."""
+    if value is None or isinstance(value, str):
+        return () if value is None else (value,)
+    if isinstance(value, Collection):
+        return tuple(map(str, value))
+    raise UnfitError("Give a list of ids.")
+
+
+def checked_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a dict; None gives an empty one."""
+    if value is None or isinstance(value, Mapping):
+        return {} if value is None else value
+    raise UnfitError("Give a dict as LangChain takes it as config.")
+
+
+def checked_variable(value: Any) -> str | None:
+    """Return the name of an environment variable."""
+    if value is None or isinstance(value, str):
+        return value
+    # What was given may be a key.
+    raise UnfitError("Give the name of an environment variable.", f"is {type(value).__name__}, no text")
+
+
+def checked_function(value: Any) -> Any:
+    """Return a function, which may be named by its spec."""
+    if isinstance(value, str):
+        value = named_by(value)
+    if value is None or callable(value):
+        return value
+    hint = "Give a function, its spec as package.module:attribute, or None."
+    raise UnfitError(hint, f"is {type(value).__name__}, no function")
+
+
+def checked_seconds(value: Any) -> float | None:
+    """Return seconds, which may be a timedelta."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0):
+        return None if value is None else float(value)
+    raise UnfitError(POSITIVE.text)
+
+
+def checked_progress_mode(value: Any) -> ProgressMode:
+    """Return how progress is shown, which may be switched on or off by a bool."""
+    mode: ProgressMode = "auto" if value is True else "off" if value is False else value
+    if mode not in get_args(ProgressMode):
+        raise UnfitError(f"Give one of {', '.join(get_args(ProgressMode))}.")
+    return mode
+
+
+def checked_failure_limit(value: Any) -> "FailureLimit | None":
+    """Return how many questions may fail."""
+    from graphrag_eval_lc.evaluation.limits import FailureLimit
+
+    return None if value is None else FailureLimit.read(value)
+
+
+def checked_evaluators(value: Any) -> tuple[Callable[..., Any], ...]:
+    """Return evaluators, of which some may be named by their specs."""
+    from graphrag_eval_lc.benchmark.scorers import evaluators_of
+
+    return evaluators_of(value)
+
+
+def loaded_config(value: Any, fields: Mapping[str, Any]) -> "EvaluationConfig":
+    """Return the configuration; the models that were passed count as those of its llm section."""
+    from graphrag_eval_lc.config import load_config
+
+    return load_config(
+        value, has_llm=fields.get("llm") is not None, has_embeddings=fields.get("embeddings") is not None
+    )
+
+
+def checked_capture(value: Any, fields: Mapping[str, Any]) -> "CaptureKeywords":
+    """Return the options of the handler: those given in Python, each of which goes before that of the config."""
+    from graphrag_eval_lc.capture.handler import CaptureKeywords, GraphRAGEvalCallbackHandler
+
+    given: CaptureKeywords = {} if value is None else value
+    known = list(CaptureKeywords.__annotations__)
+    if not isinstance(given, Mapping):
+        raise UnfitError(f"Give a dict with some of {', '.join(known)}.", f"cannot be {value!r:.80}")
+    for key in given:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
+            raise OptionError(f"there is no option {key!r}", key="capture", hint=hint)
+    GraphRAGEvalCallbackHandler(**given)  # which checks the values
+    section: CaptureConfig = fields["config"].capture
+    return {
+        "step_names": section.step_names,
+        "retrieval_documents": section.retrieval_documents,
+        "max_output_chars": section.max_output_chars,
+        "redact": None if "redact" in given or section.redact is None else _redact(section.redact),
+        "keep_artifacts": section.keep_artifacts,
+        "keep_messages": section.keep_messages,
+        **given,
+    }
+
+
+def _redact(spec: str) -> Callable[[Any], Any]:
+    """Return the function that the config names."""
+    try:
+        function = named_by(spec, "a function")
+    except AgentError as problem:
+        raise ConfigError(problem.what, key=REDACT, hint=problem.hint) from problem
+    if not callable(function):
+        hint = "Name a function that takes a value and gives what is kept in its place."
+        raise ConfigError(f"{spec} is {type(function).__name__}, no function", key=REDACT, hint=hint)
+    return cast("Callable[[Any], Any]", function)
+
+
+def refuse_unknown(given: Set[str], model: type[BaseModel]) -> None:
+    """Refuse options that a model does not have.
+
+    Raises:
+        OptionError: There are some; it names those that exist.
+    """
+    unknown = sorted(given - model.model_fields.keys())
+    if not unknown:
+        return
+    hint = f"The options are {', '.join(sorted(model.model_fields))}."
+    if "capture" in model.model_fields:
+        from graphrag_eval_lc.capture.handler import CaptureKeywords
+
+        of_capture = [f'"{key}": …' for key in CaptureKeywords.__annotations__ if key in unknown]
+        hint = f"Write capture={{{', '.join(of_capture)}}}." if of_capture else hint
+    raise OptionError(f"there is no option {', '.join(unknown)}", hint=hint)
+
+
+def option_error(problem: ValidationError, model: type[BaseModel]) -> OptionError:
+    """Return what the first wrong value of a model's options is told as."""
+    error = problem.errors(include_url=False)[0]
+    name, value = str(error["loc"][0]), error["input"]
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, UnfitError):
+        return OptionError(f"{name} {cause.says or f'cannot be {value!r}'}", key=name, hint=cause.hint)
+    field = model.model_fields[name]
+    least = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
+    hint = next((mark.text for mark in field.metadata if isinstance(mark, Hint)), None)
+    if hint is None and least is not None:
+        what, hint = f"{name} is at least {least}, not {value!r}", f"Give a whole number from {least}."
+        return OptionError(what, key=name, hint=hint)
+    hint = hint or _HINTS.get(error["type"], f"{error['msg']}.")
+    return OptionError(f"{name} cannot be {value!r}", key=name, hint=hint)

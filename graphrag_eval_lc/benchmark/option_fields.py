@@ -1,0 +1,107 @@
+"""What stands beside an option where it is declared: how the command line takes it, and where run.json keeps it.
+
+Nothing of pydantic is needed here, so that the command line can read it at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ProgressMode = Literal["auto", "bar", "lines", "off"]
+
+# The panels of --help, in their order.
+SELECTION = "Which questions"
+ASKING = "How they are asked"
+CAPTURE = "What is kept of the agent's steps"
+ENDING = "When the run ends early"
+FOLDER = "The run's folder"
+DISPLAY = "What is shown"
+PANELS = (None, SELECTION, ASKING, CAPTURE, ENDING, FOLDER, DISPLAY)
+
+
+class _OfField:
+    """Says that something of an option of the command line is that of its field."""
+
+
+OF_FIELD: Any = _OfField()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cli:
+    """An option of the command line. A field without one is an option in Python only.
+
+    Attributes:
+        name: Such as ``--template``; by default made of the field's name.
+        short: Such as ``-j``.
+        help: By default the field's description.
+        panel: The panel of ``--help``; None for the first.
+        metavar: What stands for the value.
+        type: By default made of the field's type.
+        default: Of the command line, where it has another one.
+        least: The least value; by default the field's ``ge``. None leaves it to the field alone to refuse less.
+        before: The field that it stands before in ``--help``, where that is not the order of the fields.
+        converts: Makes the field's value of that of the command line.
+    """
+
+    name: str | None = None
+    short: str | None = None
+    help: str | None = None
+    panel: str | None = None
+    metavar: str | None = None
+    type: Any = OF_FIELD
+    default: Any = OF_FIELD
+    least: float | None = OF_FIELD
+    before: str | None = None
+    converts: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Says that run.json keeps an option.
+
+    Attributes:
+        part: The part of run.json, such as ``limits``; None for the top.
+        writes: Makes of the checked value, unless it is None, what is written.
+    """
+
+    part: str | None = None
+    writes: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What is said of a value that the type of an option does not allow."""
+
+    text: str
+
+
+QUIET = Cli(
+    name="--quiet",
+    short="-q",
+    help="Show no progress, only the result and problems.",
+    panel=DISPLAY,
+    type=bool,
+    default=False,
+    converts=lambda is_quiet: "off" if is_quiet else "auto",
+)
+
+
+def recorded(options: Any) -> dict[str, Any]:
+    """Return what run.json keeps of options, by their names, in the order of their fields."""
+    record: dict[str, Any] = {}
+    for name, field in type(options).model_fields.items():
+        for mark in _marks(field, Recorded):
+            value = getattr(options, name)
+            part = record if mark.part is None else record.setdefault(mark.part, {})
+            part[name] = value if value is None or mark.writes is None else mark.writes(value)
+    return record
+
+
+def cli_options(model: Any) -> Mapping[str, tuple[Any, Cli]]:
+    """Return the fields of a model that the command line takes, each with how it does."""
+    fields = model.__pydantic_fields__
+    return {name: (field, mark) for name, field in fields.items() for mark in _marks(field, Cli)}
+
+
+def _marks(field: Any, kind: type) -> list[Any]:
+    return [mark for mark in field.metadata if isinstance(mark, kind)]

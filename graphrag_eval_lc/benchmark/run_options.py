@@ -1,0 +1,367 @@
+"""The options of a run: each is one field, from which Python, the command line and run.json take it.
+
+Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+
+from pydantic import Field, model_validator
+
+from graphrag_eval_lc.benchmark.option_checks import (
+    POSITIVE,
+    Checked,
+    checked_capture,
+    checked_failure_limit,
+    checked_function,
+    checked_ids,
+    checked_mapping,
+    checked_path,
+    checked_progress_mode,
+    checked_seconds,
+    checked_variable,
+)
+from graphrag_eval_lc.benchmark.option_fields import (
+    ASKING,
+    DISPLAY,
+    ENDING,
+    FOLDER,
+    QUIET,
+    SELECTION,
+    Cli,
+    Hint,
+    ProgressMode,
+    Recorded,
+)
+from graphrag_eval_lc.benchmark.score_options import AS_GIVEN, Options, ScoreOptions
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.capture.handler import CaptureKeywords
+    from graphrag_eval_lc.config import EvaluationConfig
+    from graphrag_eval_lc.evaluation.events import Observer
+    from graphrag_eval_lc.evaluation.limits import FailureLimit
+    from graphrag_eval_lc.evaluation.samples import Selection
+    from graphrag_eval_lc.records import Question, Response
+    from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
+
+LIMITS = "limits"
+
+
+class AskingOptions(Options):
+    """Which questions an agent is asked, and how."""
+
+    limit: Annotated[int | None, Field(ge=1, description="Only the first N questions."), Cli(panel=SELECTION)] = None
+    template_ids: Annotated[
+        Sequence[str],
+        Checked(checked_ids),
+        Field(description="Only the questions of these templates."),
+        Cli(name="--template", help="Only the questions of this template; may be repeated.", panel=SELECTION),
+    ] = ()
+    question_ids: Annotated[
+        Sequence[str],
+        Checked(checked_ids),
+        Field(description="Only the questions with these ids. Only what is selected is scored."),
+        Cli(name="--question", help="Only the question with this id; may be repeated.", panel=SELECTION),
+    ] = ()
+    sample: Annotated[int | None, Field(ge=1, description="Only N questions at random."), Cli(panel=SELECTION)] = None
+    seed: Annotated[
+        int | None,
+        Field(ge=0, description="Makes ``sample`` choose the same questions each time."),
+        Cli(help="Makes --sample choose the same questions each time.", panel=SELECTION, least=None),
+    ] = None
+    max_concurrency: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="How many questions are asked at the same time. At a rate limit it is halved, and grows back.",
+        ),
+        Cli(
+            short="-j",
+            help="How many questions are asked at the same time; fewer for a while after a rate limit.",
+            panel=ASKING,
+        ),
+        Recorded(LIMITS),
+    ] = 8
+    requests_per_minute: Annotated[
+        float | None,
+        Field(gt=0, description="How many attempts may start in a minute, evenly spread."),
+        POSITIVE,
+        Cli(panel=ASKING),
+        Recorded(LIMITS),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="Seconds for each attempt, longer by those for which another question blocked the event loop "
+            "(``stalled_sec``); None for no limit. It is not tried again.",
+        ),
+        POSITIVE,
+        Cli(
+            help="Seconds that the agent has for a question, besides stalls by others; 0 for no limit.",
+            panel=ASKING,
+            least=0,
+            converts=lambda seconds: seconds or None,
+        ),
+        Recorded(LIMITS),
+    ] = 600.0
+    max_retries: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="How often a failed question is asked again, with growing waits with jitter, or as long as "
+            "Retry-After says.",
+        ),
+        Cli(
+            help="How often a question is asked again after a rate limit, a lost connection or a failing server.",
+            panel=ASKING,
+        ),
+        Recorded(LIMITS),
+    ] = 2
+    retry_on: Annotated[
+        "RetryOn",
+        AS_GIVEN,
+        Field(
+            description="What is worth asking again, as an exception class, a tuple of these or a function; by default "
+            "rate limits, HTTP 408, 409, 425, 500, 502, 503, 504 and 529, lost connections and timeouts of HTTP "
+            "clients."
+        ),
+    ] = None
+    repeats: Annotated[
+        int,
+        Field(ge=1, description="How often each question is asked; see ``repeats`` in the aggregates."),
+        Cli(help="How often each question is asked, for pass@k.", panel=ASKING),
+        Recorded(writes=lambda number: number if number > 1 else None),
+    ] = 1
+    input_fn: Annotated[
+        "Callable[[Question], Any] | str | None",
+        Checked(checked_function),
+        Field(
+            description="Makes the agent's input from a question (a dict with all its keys), or the spec of such a "
+            "function. Default: a messages state; the question's text for functions and for Runnables whose input is a "
+            "text."
+        ),
+        Cli(
+            type=str,
+            help="A function that makes the agent's input from a question (a dict with all its keys).",
+            metavar="SPEC",
+            panel=ASKING,
+        ),
+    ] = None
+    answer_fn: Annotated[
+        Callable[[Any], Any] | str | None,
+        Checked(checked_function),
+        Field(
+            description="Makes the answer from the agent's output, likewise. Default: the last model message, else "
+            "``structured_response``, ``answer`` or ``output``, else the text itself."
+        ),
+        Cli(type=str, help="A function that makes the answer from the agent's output.", metavar="SPEC", panel=ASKING),
+    ] = None
+    agent_config: Annotated[
+        Mapping[str, Any] | None,
+        Checked(checked_mapping),
+        Field(description='More of LangChain\'s config, such as ``{"recursion_limit": 50}``.'),
+        Cli(
+            type=str,
+            help='More of the config that the agent is invoked with, such as \'{"configurable": {"user": "eval"}}\'.',
+            metavar="JSON",
+            panel=ASKING,
+        ),
+    ] = None
+    agent_key_env: Annotated[
+        str | None,
+        Checked(checked_variable),
+        Field(
+            description="The environment variable with the key of the agent's server; LANGSMITH_API_KEY by default. "
+            "The key is never written down."
+        ),
+        Cli(metavar="NAME", panel=ASKING),
+    ] = None
+    max_failures: Annotated[
+        int | str | None,
+        Checked(checked_failure_limit),
+        Field(description="End the run when more questions failed than this number, or this share such as 5%."),
+        Cli(type=str, metavar="N|N%", panel=ENDING),
+        Recorded(LIMITS, writes=str),
+    ] = None
+    max_tokens: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="End the run before a question that would take it beyond so many tokens, taken to be as dear "
+            "as the dearest so far.",
+        ),
+        Cli(help="End the run before a question that would take it beyond so many tokens.", panel=ENDING),
+        Recorded(LIMITS),
+    ] = None
+    max_time: Annotated[
+        float | timedelta | None,
+        Checked(checked_seconds),
+        Field(description="End the run before a question that would take it beyond so many seconds, or a timedelta."),
+        Cli(help="End the run before a question that would take it beyond so many seconds.", panel=ENDING),
+        Recorded(LIMITS),
+    ] = None
+    retry_errors: Annotated[
+        bool, Field(description="Ask the failed questions of the run again."), Cli(panel=FOLDER)
+    ] = False
+    force: Annotated[
+        bool,
+        Field(
+            description="Go on with the folder's run although its questions, its agent or what is kept of it changed, "
+            "or a plugin, a matcher, an evaluator or a model that scored it is missing."
+        ),
+        Cli(
+            help="Go on with a run although its questions, its agent or what is kept of it changed, or a plugin, a "
+            "matcher or an evaluator that scored it is missing.",
+            panel=FOLDER,
+        ),
+    ] = False
+
+
+class RunOptions(ScoreOptions, AskingOptions):
+    """The options of ``run_benchmark``."""
+
+    output_dir: Annotated[
+        str | PathLike[str] | None,
+        Checked(checked_path),
+        Field(
+            description="The run's folder, for run.json, responses.jsonl (a line as each response ends), "
+            "results.jsonl and aggregates.yaml. Where it holds this run already, the run goes on. None writes nothing."
+        ),
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="Spend no more than so many USD: the run ends before a question, of agent and judges, that "
+            "would.",
+        ),
+        POSITIVE,
+        Cli(panel=ENDING, least=0),
+        Recorded(LIMITS),
+    ] = None
+    grace: Annotated[
+        float,
+        Field(ge=0, description="Seconds that questions in flight have to end, once the run is interrupted."),
+        Hint("Give seconds, 0 or more."),
+        Cli(
+            help="Seconds that questions in flight have to end after Ctrl-C; a second Ctrl-C ends the run at once.",
+            panel=ENDING,
+        ),
+    ] = 30.0
+    capture: Annotated[
+        "CaptureKeywords | None",
+        Checked(checked_capture, takes_fields=True),
+        Field(
+            description='Options of ``GraphRAGEvalCallbackHandler``, such as ``{"redact": function}``; each goes '
+            "before that in the config's section ``capture``."
+        ),
+    ] = None
+    progress: Annotated[
+        ProgressMode | bool,
+        Checked(checked_progress_mode),
+        Field(description='"bar", "lines", "off" (or False); auto is a bar in a terminal or a notebook.'),
+        QUIET,
+    ] = "auto"
+    log_file: Annotated[
+        str | PathLike[str] | None,
+        Checked(checked_path),
+        Field(description="A file for what happens, one JSON object a line: attempts, retries, responses, scores."),
+        Cli(metavar="FILE", panel=DISPLAY),
+    ] = None
+    on_response: Annotated[
+        "Callable[[Response], None] | None",
+        Checked(checked_function),
+        Field(description="Called with each response as it ends."),
+    ] = None
+    on_event: Annotated[
+        "Observer | None",
+        Checked(checked_function),
+        Field(description="Called with each RunEvent, from several threads."),
+    ] = None
+
+    @cached_property
+    def retry(self) -> "RetryPolicy":
+        """What is asked again, and how often."""
+        from graphrag_eval_lc.retrying import RetryPolicy
+
+        return RetryPolicy(max_retries=self.max_retries, retry_on=self.retry_on)
+
+    @cached_property
+    def selection(self) -> "Selection":
+        """Which questions are asked; with a seed that was drawn, where a sample is and no seed was given."""
+        from graphrag_eval_lc.evaluation.samples import Selection
+
+        return Selection(
+            limit=self.limit,
+            template_ids=tuple(self.template_ids),
+            question_ids=tuple(self.question_ids),
+            sample=self.sample,
+            seed=self.seed,
+        )
+
+    @property
+    def failure_limit(self) -> "FailureLimit | None":
+        """How many questions may fail."""
+        return cast("FailureLimit | None", self.max_failures)
+
+    def selection_in(self, earlier: Mapping[str, Any] | None) -> "Selection":
+        """Return the selection; where no seed was given, with that of an earlier session of the run, its run.json."""
+        drawn = (earlier or {}).get("selection") or {}
+        is_seed_drawn = self.sample is not None and self.seed is None
+        if is_seed_drawn and drawn.get("sample") == self.sample and "seed" in drawn:
+            return replace(self.selection, seed=drawn["seed"])
+        return self.selection
+
+    def replaced(self, **checked: Any) -> Self:
+        """Return the same options with other checked values, such as another ``selection``."""
+        options = self.model_copy()
+        vars(options).update(checked)
+        return options
+
+    @classmethod
+    def _types(cls) -> dict[str, Any]:
+        from graphrag_eval_lc.capture.handler import CaptureKeywords
+        from graphrag_eval_lc.evaluation.events import Observer
+        from graphrag_eval_lc.records import Question, Response
+        from graphrag_eval_lc.retrying import RetryOn
+
+        types = {"CaptureKeywords": CaptureKeywords, "Observer": Observer, "RetryOn": RetryOn, "Callable": Callable}
+        return {**super()._types(), **types, "Question": Question, "Response": Response}
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        _ = self.retry, self.selection  # which check their values
+        return self
+
+
+class CheckedOptions(RunOptions):
+    """The options of ``run_benchmark``, checked."""
+
+    if TYPE_CHECKING:
+        config: EvaluationConfig
+        evaluators: tuple[Callable[..., Any], ...]
+        output_dir: Path | None
+        tags: tuple[str, ...]
+        input_fn: Callable[[Question], Any] | None
+        answer_fn: Callable[[Any], Any] | None
+        agent_config: Mapping[str, Any]
+        max_time: float | None
+        capture: CaptureKeywords
+        progress: ProgressMode
+        log_file: Path | None
+
+
+def checked_options(given: Mapping[str, Any]) -> CheckedOptions:
+    """Return the options of a run.
+
+    Raises:
+        OptionError: An option does not exist, or has a value that it cannot have.
+        ConfigError: The config has a key or value that does not exist.
+    """
+    return CheckedOptions.completed()(**given)

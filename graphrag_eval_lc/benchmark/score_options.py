@@ -1,0 +1,190 @@
+"""The options of scoring: each is one field, from which Python, the command line and run.json take it.
+
+Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from graphrag_eval_lc.benchmark.option_checks import (
+    POSITIVE,
+    REDACT,
+    Checked,
+    checked_evaluators,
+    checked_path,
+    checked_texts,
+    loaded_config,
+    option_error,
+    refuse_unknown,
+)
+from graphrag_eval_lc.benchmark.option_fields import FOLDER, Cli, Recorded
+from graphrag_eval_lc.errors import ConfigError
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
+    from graphrag_eval_lc.dataset.loading import DatasetSource
+
+AS_GIVEN = Checked(lambda value: value)
+
+
+class Options(BaseModel):
+    """Options that are checked when they are made; what is wrong with them is told as OptionError."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(given, Mapping):
+            refuse_unknown(given.keys(), cls)
+        try:
+            return handler(given)
+        except ValidationError as problem:
+            raise option_error(problem, cls) from None
+        except ConfigError as problem:
+            source = given.get("config") if isinstance(given, Mapping) else None
+            if problem.key == REDACT and problem.path is None and isinstance(source, str | PathLike):
+                problem.path = source
+            raise
+
+    @classmethod
+    def completed(cls) -> type[Self]:
+        """Return the model with the types of its fields, also those that importing it does not load."""
+        cls.model_rebuild(_types_namespace=cls._types())
+        return cls
+
+    @classmethod
+    def _types(cls) -> dict[str, Any]:
+        from graphrag_eval_lc.config import ConfigSource
+        from graphrag_eval_lc.dataset.loading import DatasetSource
+
+        return {"ConfigSource": ConfigSource, "DatasetSource": DatasetSource}
+
+
+class ScoringOptions(Options):
+    """How responses are scored, whatever they come from."""
+
+    llm: Annotated[Any, Field(description="A model that judges, in place of that of the config.")] = None
+    embeddings: Annotated[Any, Field(description="A model for embeddings, likewise.")] = None
+    config: Annotated[
+        "ConfigSource",
+        Checked(loaded_config, takes_fields=True),
+        Field(description="A path, a dict or an EvaluationConfig; None for the defaults."),
+    ] = None
+    evaluators: Annotated[
+        Sequence[Callable[..., Any] | str],
+        Checked(checked_evaluators),
+        Field(
+            description="Functions of your own that score each response, ``(question, response)``, or their specs as "
+            "``package.module:function``; see ``run_evaluation``."
+        ),
+        Cli(
+            name="--evaluator",
+            help="A function of your own that scores each response, (question, response), as package.module:function "
+            "or path/to/file.py:function; may be repeated.",
+            metavar="SPEC",
+        ),
+    ] = ()
+    max_cost: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="USD that the judges may cost now; what would exceed it is scored without them. Answers that "
+            "the folder has cost nothing.",
+        ),
+        POSITIVE,
+        Cli(help="USD that the judges may cost; the rest is scored without them.", least=0),
+    ] = None
+    judge_cache: Annotated[
+        bool,
+        Field(description="Whether the judges' answers are kept in the folder and not asked for again."),
+        Cli(
+            name="--no-cache",
+            help="Ask the judges again for what the folder has their answers to.",
+            panel=FOLDER,
+            default=False,
+            converts=lambda is_off: not is_off,
+        ),
+    ] = True
+
+
+class ScoreRunOptions(ScoringOptions):
+    """The options of ``score_run``."""
+
+    config: Annotated[
+        "ConfigSource",
+        AS_GIVEN,
+        Field(description="A path, a dict or an EvaluationConfig; None for what stands in run.json."),
+    ] = None
+    dataset: Annotated[
+        "DatasetSource | None",
+        AS_GIVEN,
+        Field(description="A path, or the templates; None for the path that stands in run.json."),
+    ] = None
+    measures: Annotated[
+        Sequence[str] | None,
+        AS_GIVEN,
+        Field(
+            description="What is measured of retrieved ids, such as ``nDCG@10``, in place of ``retrieval.measures`` of "
+            "the config; None leaves them."
+        ),
+    ] = None
+    drop_missing: Annotated[
+        bool,
+        Field(
+            description="Whether the run is scored although something that scored it is missing: a matcher or a "
+            "registered metric or evaluator (load its plugin again), an evaluator, or a model that was passed. Nothing "
+            "is imported because the folder names it."
+        ),
+        Cli(
+            help="With a run's folder: score it although a plugin, a matcher or an evaluator that scored it is not "
+            "given.",
+            before="max_cost",
+        ),
+    ] = False
+
+
+class ScoreOptions(ScoringOptions):
+    """The options of ``score_responses``."""
+
+    output_dir: Annotated[
+        str | PathLike[str] | None, Checked(checked_path), Field(description="The run's folder; None writes nothing.")
+    ] = None
+    overwrite: Annotated[
+        bool, Field(description="Replace an earlier run in the folder."), Cli(panel=FOLDER, before="judge_cache")
+    ] = False
+    label: Annotated[
+        str | None, Field(description="A name for the run, kept in run.json."), Cli(panel=FOLDER), Recorded()
+    ] = None
+    href: Annotated[
+        str | None, Field(description="A link for the run, kept in run.json."), Cli(panel=FOLDER), Recorded()
+    ] = None
+    tags: Annotated[
+        Sequence[str],
+        Checked(checked_texts),
+        Field(description="Marks for the run, kept in run.json."),
+        Cli(name="--tag", help="A mark for the run, kept in run.json; may be repeated.", panel=FOLDER),
+        Recorded(writes=list),
+    ] = ()
+
+
+# The options once they are checked: for type checkers what a field is then, where that is less than what may be given.
+class CheckedScoreOptions(ScoreOptions):
+    """The options of ``score_responses``, checked."""
+
+    if TYPE_CHECKING:
+        config: EvaluationConfig
+        evaluators: tuple[Callable[..., Any], ...]
+        output_dir: Path | None
+        tags: tuple[str, ...]
+
+
+class CheckedScoreRunOptions(ScoreRunOptions):
+    """The options of ``score_run``, checked."""
+
+    if TYPE_CHECKING:
+        evaluators: tuple[Callable[..., Any], ...]
