@@ -149,14 +149,14 @@ class RunCallbacks(BaseCallbackHandler):
             if run.is_top and run.record.question is None:
                 run.record.question = question_in(inputs)
             if run.opens is not None:
-                run.record.graph_goes_on(inputs, run.opens.inputs, is_start=True)
+                run.record.messages.graph_goes_on(inputs, run.opens.inputs, is_start=True)
             if run.is_top or run.is_node:
                 run.is_model_node = run.is_node and is_model_node(metadata)
                 run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
                 return
             run.inputs = inputs
             if kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
-                run.record.message_parsed(inputs)
+                run.record.messages.message_parsed(inputs)
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -177,7 +177,7 @@ class RunCallbacks(BaseCallbackHandler):
             else:
                 if run.is_graph:
                     self._end_graph(run, outputs)
-                run.record.chain_ended(outputs, run.scope, run.outer_step)
+                run.record.messages.chain_ended(outputs, run.scope, run.outer_step)
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -226,7 +226,7 @@ class RunCallbacks(BaseCallbackHandler):
     def _end_graph(run: Run, output: Any) -> None:
         """End a graph inside a root run; where none is around it, it alone tells whether the run waits."""
         if run.goes_on:
-            run.record.graph_goes_on(output, run.inputs)
+            run.record.messages.graph_goes_on(output, run.inputs)
         if not run.record.is_graph and run.scope == run.record.root_id:
             run.record.is_paused = run.is_interrupted
 
@@ -263,7 +263,9 @@ class RunCallbacks(BaseCallbackHandler):
             if run is not None and not run.record.has_ended:
                 if warnings:
                     run.record.warn(*warnings)
-                run.step = run.record.tool_started(run_id, name, args, kept, tool_call_id, run.scope, run.outer_step)
+                run.step = run.record.steps.tool_started(
+                    run_id, name, args, kept, tool_call_id, run.scope, run.outer_step
+                )
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -334,7 +336,7 @@ class RunCallbacks(BaseCallbackHandler):
             if not run.is_inside_step:
                 if warnings:
                     run.record.warn(*warnings)
-                run.step = run.record.retriever_started(run_id, name, kept, run.outer_step)
+                run.step = run.record.steps.retriever_started(run_id, name, kept, run.outer_step)
             elif run.outer_step is not None and not run.is_retriever:
                 run.retrieval = Retrieval(k)
                 if self._options.wants_documents(run.outer_step.name):
@@ -474,6 +476,6 @@ class RunCallbacks(BaseCallbackHandler):
             if run is None or run.record.has_ended:
                 return
             if run.model_call is not None:
-                run.record.model_failed(run.model_call, kept, kwargs.get("response"))
+                run.model_call.fail(kept, kwargs.get("response"))
                 run.record.keep_output(run.model_call, output)
             self._end_top(run, kept)

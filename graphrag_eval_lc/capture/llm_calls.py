@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -12,7 +13,7 @@ from graphrag_eval_lc.capture.kept_messages import Ranges
 from graphrag_eval_lc.capture.seen_messages import has_run_id
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +61,34 @@ class OpenModelCall:
     input_messages: Ranges | None = None
     output_message: int | None = None
     tools: Ranges | None = None
+
+    def end(self, result: LLMResult) -> None:
+        """Note what the call cost."""
+        self.is_cache_hit = is_cache_hit(generated_message(result))
+        self.record = self._told_by(result)
+
+    def fail(self, error: str, result: object = None) -> None:
+        """Note that the call failed, with the tokens that were reported until then."""
+        self.record = self._told_by(result if isinstance(result, LLMResult) else LLMResult(generations=[]))
+        self.record["error"] = error
+
+    def _told_by(self, result: LLMResult) -> ModelCall:
+        model = result_model_name(result) or self.model
+        record: ModelCall = {"model": model} if model else {}
+        record.update(model_usage(result))
+        if self.finish_reason is not None:
+            record["finish_reason"] = self.finish_reason
+        if self.started is not None:
+            record[ELAPSED_SEC] = perf_counter() - self.started
+        return record
+
+    def passes_on(self, message: AIMessage, others: Iterable["OpenModelCall"]) -> bool:
+        """Return whether a model hands on what another one answered that it called, such as a router of models."""
+        return not self.is_cache_hit and any(
+            other.message_id == message.id and other.started is not None and other.started >= (self.started or 0)
+            for other in others
+            if other is not self
+        )
 
 
 # What providers call them; some as this package does.

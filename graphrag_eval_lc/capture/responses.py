@@ -165,7 +165,7 @@ def _unanswered(records: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str
 
 def _answer_warnings(records: Sequence[Trace]) -> Iterable[str]:
     """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
-    unparsed = [call for record in records for call in record.unparsed]
+    unparsed = [call for record in records for call in record.steps.unparsed]
     if unparsed:
         yield f"structured output of a model that did not parse: {_list(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
@@ -207,27 +207,33 @@ def _add_trace(response: Response, records: Sequence[Trace]) -> None:
 
 def _add_model_calls(response: Response, records: Sequence[Trace]) -> None:
     """Put in the model calls with where and when they ran, and what they were given and gave."""
-    kept = [record.kept for record in records if record.kept is not None]
-    messages = JoinedTable(each.messages for each in kept)
-    tools = JoinedTable(each.tools for each in kept)
-    calls: list[ModelCall] = []
+    calls = response["llm_calls"] = list[ModelCall]()
+    kept = [record.kept for record in records if record.kept is not None]  # of all or of none
+    tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
     for place, record in enumerate(records):
         for call, known in _counted_calls(record):
             placed = known.copy()
             _add_place(placed, call)
-            if record.kept is not None:
-                if call.input_messages is not None:
-                    placed["input_messages"] = messages.ranges(place, call.input_messages)
-                if call.output_message is not None:
-                    placed["output_message"] = messages.place(place, call.output_message)
-                if call.tools:
-                    placed["tools"] = tools.ranges(place, call.tools)
+            if tables is not None:
+                _add_messages(placed, call, place, *tables)
             calls.append(placed)
-    response["llm_calls"] = calls
-    if kept:
+    if tables is not None:
+        messages, tools = tables
         response["llm_messages"] = cast("list[KeptMessage]", messages.entries())
         if definitions := tools.entries():
             response["llm_tools"] = definitions
+
+
+def _add_messages(
+    placed: ModelCall, call: OpenModelCall, place: int, messages: JoinedTable, tools: JoinedTable
+) -> None:
+    """Put in where the messages and tools of a call stand that the run at this place had."""
+    if call.input_messages is not None:
+        placed["input_messages"] = messages.ranges(place, call.input_messages)
+    if call.output_message is not None:
+        placed["output_message"] = messages.place(place, call.output_message)
+    if call.tools:
+        placed["tools"] = tools.ranges(place, call.tools)
 
 
 def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
@@ -275,7 +281,7 @@ def steps_of(records: Sequence[Trace]) -> list[Step]:
     merged: list[Step] = []
     was_paused = False
     for record in records:
-        steps = in_order(record.steps)
+        steps = in_order(record.steps.taken)
         if was_paused:
             _continue_with(merged, steps)
         else:

@@ -74,10 +74,6 @@ class SeenMessages:
         self._old_keys: set[Any] | None = None
         self._has_own = False
 
-    def __reduce__(self) -> tuple[type["SeenMessages"], tuple[()]]:
-        """Leave the messages behind where a handler is copied or pickled: they are known by the objects they are."""
-        return SeenMessages, ()
-
     @property
     def has_own(self) -> bool:
         """Whether any message of the run itself was met."""

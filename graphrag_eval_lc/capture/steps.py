@@ -1,7 +1,8 @@
 """The tool calls that models ask for, and the steps that carry them out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from itertools import count
 from time import perf_counter, time
 from typing import Any, Literal
@@ -9,8 +10,8 @@ from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT
-from graphrag_eval_lc.capture.redaction import KeptOutcome, Retrieval
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retrieval, kept_args
 
 # A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
 Order = tuple[int | str, ...]
@@ -346,3 +347,119 @@ class AskedCalls:
     @staticmethod
     def _in_scope(calls: list[AskedCall], scope: UUID) -> list[AskedCall]:
         return [call for call in calls if call.scope == scope] or calls
+
+
+class Steps:
+    """The steps of one run, with the calls that they carry out.
+
+    Args:
+        root_id: The run id of the root, which steps have that no callback told of.
+        options: What is kept of them.
+        warnings: Those of the run, to which its own are added.
+
+    Attributes:
+        calls: All calls that models asked for.
+        taken: The steps, in the order in which they were first known.
+        unparsed: Name and id of the calls for structured output that did not parse.
+    """
+
+    __slots__ = ("_options", "_warnings", "calls", "root_id", "taken", "unparsed")
+
+    def __init__(self, root_id: UUID, options: CaptureOptions, warnings: dict[str, None]) -> None:
+        self.root_id = root_id
+        self._options = options
+        self._warnings = warnings
+        self.calls = AskedCalls()
+        self.taken: list[Step] = []
+        self.unparsed: list[tuple[str, str | None]] = []
+
+    def snapshot(self, warnings: dict[str, None]) -> "tuple[Steps, dict[Step | None, Step]]":
+        """Return a copy for a copy of the handler, and the copy of each step. Calls that wait are left out."""
+        copies: dict[Step | None, Step] = {step: copy(step) for step in self.taken}
+        for step in copies.values():
+            step.parent = copies.get(step.parent)
+            if step.call is not None:
+                step.call = replace(step.call, args=None, parent=None, step=None)
+        copied = Steps(self.root_id, self._options, warnings)
+        copied.taken, copied.unparsed = list(copies.values()), self.unparsed[:]
+        return copied, copies
+
+    def tool_started(
+        self,
+        run_id: UUID,
+        name: str,
+        args: dict[str, Any],
+        kept: dict[str, Any],
+        call_id: str | None,
+        scope: UUID,
+        parent: Step | None,
+    ) -> Step:
+        """Return the step of a tool that starts: a new one, or that of an earlier attempt.
+
+        Args:
+            run_id: The run of the tool.
+            name: The tool's name.
+            args: Its arguments, by which the model's call is found.
+            kept: What is kept of them.
+            call_id: The provider's id of the call, where the tool was told.
+            scope: The graph run around it.
+            parent: The step inside which it runs.
+        """
+        if call_id is None:
+            call = self.calls.call_like(name, args, scope)
+        elif (call := self.calls.call_to_run(call_id, args, scope, parent)) is None:
+            made: ToolCall = {"name": name, "args": args, "id": call_id, "type": "tool_call"}
+            self.calls.ask(None, [made], scope, parent)
+            call = self.calls.call_to_run(call_id, args, scope, parent)
+        if call is not None and call.step is not None:
+            call.step.start_again(run_id, kept)
+            return call.step
+        return self.add(Step(name, kept, run_id, parent, self.calls.next_order(), call_id=call_id), call)
+
+    def retriever_started(self, run_id: UUID, name: str, args: dict[str, Any], parent: Step | None) -> Step:
+        """Return the step of a retriever that runs outside of tools."""
+        return self.add(Step(name, args, run_id, parent, self.calls.next_order()))
+
+    def add(self, step: Step, call: AskedCall | None = None) -> Step:
+        """Add a step, and return it; ``call`` is the one that it carries out."""
+        if call is not None:
+            self.link(step, call)
+        self.taken.append(step)
+        return step
+
+    def link(self, step: Step, call: AskedCall) -> None:
+        """Note that a step carries out a call."""
+        step.call, step.order = call, call.order
+        call.step = step
+        self.calls.settle(call)
+
+    def ended(self, step: Step, kept: KeptOutcome, call_id: str | None, scope: UUID) -> None:
+        """Settle a step; ``call_id`` is the call that its message answers, by which it may be found only now."""
+        self.settle(step, kept)
+        if step.call is None and call_id:
+            step.call_id = call_id
+            call = self.calls.call_answered(call_id, scope)
+            if call is not None and not call.is_settled:
+                self.link(step, call)
+
+    def settle(self, step: Step, kept: KeptOutcome) -> None:
+        """End a step, with its warnings."""
+        step.end(kept)
+        if kept.warnings:
+            self._warnings.update(dict.fromkeys(kept.warnings))
+
+    def kept_args(self, name: str, args: Any) -> dict[str, Any]:
+        """Return what is kept of a call's arguments."""
+        warnings: list[str] = []
+        kept = kept_args(to_plain(args), self._options, name, warnings)
+        self._warnings.update(dict.fromkeys(warnings))
+        return kept
+
+    def close(self, unfinished: str) -> None:
+        """End the steps that are still open with this error, and let go of the calls' arguments."""
+        for step in self.taken:
+            if step.status == "open":
+                step.end(KeptOutcome("error", unfinished))
+                step.is_forced = True
+            if step.call is not None:
+                step.call.args = None  # only what was kept of them stays

@@ -367,7 +367,7 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
     with pytest.raises(ValueError, match=SECRET):
         secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
     (record,) = handler._runs.records
-    for step in record.steps:
+    for step in record.steps.taken:
         assert SECRET not in repr((step.args, step.text, step.artifact, step.retrievals))
         assert step.call is not None
         assert step.call.args is None
