@@ -13,10 +13,11 @@ from datetime import UTC, timedelta
 from random import random as random_number
 from typing import Any
 
-from graphrag_eval_lc.capture import outputs
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.texts import error_text as unmasked_error_text
+from graphrag_eval_lc.texts import text_of
 
 _log = logging.getLogger(__name__)
 
@@ -164,9 +165,9 @@ def error_text(error: BaseException) -> str:
         >>> error_text(RuntimeError("401: api_key=5f2a99c1 is wrong"))
         'RuntimeError: 401: api_key=*** is wrong'
     """
-    text = outputs.error_text(error)
+    text = unmasked_error_text(error)
     if isinstance(error, BaseExceptionGroup):
-        text += f": {'; '.join(outputs.error_text(leaf) for leaf in _leaves_of(error))}"
+        text += f": {'; '.join(unmasked_error_text(leaf) for leaf in _leaves_of(error))}"
     if any(map(is_of_another_loop, _errors_in(error))):
         text += f". {_OTHER_LOOP}"
     text = masked_text(text)
@@ -307,7 +308,7 @@ def _says_rate_limit(error: BaseException) -> bool:
 
 def _says_quota_used_up(error: BaseException) -> bool:
     body = _found(error, "body")
-    texts = (*_codes_of(error), outputs.text_of(error)[:_LONGEST_TEXT], outputs.text_of(body)[:_LONGEST_TEXT])
+    texts = (*_codes_of(error), text_of(error)[:_LONGEST_TEXT], text_of(body)[:_LONGEST_TEXT])
     return any(_QUOTA_USED_UP.search(text) for text in (*texts, _response_text(error)))
 
 

@@ -8,9 +8,8 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message
 from graphrag_eval_lc.capture.messages import answer_text
-from graphrag_eval_lc.capture.outputs import text_of
 from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, text_of
 
 _MOST_SHOWN = 200
 _IN_ORDER = frozenset({"stop", "tool_calls", "end_turn", "tool_use", "STOP", "completed", "stop_sequence"})

@@ -100,7 +100,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             New dicts of plain JSON values. A run that has not ended counts as an error.
         """
         with self._lock:
-            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.records)]
+            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.traces)]
 
     def response(self, question_id: str | None = None) -> Response:
         """Return the last response of one question: asked again, it has a new one, and ``responses()`` has them all.
@@ -113,13 +113,13 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             CaptureError: There is no such run, or no telling which one is meant.
         """
         with self._lock:
-            return response_from(runs_of(runs_of_responses(self._runs.records), question_id), self._options)
+            return response_from(runs_of(runs_of_responses(self._runs.traces), question_id), self._options)
 
     @property
     def has_runs(self) -> bool:
         """Whether any run was recorded."""
         with self._lock:
-            return bool(self._runs.records)
+            return bool(self._runs.traces)
 
     def add_run(
         self,
@@ -158,9 +158,9 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:
-                run.record.run_ids.remove(run_id)
+                run.trace.run_ids.remove(run_id)
                 if elapsed_sec is not None and run.is_root:
-                    run.record.start_earlier(elapsed_sec)
+                    run.trace.start_earlier(elapsed_sec)
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:

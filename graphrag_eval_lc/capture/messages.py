@@ -13,8 +13,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, message_text, text_of, to_plain
+from graphrag_eval_lc.capture.outputs import is_command, message_text, to_plain
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages

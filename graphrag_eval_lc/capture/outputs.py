@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel
 
 from graphrag_eval_lc.json_values import json_number, json_text, parse_json
+from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
 _MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
@@ -98,35 +99,6 @@ def document_value(document: Document) -> dict[str, Any]:
     identifier = document.id if document.id is not None else document.metadata.get("id")
     text = {"text": document.page_content}
     return text if identifier is None else {"id": to_plain(identifier), **text}
-
-
-def text_of(value: Any) -> str:
-    """Return ``str(value)``, or the name of its type in angle brackets where that raises."""
-    try:
-        return str.__str__(str(value))
-    except Exception:
-        return f"<{type(value).__name__}>"
-
-
-def error_text(error: object) -> str:
-    """Return ``ExceptionType: message``; only the type where there is no message, so it is never empty.
-
-    Example:
-        >>> error_text(KeyError("x")), error_text(TimeoutError())
-        ("KeyError: 'x'", 'TimeoutError')
-    """
-    if not isinstance(error, BaseException):
-        return text_of(error).strip() or type(error).__name__
-    message = _remote_error(error) or text_of(error).strip()
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-def _remote_error(error: BaseException) -> str | None:
-    """Return what a LangGraph server told of an error there, which it does as a dict."""
-    told = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
-    if not isinstance(told, Mapping) or not told.get("error"):
-        return None
-    return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))
 
 
 def message_text(message: BaseMessage) -> str:

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, text_of, to_plain
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_values
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, text_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,24 +25,24 @@ PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
-def runs_of_responses(records: Iterable[Trace]) -> list[list[Trace]]:
-    """Return the records by response, in start order: a run that was paused stands with those that resumed it."""
+def runs_of_responses(traces: Iterable[Trace]) -> list[list[Trace]]:
+    """Return the traces by response, in start order: a run that was paused stands with those that resumed it."""
     responses: list[list[Trace]] = []
     paused: dict[Trace, list[Trace]] = {}
-    for record in records:
-        runs = paused.pop(record.resumes, None) if record.resumes is not None else None
+    for trace in traces:
+        runs = paused.pop(trace.resumes, None) if trace.resumes is not None else None
         if runs is None:
             runs = []
             responses.append(runs)
-        runs.append(record)
-        if record.is_paused:
-            paused[record] = runs
+        runs.append(trace)
+        if trace.is_paused:
+            paused[trace] = runs
     return responses
 
 
 def question_id_of(runs: Sequence[Trace]) -> str | None:
     """Return the question id of a response's runs."""
-    return next((record.question_id for record in runs if record.question_id is not None), None)
+    return next((trace.question_id for trace in runs if trace.question_id is not None), None)
 
 
 def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequence[Trace]:
@@ -77,59 +77,59 @@ def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequen
     return found[-1]
 
 
-def response_from(records: Sequence[Trace], options: CaptureOptions) -> Response:
+def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
     """Return one response.
 
     Args:
-        records: Its runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
+        traces: Its runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
             time add up; the last answer and the last run's status count.
         options: Those of the handler; they name the steps.
 
     Returns:
-        A new dict of plain JSON values; none of it is shared with the records.
+        A new dict of plain JSON values; none of it is shared with the traces.
     """
-    last = records[-1]
+    last = traces[-1]
     error = last.error if last.has_ended else _NOT_ENDED
-    question_id = question_id_of(records)
+    question_id = question_id_of(traces)
     response: Response = {} if question_id is None else {"question_id": question_id}
-    question = next((record.question for record in records if record.question is not None), None)
+    question = next((trace.question for trace in traces if trace.question is not None), None)
     if question is not None:
         response["question_text"] = question
     response["status"] = "success" if error is None else "error"
     if error is not None:
         response["error"] = error
-    answer = _answer(records)
+    answer = _answer(traces)
     if answer is not None:
         response["actual_answer"] = answer
     unfinished = unfinished_text(error)
-    steps = [step for step in steps_of(records) if step.status != "pending"]
+    steps = [step for step in steps_of(traces) if step.status != "pending"]
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
-    warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
+    warnings = dict.fromkeys(warning for trace in traces for warning in trace.warnings)
     warnings.update(dict.fromkeys(_step_warnings(steps, options)))
-    warnings.update(dict.fromkeys(_unanswered(records, steps)))
-    warnings.update(dict.fromkeys(_answer_warnings(records)))
-    warnings.update(dict.fromkeys(_add_tokens(response, records)))
+    warnings.update(dict.fromkeys(_unanswered(traces, steps)))
+    warnings.update(dict.fromkeys(_answer_warnings(traces)))
+    warnings.update(dict.fromkeys(_add_tokens(response, traces)))
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
-    response[ELAPSED_SEC] = sum(record.elapsed_sec for record in records)
-    response["started_at"] = utc_timestamp(records[0].started_at)
-    _add_trace(response, records)
-    _add_model_calls(response, records)
+    response[ELAPSED_SEC] = sum(trace.elapsed_sec for trace in traces)
+    response["started_at"] = utc_timestamp(traces[0].started_at)
+    _add_trace(response, traces)
+    _add_model_calls(response, traces)
     warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
 
 
-def _answer(records: Sequence[Trace]) -> str | None:
+def _answer(traces: Sequence[Trace]) -> str | None:
     """Return the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
-    last = records[-1]
+    last = traces[-1]
     if last.is_paused:
         return None
-    drafts = [record.draft for record in records if record.is_paused]
+    drafts = [trace.draft for trace in traces if trace.is_paused]
     if last.answer is None and last.standing is not None and last.standing in drafts:
         return last.standing
-    return next((record.answer for record in reversed(records) if record.answer is not None), None)
+    return next((trace.answer for trace in reversed(traces) if trace.answer is not None), None)
 
 
 def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
@@ -155,21 +155,21 @@ def _list(calls: Sequence[tuple[str, str | None]]) -> str:
     return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
-def _unanswered(records: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
+def _unanswered(traces: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
     """Warn of calls that neither a callback nor a message answered; what a paused run waits for is not lost."""
     taken = {(step.name, step.id) for step in steps}
-    calls = [call for record in records if not record.is_paused for call in record.unanswered if call not in taken]
+    calls = [call for trace in traces if not trace.is_paused for call in trace.unanswered if call not in taken]
     if calls:
         yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
 
 
-def _answer_warnings(records: Sequence[Trace]) -> Iterable[str]:
+def _answer_warnings(traces: Sequence[Trace]) -> Iterable[str]:
     """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
-    unparsed = [call for record in records for call in record.steps.unparsed]
+    unparsed = [call for trace in traces for call in trace.steps.unparsed]
     if unparsed:
         yield f"structured output of a model that did not parse: {_list(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
-    counted = (each for record in records for each in _counted_calls(record))
+    counted = (each for trace in traces for each in _counted_calls(trace))
     for number, (call, known) in enumerate(counted, 1):
         for problem in call.problems:
             numbers.setdefault((known.get("model", ""), problem), []).append(number)
@@ -180,13 +180,13 @@ def _answer_warnings(records: Sequence[Trace]) -> Iterable[str]:
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-def _model_calls(records: Iterable[Trace]) -> list[ModelCall]:
-    return [known.copy() for record in records for _, known in _counted_calls(record)]
+def _model_calls(traces: Iterable[Trace]) -> list[ModelCall]:
+    return [known.copy() for trace in traces for _, known in _counted_calls(trace)]
 
 
-def _counted_calls(record: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
+def _counted_calls(trace: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
     """Return the model calls of a run that count, each with what is known of it."""
-    return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
+    return ((call, call.record) for call in trace.model_calls if call.record is not None and not call.is_cache_hit)
 
 
 def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
@@ -195,23 +195,23 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
         yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
 
 
-def _add_trace(response: Response, records: Sequence[Trace]) -> None:
+def _add_trace(response: Response, traces: Sequence[Trace]) -> None:
     """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
-    run_ids = [str(run_id) for record in records for run_id in record.run_ids]
+    run_ids = [str(run_id) for trace in traces for run_id in trace.run_ids]
     if run_ids:
         response["run_id"] = run_ids[0]
     if len(run_ids) > 1:
         response["run_ids"] = run_ids
-    response["tags"], response["metadata"] = shown_config(records[0].tags, records[0].metadata)
+    response["tags"], response["metadata"] = shown_config(traces[0].tags, traces[0].metadata)
 
 
-def _add_model_calls(response: Response, records: Sequence[Trace]) -> None:
+def _add_model_calls(response: Response, traces: Sequence[Trace]) -> None:
     """Put in the model calls with where and when they ran, and what they were given and gave."""
     calls = response["llm_calls"] = list[ModelCall]()
-    kept = [record.kept for record in records if record.kept is not None]  # of all or of none
+    kept = [trace.kept for trace in traces if trace.kept is not None]  # of all or of none
     tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
-    for place, record in enumerate(records):
-        for call, known in _counted_calls(record):
+    for place, trace in enumerate(traces):
+        for call, known in _counted_calls(trace):
             placed = known.copy()
             _add_place(placed, call)
             if tables is not None:
@@ -252,19 +252,19 @@ def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
         placed["parent_id"] = call.parent.id
 
 
-def _add_tokens(response: Response, records: Sequence[Trace]) -> Iterable[str]:
+def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
     """Put the sums of tokens into the response, where every model call reported them; give what is to be warned of."""
-    calls = _model_calls(records)
+    calls = _model_calls(traces)
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
     counted = [call for call in calls if call not in failed]
-    cached = sum(call.is_cache_hit for record in records for call in record.model_calls)
+    cached = sum(call.is_cache_hit for trace in traces for call in trace.model_calls)
     for key in TOKENS:
         if (counted or cached) and all(key in call for call in counted):
             response[key] = sum(call[key] for call in counted)
     unknown = sum(any(key not in call for key in TOKENS) for call in counted)
     if unknown:
         yield f"{unknown} of {len(calls)} model calls did not report all token counts, so the sums are left out"
-    unheard = sum(call.is_from_elsewhere for record in records for call in record.model_calls)
+    unheard = sum(call.is_from_elsewhere for trace in traces for call in trace.model_calls)
     if unheard:
         yield (
             f"{unheard} of {len(calls)} model calls are taken from messages only, as no callback told of them: "
@@ -276,17 +276,17 @@ def _add_tokens(response: Response, records: Sequence[Trace]) -> Iterable[str]:
         yield f"LangChain's cache answered {cached} model calls; they cost nothing and are not counted"
 
 
-def steps_of(records: Sequence[Trace]) -> list[Step]:
-    """Return the steps of all records in order; a step that a resumed run took again stands once, as it ended last."""
+def steps_of(traces: Sequence[Trace]) -> list[Step]:
+    """Return the steps of all traces in order; a step that a resumed run took again stands once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
-    for record in records:
-        steps = in_order(record.steps.taken)
+    for trace in traces:
+        steps = in_order(trace.steps.taken)
         if was_paused:
             _continue_with(merged, steps)
         else:
             merged.extend(steps)
-        was_paused = record.is_paused
+        was_paused = trace.is_paused
     return merged
 
 
@@ -356,26 +356,26 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
         name: The step's name there.
     """
     is_success = step.status == "success"
-    record: ActualStep = {
+    actual: ActualStep = {
         "name": name,
         "args": to_plain(step.args),
         "id": step.id,
         "status": "success" if is_success else "error",
     }
     if is_success:
-        record["output"] = step.text
+        actual["output"] = step.text
     else:
-        record["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
-    record["execution_timestamp"] = utc_timestamp(step.started_at)
+        actual["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
+    actual["execution_timestamp"] = utc_timestamp(step.started_at)
     if step.elapsed_sec is not None:
-        record[ELAPSED_SEC] = step.elapsed_sec
+        actual[ELAPSED_SEC] = step.elapsed_sec
     if step.parent is not None:
-        record["parent_id"] = step.parent.id
+        actual["parent_id"] = step.parent.id
     if step.attempts > 1:
-        record["attempts"] = step.attempts
+        actual["attempts"] = step.attempts
     if step.artifact is not NO_ARTIFACT and step.artifact is not None:
-        record["artifact"] = to_plain(step.artifact)
-    return record
+        actual["artifact"] = to_plain(step.artifact)
+    return actual
 
 
 def utc_timestamp(seconds: float) -> str:
