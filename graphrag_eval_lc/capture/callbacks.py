@@ -1,4 +1,4 @@
-"""The callbacks: each hands one event of LangChain or LangGraph to the trace of its run."""
+"""The callbacks: each passes one event of LangChain or LangGraph to the trace of its run."""
 
 import functools
 import threading
@@ -45,7 +45,7 @@ _Callback = TypeVar("_Callback", bound=Callable[..., None])
 
 
 def _harmless(callback: _Callback) -> _Callback:
-    """Keep a callback's own failure away from the agent: it becomes a capture warning of the run."""
+    """Turn a callback's own failure into a capture warning; call the enclosing block's handler too."""
     name = callback.__name__
 
     @functools.wraps(callback)
@@ -64,10 +64,9 @@ def _harmless(callback: _Callback) -> _Callback:
 
 
 class RunCallbacks(BaseCallbackHandler):
-    """Keeps the traces of all runs that it is told of, from any number of threads. Never raises into the agent.
+    """Keeps the traces of all its runs, in any number of threads. Never raises into the agent.
 
-    Core runs synchronous handlers that are ``run_inline`` without a thread of their own, in sync and async agents
-    alike.
+    Being ``run_inline``, it is called in the agent's own thread, by async agents too.
     """
 
     run_inline = True
@@ -88,7 +87,7 @@ class RunCallbacks(BaseCallbackHandler):
                 trace.warn(*warnings)
 
     def _kept_error(self, error: object, run_id: object) -> str:
-        """Return an exception's text as it is kept. Called without the lock: ``redact`` is not ours."""
+        """Return an exception's text as it is kept; ``redact``, which is not ours, is called without the lock."""
         warnings: list[str] = []
         text = kept_text(error_text(error), self._options, "error", warnings)
         if warnings:
@@ -98,7 +97,7 @@ class RunCallbacks(BaseCallbackHandler):
     # --- blocks of code, all runs of which make one response ---
 
     def open_block(self, question_id: str) -> UUID:
-        """Begin a block, to which belongs what has no known parent until it ends, and give its id."""
+        """Begin a block, to which runs without a known parent belong, and return its id."""
         block_id = uuid4()
         self.on_block_start(run_id=block_id, parent_run_id=calling_run_id(), question_id=question_id)
         with self._lock:
@@ -106,7 +105,7 @@ class RunCallbacks(BaseCallbackHandler):
         return block_id
 
     def _parent_inside_block(self) -> UUID | None:
-        """Return what the handler of an enclosing block is to take for the parent of a run that has none."""
+        """Return the parent that a run without one has for the handler of the enclosing block."""
         caller_id = calling_run_id()
         with self._lock:
             return self._runs.block_id if self._runs.get(caller_id) is None else caller_id
@@ -119,7 +118,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_block_end(self, *, run_id: UUID, error: BaseException | None) -> None:
-        """Close the trace of a block."""
+        """End the trace of a block."""
         kept = None if error is None else self._kept_error(error, run_id)
         with self._lock:
             self._runs.block_ended(run_id, kept)
@@ -138,7 +137,7 @@ class RunCallbacks(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Note a root run, or what a node is given."""
+        """Note a root run, or read a node's input."""
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, tags)
             if run is None or run.trace.has_ended:
@@ -181,7 +180,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Close a root run that failed; note a run that pauses."""
+        """End a root run that failed; note a run that pauses."""
         steers = is_interrupt(error) or is_handoff(error)
         kept = None if steers or not self._is_open_top(run_id) else self._kept_error(error, run_id)
         with self._lock:
@@ -199,7 +198,7 @@ class RunCallbacks(BaseCallbackHandler):
             return run is not None and run.is_top and not run.trace.has_ended
 
     def _end_top(self, run: Run, error: str | None) -> None:
-        """End a root, which closes its trace, or what a block calls: the block failed if its last run did."""
+        """End a root with its trace, or a run that a block calls: the block failed if its last run did."""
         if run.is_root:
             run.trace.close(error)
             self._runs.root_ended(run.trace)
@@ -208,7 +207,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
-        """Note that langgraph pauses a run, also before a node has started."""
+        """Note that langgraph pauses a run, perhaps before any node has started."""
         with self._lock:
             run = self._runs.get(getattr(event, "run_id", None))
             if run is not None and not run.trace.has_ended:
@@ -216,7 +215,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_resume(self, event: Any) -> None:
-        """Note that langgraph goes on with a thread, perhaps one on which nothing is left to do."""
+        """Note that langgraph goes on with a thread, perhaps with no node left to run."""
         with self._lock:
             run = self._runs.get(getattr(event, "run_id", None))
             if run is not None and not run.trace.has_ended and not run.is_graph:
@@ -224,7 +223,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @staticmethod
     def _end_graph(run: Run, output: Any) -> None:
-        """End a graph inside a root run; where none is around it, it alone tells whether the run waits."""
+        """End a graph inside a root run; an outermost one tells whether the run is paused."""
         if run.goes_on:
             run.trace.messages.graph_goes_on(output, run.inputs)
         if not run.trace.is_graph and run.scope == run.trace.root_id:
@@ -253,7 +252,7 @@ class RunCallbacks(BaseCallbackHandler):
         tool_call_id: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a step, with a copy of the arguments before the tool can change them."""
+        """Open a step, with a copy of the arguments, as the tool may change them."""
         args = args_snapshot(inputs, input_str)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
         warnings: list[str] = []
@@ -279,7 +278,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a step with its error; leave it pending where the tool waits for somebody."""
+        """Settle a step with its error, or leave it pending at an interrupt."""
         if is_interrupt(error):
             outcome = Outcome("pending", "")
         elif is_handoff(error):
@@ -296,7 +295,7 @@ class RunCallbacks(BaseCallbackHandler):
     def _end_step(
         self, run_id: UUID, step: Step | None, outcome: Outcome, *, call_id: str | None = None, fails_root: bool = False
     ) -> None:
-        """End a run of a tool or retriever; its outcome is made ready without the lock: ``redact`` is not ours."""
+        """End a run of a tool or retriever; ``redact``, which is not ours, is called without the lock."""
         kept = None if step is None else kept_outcome(outcome, self._options, step.name, step.retrievals)
         root_error = None
         if fails_root and self._is_open_top(run_id):
@@ -323,7 +322,7 @@ class RunCallbacks(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a step for a retriever, unless it works for a tool or another retriever."""
+        """Open a step for a retriever, unless a tool or another retriever called it."""
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
         k = asked_k(metadata)
         args = {"query": query} if k is None else {"query": query, "k": k}
@@ -374,7 +373,7 @@ class RunCallbacks(BaseCallbackHandler):
         prompts: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a model call; its prompt may hold the results of tools that fired no events."""
+        """Open a model call, and read its prompt."""
         params = kwargs.get("invocation_params")
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
@@ -403,7 +402,7 @@ class RunCallbacks(BaseCallbackHandler):
                 run.trace.question = prompts[0]
 
     def _keep_given(self, run: Run, call: OpenModelCall, messages: Sequence[BaseMessage | str], params: object) -> None:
-        """Keep what a model call is given; it is made ready without the lock: ``redact`` is not ours."""
+        """Keep a model call's prompt and tools; ``redact``, which is not ours, is called without the lock."""
         kept, warnings = run.trace.kept, list[str]()
         if kept is not None:
             noted, tools = kept.noted(messages, warnings), kept.noted_tools(params, warnings)
@@ -415,7 +414,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **kwargs: Any) -> None:
-        """Note when the first token comes: text, reasoning or a part of a tool call, and not what opens the stream."""
+        """Note the time of the first token: text, reasoning or a part of a tool call, not an empty first chunk."""
         run = self._runs.get(run_id)  # without the lock: tokens are many, and only the first one matters
         call = None if run is None else run.model_call
         if call is not None and call.first_token is None and (token or has_content(chunk)):
@@ -423,7 +422,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note when the first token comes of a model that streams content blocks."""
+        """Note the time of the first token of a model that streams content blocks."""
         run = self._runs.get(run_id)
         call = None if run is None else run.model_call
         if call is not None and call.first_token is None and event.get("event") == "content-block-delta":
@@ -431,7 +430,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a model call with its tokens; what its answer shows is made ready without the lock."""
+        """Settle a model call with its result; ``redact``, which is not ours, is called without the lock."""
         warnings: list[str] = []
         reason = finish_reason(response)
         problems = answer_problems(response, reason, self._options, warnings)
@@ -452,7 +451,7 @@ class RunCallbacks(BaseCallbackHandler):
                 run.trace.top_ended(response)
 
     def _kept_output(self, run_id: UUID, result: object) -> list[int | Noted]:
-        """Make ready what a model call gave: its first message, or the first text of a plain language model."""
+        """Note a model call's output: its first message, or the first text of a plain language model."""
         with self._lock:
             run = self._runs.get(run_id)
             kept = None if run is None or run.trace.has_ended or run.model_call is None else run.trace.kept

@@ -24,21 +24,24 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 
 class Trace:
-    """The state of one root run. It is changed under its handler's lock, and no more once it has ended.
+    """The state of one root run. It changes under its handler's lock, and not after its end.
 
     Args:
         root_id: The run id of the root.
         question_id: The metadata ``question_id`` of the root.
-        options: What is kept of its steps.
-        told_ids: The ids of all messages that models' callbacks told the handler of, in any of its runs.
-        ends: The ids of the messages with which any of its runs ended.
+        options: What is kept.
+        told_ids: The ids of all messages in the callbacks of models, of all runs of the handler.
+        ends: The ids of the last messages of all runs of the handler.
 
     Attributes:
-        answer: The answer; none while the run waits for somebody.
-        draft: What would be the answer of a run that waits.
-        standing: What would be the answer of a run that goes on with a thread, wherever it stood before.
-        goes_on: Whether it goes on with a thread that was there before.
-        is_graph: Whether it is a graph, whose nodes tell of what they give.
+        answer: The answer; None while the run is paused.
+        draft: The answer of a paused run, were it the end.
+        standing: The answer in the state of a thread, perhaps from before the run.
+        goes_on: Whether it goes on with a thread.
+        is_graph: Whether it is a graph, so that each node's output is read.
+        unanswered: Name and id of the calls that nobody answered, once it has ended.
+        resumes: The paused run that it resumes.
+        run_ids: The LangChain ids of the root, or of the runs of a block.
     """
 
     __slots__ = (
@@ -97,10 +100,10 @@ class Trace:
         self.is_paused = False
         self.has_ended = False
         self.is_forgotten = False
-        self.has_begun = True  # a block has, once something runs in it
+        self.has_begun = True  # a block only once something runs in it
         self.thread_ids = _NO_NAMES
-        self.resumes: Trace | None = None  # the paused run that this one goes on with
-        self.run_ids: list[UUID] = []  # by which LangChain knows the root, or the runs of a block
+        self.resumes: Trace | None = None
+        self.run_ids: list[UUID] = []
         self.started_at = time()
         self.tags: list[str] = []
         self.metadata: dict[str, Any] = {}
@@ -126,7 +129,7 @@ class Trace:
 
     @property
     def branch(self) -> Order:
-        """Where the event that is being recorded belongs among parallel branches."""
+        """Where the present event belongs among parallel branches."""
         return self.steps.calls.branch
 
     @branch.setter
@@ -138,7 +141,7 @@ class Trace:
         return self.steps.calls.next_rank()
 
     def snapshot(self) -> "Trace":
-        """Return a copy for a copy of the handler, which no event reaches: where it has not ended, it never will."""
+        """Return a copy for a copy of the handler, which no event reaches."""
         copied = copy(self)
         copied._elapsed_sec = self.elapsed_sec
         copied._messages, copied._told_ids, copied._ends = None, set(), set()
@@ -152,7 +155,7 @@ class Trace:
         return copied
 
     def is_resumed_by(self, other: "Trace") -> bool:
-        """Return whether another run, which resumes one, can be meant for this one: by its threads and question."""
+        """Return whether another run can be the one that resumes this one, by threads and question."""
         if self.question_id is not None and other.question_id not in (None, self.question_id):
             return False
         if self.thread_ids and other.thread_ids:
@@ -165,16 +168,16 @@ class Trace:
         self.started_at -= seconds
 
     def warn(self, *warnings: str) -> None:
-        """Note what is to be warned of, each text once."""
+        """Add warnings, each text once."""
         self.warnings.update(dict.fromkeys(warnings))
 
     def step_ended(self, step: Step, run_id: UUID, kept: KeptOutcome, call_id: str | None, scope: UUID) -> None:
-        """Settle a step; the end of an attempt that was given up counts no more.
+        """Settle a step, unless a later attempt has taken the place of the run that ended.
 
         Args:
             step: The step.
             run_id: The run that ended.
-            kept: What is kept of its end.
+            kept: What is kept of its outcome.
             call_id: The call that the tool's message answers, for steps that started without one.
             scope: The graph run around it.
         """
@@ -191,11 +194,7 @@ class Trace:
         *,
         unanswered_tool: str | None = None,
     ) -> OpenModelCall:
-        """Return the record of a model call that starts, and read its prompt for what answers earlier calls.
-
-        A loop that people write themselves calls plain functions, and may show their results to nobody but the model.
-        What stands before the user's last message in the first prompt is older than the run.
-        """
+        """Return a model call that starts, and read its prompt."""
         self.messages.model_started(prompt, parent)
         call = OpenModelCall(model, perf_counter(), unanswered_tool, started_at=time(), parent=parent)
         self.model_calls.append(call)
@@ -204,18 +203,18 @@ class Trace:
     def model_ended(
         self, call: OpenModelCall, result: LLMResult, scope: UUID, parent: Step | None, node_id: UUID
     ) -> None:
-        """Note what a model call cost and which tools its message asks for."""
+        """End a model call, and read its message."""
         call.end(result)
         if (message := generated_message(result)) is not None:
             self.messages.model_answered(call, message, scope, parent, node_id)
 
     def keep_output(self, call: OpenModelCall, output: Iterable[int | Noted]) -> None:
-        """Keep what a model call gave, where that is wanted."""
+        """Keep a model call's output, where that is wanted."""
         if self.kept is not None:
             call.output_message = next(iter(places(self.kept.messages, output)), None)
 
     def node_started(self, inputs: Any, scope: UUID, parent: Step | None, node_id: UUID) -> None:
-        """Note what the root or a node is given."""
+        """Read the input of the root or a node."""
         if node_id == self.root_id:
             self.goes_on, self.is_graph = inputs is None or is_command(inputs), False
         self.messages.node_started(inputs, scope, parent, node_id, self.question)
@@ -223,17 +222,17 @@ class Trace:
     def node_ended(
         self, output: Any, scope: UUID, parent: Step | None, node_id: UUID, *, is_of_model_node: bool = False
     ) -> None:
-        """Note what a node gives."""
+        """Read the output of a node."""
         self.node_gave(output, scope)
         self.messages.node_ended(output, scope, parent, node_id, is_of_model_node=is_of_model_node)
 
     def node_gave(self, output: Any, scope: UUID) -> None:
-        """Note which fields for answers a node of the root sets; the thread may have them from before."""
+        """Note which answer fields a node of the root sets; the thread may have them from before."""
         if self.goes_on and scope == self.root_id:
             self._given_fields |= set(answer_fields(output))
 
     def root_ended(self, output: Any, *, is_state: bool | None = None) -> None:
-        """Close the record with the root's output."""
+        """End the run with the root's output."""
         self.top_ended(output, is_state=is_state)
         message = generated_message(output) if isinstance(output, LLMResult) else output
         if isinstance(message, AIMessage) and message.tool_calls:
@@ -241,11 +240,11 @@ class Trace:
         self.close()
 
     def top_ended(self, output: Any, *, is_state: bool | None = None) -> None:
-        """Take the answer from the output of the root, or of what a block calls: the last one counts.
+        """Take the answer from the output of the root, or of a run that a block calls: the last one counts.
 
         Args:
-            output: What it gave.
-            is_state: Whether that is the state of a graph, which is no answer as a whole; None where it may be.
+            output: The output.
+            is_state: Whether it is the state of a graph, which is no answer as a whole; None where it may be.
         """
         self.error = None
         if isinstance(output, LLMResult):
@@ -263,7 +262,7 @@ class Trace:
             self.messages.seen.add_end(output)
 
     def _leave_to_the_caller(self) -> None:
-        """Note that the run gives its caller a message with calls, which are none of its own to answer."""
+        """Note that the run returns a message with calls, which its caller is to answer."""
         left = [call for call in self.steps.calls.waiting if call.is_expected]
         for call in left:
             call.is_expected = False
@@ -289,7 +288,7 @@ class Trace:
             self.standing = answer_in(output)
 
     def close(self, error: str | None = None) -> None:
-        """End the record; steps and model calls that are still open are errors from now on.
+        """End the run; steps and model calls that are still open become errors.
 
         Args:
             error: Why the run failed, as it is kept.
@@ -312,7 +311,7 @@ class Trace:
             self.kept.close()
 
     def _unanswered(self) -> list[tuple[str, str | None]]:
-        """Return name and id of the calls that were to be answered; a tool that ran with other arguments may be one."""
+        """Return name and id of the calls that nobody answered; a tool may have run one with other arguments."""
         ran = {step.name for step in self.steps.taken}
         loose = Counter(step.name for step in self.steps.taken if step.call is None)
         unanswered: list[tuple[str, str | None]] = []
@@ -325,13 +324,13 @@ class Trace:
 
     @staticmethod
     def _is_read_by_its_node(call: AskedCall) -> bool:
-        """Return whether the code that asked the model took the arguments for its own use, as those of a schema.
+        """Return whether a call is probably a schema's, whose arguments the code around the model read itself.
 
-        It is named as a class is, and no other model and no state was shown it.
+        Its name is that of a class, and no other model and no state got to see it.
         """
         return call.is_told and not call.is_met and not call.is_shown and is_class_name(call.name)
 
 
 def unfinished_text(error: str | None) -> str:
-    """Return the error of what had not ended when its run did."""
+    """Return the error of a step or model call that had not ended when its run did."""
     return error or "Unfinished: the run ended before this call did"

@@ -1,4 +1,4 @@
-"""What the messages of a run tell that no callback told: tool calls, their answers, and model calls."""
+"""What only a run's messages tell, and no callback: tool calls, their answers, and model calls."""
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
@@ -25,16 +25,16 @@ from graphrag_eval_lc.capture.steps import AskedCall, CallsOfMessage, Step, Step
 
 
 class TraceMessages:
-    """Reads the messages of one run, each once: those of its prompts, inputs and outputs.
+    """Reads each message in the prompts, inputs and outputs of one run once.
 
     Args:
-        steps: The steps of the run, to which it adds those of which only messages tell.
-        model_calls: Its model calls, likewise.
-        warnings: Its warnings, likewise.
+        steps: The run's steps; those of which only messages tell are added.
+        model_calls: The run's model calls; likewise.
+        warnings: The run's warnings; likewise.
         options: What is kept.
-        kept: What is kept of messages; None where none are.
-        told_ids: The ids of all messages that models' callbacks told the handler of, in any of its runs.
-        ends: The ids of the messages with which any of its runs ended.
+        kept: The kept messages; None where none are kept.
+        told_ids: The ids of all messages in the callbacks of models, of all runs of the handler.
+        ends: The ids of the last messages of all runs of the handler.
 
     Attributes:
         seen: The messages that were read.
@@ -75,10 +75,10 @@ class TraceMessages:
         self.seen = SeenMessages(ends)
 
     def model_started(self, prompt: Sequence[BaseMessage], parent: Step | None) -> None:
-        """Read a model's prompt for what answers earlier calls.
+        """Read a model's prompt for answers to tool calls.
 
-        A loop that people write themselves calls plain functions, and may show their results to nobody but the model.
-        What stands before the user's last message in the first prompt is older than the run.
+        A hand-written loop calls plain functions, whose results may stand nowhere else. What stands before the user's
+        last message in the first prompt is older than the run.
         """
         if self._calls.waiting:
             for asked, message in self._calls.answers_in(prompt):
@@ -89,7 +89,7 @@ class TraceMessages:
     def model_answered(
         self, call: OpenModelCall, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID
     ) -> None:
-        """Note the message of a model call; the call counts no more where it hands on what another model answered."""
+        """Note the message of a model call; a call that hands on another model's message is not counted."""
         if message.id in self._told_ids and call.passes_on(message, self._model_calls):
             self._model_calls.remove(call)
             return
@@ -105,9 +105,9 @@ class TraceMessages:
                 each.is_expected = call.unanswered_tool not in ("", each.name)
 
     def node_started(self, inputs: Any, scope: UUID, parent: Step | None, node_id: UUID, question: str | None) -> None:
-        """Note what the root or a node is given: older messages, calls that wait for its tools, and what is new.
+        """Read the input of the root or a node: older messages, calls that wait for its tools, and what is new.
 
-        What only a nested graph is given is not taken for older than the run: a node may have made it just now.
+        The input of a nested graph is not taken for older than the run: a node may have made it just now.
         """
         root_id = self._steps.root_id
         if node_id == root_id and not self.seen.has_own:
@@ -127,7 +127,7 @@ class TraceMessages:
     def node_ended(
         self, output: Any, scope: UUID, parent: Step | None, node_id: UUID, *, is_of_model_node: bool = False
     ) -> None:
-        """Read a node's output for calls that no callback told of: they never ran, or ran out of sight."""
+        """Read a node's output for calls without a callback: they never ran, or ran out of sight."""
         readings = self.seen.read(output)
         is_unparsed = False
         if readings and max([len(reading.new) for reading in readings]) > 1:  # a schema's call stands beside its answer
@@ -140,17 +140,17 @@ class TraceMessages:
         self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
 
     def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
-        """Note what a graph finds that goes on with a thread of its own, inside of this run.
+        """Note as old what a graph inside this run finds on a thread of its own.
 
         Args:
-            state: What its first node is given, or its output.
-            inputs: What the graph was given.
+            state: The input of its first node, or its output.
+            inputs: The graph's own input.
             is_start: Whether it starts.
         """
         self.seen.add_history(state, list(message_lists(inputs)), is_start=is_start)
 
     def chain_ended(self, output: Any, scope: UUID, parent: Step | None) -> None:
-        """Read tool messages that a function gives which is no node, such as a ``@task``, where calls wait for them."""
+        """Read the tool messages that a function which is no node returns, such as a ``@task``, where calls wait."""
         if self._calls.waiting:
             for message in output if isinstance(output, (list, tuple)) else (output,):
                 if isinstance(message, ToolMessage):
@@ -165,10 +165,7 @@ class TraceMessages:
     def _take_in(
         self, readings: Iterable[Reading], scope: UUID, parent: Step | None, node_id: UUID, *, is_unparsed: bool = False
     ) -> None:
-        """Take calls, answers and model calls from messages that are new.
-
-        ``is_unparsed`` tells that no structured output among them parsed.
-        """
+        """Take calls, answers and model calls from new messages; ``is_unparsed``: no structured output parsed."""
         for reading in readings:
             asking = reading.before if isinstance(reading.before, AIMessage) else None
             calls: CallsOfMessage = {} if asking is None else self._calls.meet(asking)
@@ -189,7 +186,7 @@ class TraceMessages:
     def _ask_again(
         self, asking: AIMessage, new: Iterable[NewMessage], scope: UUID, parent: Step | None
     ) -> CallsOfMessage:
-        """Note the calls of an earlier run's message that this one answers out of sight, as a deployed graph does."""
+        """Note the calls of an earlier run's message that this run answers out of sight, as a deployed graph does."""
         answers = takewhile(lambda message: isinstance(message, ToolMessage), (each.message for each in new))
         answered = {message.tool_call_id for message in answers if isinstance(message, ToolMessage)}
         left = [call for call in asking.tool_calls if call["id"] in answered]
@@ -197,7 +194,7 @@ class TraceMessages:
         return self._calls.ask(asking.id, left, scope, parent) if left else {}
 
     def _unheard(self, message: AIMessage, scope: UUID, parent: Step | None, node_id: UUID) -> CallsOfMessage:
-        """Note a model's message that no callback told of, or not as this one, and give its calls."""
+        """Note a model's message that no callback told of in this form, and return its calls."""
         if is_handoff_message(message):
             return {}
         is_models = is_generated(message)
@@ -209,7 +206,7 @@ class TraceMessages:
         return self._calls.ask_unheard(message, scope, parent, is_generated=is_models)
 
     def _add_unheard_call(self, message: AIMessage, parent: Step | None) -> None:
-        """Note the model call of which nothing tells but its message."""
+        """Note a model call of which only its message tells."""
         result = message_result(message)
         call = OpenModelCall(None, None, finish_reason=finish_reason(result), parent=parent)
         call.end(result)
@@ -222,7 +219,7 @@ class TraceMessages:
         self._model_calls.append(call)
 
     def _add_provider_steps(self, message: AIMessage, parent: Step | None) -> None:
-        """Note the calls of the provider's own tools in a model's message, which have ended already."""
+        """Note the calls of the provider's own tools in a model's message; they have ended already."""
         steps = self._steps
         for place, call in enumerate(provider_calls(message)):
             order = self._calls.next_order(place)
@@ -234,7 +231,7 @@ class TraceMessages:
     def _answer(
         self, call: AskedCall | None, message: ToolMessage, parent: Step | None, *, is_unparsed: bool = False
     ) -> None:
-        """Settle a call with the tool message that answers it; that of a schema is no step."""
+        """Settle a call with the tool message that answers it; a schema's call is no step."""
         if call is None:
             return
         steps = self._steps
@@ -268,7 +265,7 @@ class TraceMessages:
 
 
 def _without_superseded(messages: Sequence[NewMessage]) -> Sequence[NewMessage]:
-    """Leave out the tool messages after which another one answers the same call of the same model's message."""
+    """Leave out tool messages whose call, of the same model's message, is answered once more later."""
     if len(messages) < 2:
         return messages
     kept: list[NewMessage] = []
