@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import cast
 
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
@@ -26,7 +27,7 @@ _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
 def runs_of_responses(traces: Iterable[Trace]) -> list[list[Trace]]:
-    """Return the traces by response, in start order: a run that was paused stands with those that resumed it."""
+    """Return the traces by response, in start order: a paused run stands with those that resumed it."""
     responses: list[list[Trace]] = []
     paused: dict[Trace, list[Trace]] = {}
     for trace in traces:
@@ -41,15 +42,15 @@ def runs_of_responses(traces: Iterable[Trace]) -> list[list[Trace]]:
 
 
 def question_id_of(runs: Sequence[Trace]) -> str | None:
-    """Return the question id of a response's runs."""
+    """Return the question id of a response's runs, None without one."""
     return next((trace.question_id for trace in runs if trace.question_id is not None), None)
 
 
 def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequence[Trace]:
-    """Return the runs of one question's last response among all that a handler has.
+    """Return the runs of one question's last response.
 
     Raises:
-        CaptureError: There is no such response, or no telling which one is meant.
+        CaptureError: There is no such response, or several may be meant.
     """
     if not responses:
         raise CaptureError(
@@ -81,9 +82,9 @@ def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
     """Return one response.
 
     Args:
-        traces: Its runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
-            time add up; the last answer and the last run's status count.
-        options: Those of the handler; they name the steps.
+        traces: Its runs in start order: one, or a paused run and those that resumed it. Steps, tokens and time add
+            up; the last answer and the last run's status count.
+        options: The handler's options, which name the steps.
 
     Returns:
         A new dict of plain JSON values; none of it is shared with the traces.
@@ -104,11 +105,15 @@ def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
     unfinished = unfinished_text(error)
     steps = [step for step in steps_of(traces) if step.status != "pending"]
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
-    warnings = dict.fromkeys(warning for trace in traces for warning in trace.warnings)
-    warnings.update(dict.fromkeys(_step_warnings(steps, options)))
-    warnings.update(dict.fromkeys(_unanswered(traces, steps)))
-    warnings.update(dict.fromkeys(_answer_warnings(traces)))
-    warnings.update(dict.fromkeys(_add_tokens(response, traces)))
+    warnings = dict.fromkeys(
+        chain(
+            *(trace.warnings for trace in traces),
+            _step_warnings(steps, options),
+            _unanswered(traces, steps),
+            _answer_warnings(traces),
+            _add_tokens(response, traces),
+        )
+    )
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
     response[ELAPSED_SEC] = sum(trace.elapsed_sec for trace in traces)
@@ -122,7 +127,7 @@ def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
 
 
 def _answer(traces: Sequence[Trace]) -> str | None:
-    """Return the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
+    """Return the last answer; a paused run's draft counts where the resumed run left it standing."""
     last = traces[-1]
     if last.is_paused:
         return None
@@ -148,26 +153,26 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
-    return _list([(options.step_name(step.name), step.id) for step in steps])
+    return _listed_calls([(options.step_name(step.name), step.id) for step in steps])
 
 
-def _list(calls: Sequence[tuple[str, str | None]]) -> str:
+def _listed_calls(calls: Sequence[tuple[str, str | None]]) -> str:
     return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
 def _unanswered(traces: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
-    """Warn of calls that neither a callback nor a message answered; what a paused run waits for is not lost."""
+    """Warn of calls without an answer; those of a paused run may still get theirs."""
     taken = {(step.name, step.id) for step in steps}
     calls = [call for trace in traces if not trace.is_paused for call in trace.unanswered if call not in taken]
     if calls:
-        yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
+        yield f"asked for by a model and never answered, so that what they gave is not known: {_listed_calls(calls)}"
 
 
 def _answer_warnings(traces: Sequence[Trace]) -> Iterable[str]:
-    """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
+    """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
     unparsed = [call for trace in traces for call in trace.steps.unparsed]
     if unparsed:
-        yield f"structured output of a model that did not parse: {_list(unparsed)}"
+        yield f"structured output of a model that did not parse: {_listed_calls(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
     counted = (each for trace in traces for each in _counted_calls(trace))
     for number, (call, known) in enumerate(counted, 1):
@@ -180,12 +185,8 @@ def _answer_warnings(traces: Sequence[Trace]) -> Iterable[str]:
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-def _model_calls(traces: Iterable[Trace]) -> list[ModelCall]:
-    return [known.copy() for trace in traces for _, known in _counted_calls(trace)]
-
-
 def _counted_calls(trace: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
-    """Return the model calls of a run that count, each with what is known of it."""
+    """Return the ended model calls of a run that cost something, each with its record."""
     return ((call, call.record) for call in trace.model_calls if call.record is not None and not call.is_cache_hit)
 
 
@@ -196,7 +197,7 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
 
 
 def _add_trace(response: Response, traces: Sequence[Trace]) -> None:
-    """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
+    """Add run ids, and the tags and metadata of the first run, by which LangSmith and others know it."""
     run_ids = [str(run_id) for trace in traces for run_id in trace.run_ids]
     if run_ids:
         response["run_id"] = run_ids[0]
@@ -206,7 +207,7 @@ def _add_trace(response: Response, traces: Sequence[Trace]) -> None:
 
 
 def _add_model_calls(response: Response, traces: Sequence[Trace]) -> None:
-    """Put in the model calls with where and when they ran, and what they were given and gave."""
+    """Add the model calls with their times, places, prompts and outputs."""
     calls = response["llm_calls"] = list[ModelCall]()
     kept = [trace.kept for trace in traces if trace.kept is not None]  # of all or of none
     tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
@@ -227,7 +228,7 @@ def _add_model_calls(response: Response, traces: Sequence[Trace]) -> None:
 def _add_messages(
     placed: ModelCall, call: OpenModelCall, place: int, messages: JoinedTable, tools: JoinedTable
 ) -> None:
-    """Put in where the messages and tools of a call stand that the run at this place had."""
+    """Add the places of a call's messages and tools; ``place`` is that of its run."""
     if call.input_messages is not None:
         placed["input_messages"] = messages.ranges(place, call.input_messages)
     if call.output_message is not None:
@@ -253,8 +254,8 @@ def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
 
 
 def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
-    """Put the sums of tokens into the response, where every model call reported them; give what is to be warned of."""
-    calls = _model_calls(traces)
+    """Add the sums of tokens, where every model call reported them, and yield warnings."""
+    calls = [known for trace in traces for _, known in _counted_calls(trace)]
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
     counted = [call for call in calls if call not in failed]
     cached = sum(call.is_cache_hit for trace in traces for call in trace.model_calls)
@@ -277,7 +278,7 @@ def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
 
 
 def steps_of(traces: Sequence[Trace]) -> list[Step]:
-    """Return the steps of all traces in order; a step that a resumed run took again stands once, as it ended last."""
+    """Return the steps of all traces in order; one that a resumed run took again stands once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
     for trace in traces:
@@ -291,14 +292,14 @@ def steps_of(traces: Sequence[Trace]) -> list[Step]:
 
 
 def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
-    """Put the steps of a resumed run among those of the paused one."""
+    """Insert the steps of a resumed run among those of the paused one."""
     successors: dict[Step | None, Step | None] = {}
     earlier = list(merged)
     for step in steps:
         same_step = _same_step(step, earlier, successors)
         if same_step is not None:
             earlier.remove(same_step)
-            # Of what had ended before the pause the callbacks told more than the message that is met again.
+            # Of a step that had ended before the pause callbacks told more than its message, now met again.
             is_known = step.is_from_message and same_step.status != "pending" and not same_step.is_forced
             successors[same_step] = last = same_step if is_known else step
             merged[merged.index(same_step)] = last
@@ -311,8 +312,8 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
 def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
     """Return the step of the paused run that carried out the same call of the same message.
 
-    Where no message tells, agents beside or inside each other may have used the same id: it is a call of the same tool
-    inside the same step, of several the one with the same arguments.
+    Without a message agents beside or inside each other may use the same id: then it is a call of the same tool inside
+    the same step, of several the one with the same arguments.
     """
     if step.call is None:
         return None
@@ -329,7 +330,7 @@ def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | N
 
 def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
     """Return whether two steps ran inside the same one, before and after the pause."""
-    if other.parent is None or other.parent.call is None:  # which has no other
+    if other.parent is None or other.parent.call is None:
         return step.parent is None or step.parent.call is None
     return successors.get(other.parent) is step.parent
 
@@ -353,7 +354,7 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     Args:
         step: A step that is not pending.
         unfinished: The error of a step that has not ended.
-        name: The step's name there.
+        name: The step's name in the response.
     """
     is_success = step.status == "success"
     actual: ActualStep = {
@@ -384,7 +385,7 @@ def utc_timestamp(seconds: float) -> str:
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Return steps in the order in which the models asked for them, each followed by the steps inside it."""
+    """Return steps in the order in which models asked for them, each followed by the steps inside it."""
     children: dict[Step | None, list[Step]] = {}
     for step in steps:
         children.setdefault(step.parent, []).append(step)

@@ -1,4 +1,4 @@
-"""Which run belongs to which root run or block, and how langgraph pauses, hands over and orders runs."""
+"""Which root run or block a run belongs to, and how langgraph pauses, hands over and orders runs."""
 
 from bisect import bisect
 from collections.abc import Mapping
@@ -23,34 +23,34 @@ _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of
 
 
 class Run:
-    """A run that is under way: where it stands, and the step or model call that it is.
+    """A run that is under way.
 
     Attributes:
         trace: The trace of its root run.
         scope: The id of the graph run around it.
         node_id: The id of the node, or of the root, in which it runs.
         outer_step: The step inside which it runs.
-        step: The step that it is itself.
-        model_call: The model call that it is itself.
+        step: Its own step, where it is one.
+        model_call: Its own model call, where it is one.
         name: The name of a chain, a graph or a node.
         is_root: Whether its parent is unknown, so that the trace is its own.
-        is_top: Whether it stands at the top of its trace: a root, or a run that a block calls directly.
+        is_top: Whether it is a root, or a run that a block calls directly.
         is_block: Whether it is no run, but a block of code whose runs make one trace.
         is_node: Whether it is a node of a graph.
-        has_nodes: Whether it is a graph with a state; None where no node has told.
-        is_model_node: Whether it is named as the node of ``create_agent`` that asks the model.
-        is_inside_step: Whether a tool or retriever called it directly, with no graph between.
+        has_nodes: Whether it is a graph with a state; None while none of its nodes has started.
+        is_model_node: Whether it has the name of the node of ``create_agent`` that asks the model.
+        is_inside_step: Whether a tool or retriever called it, with no graph between.
         is_retriever: Whether it is a retriever or works for one.
         retrieval: What it retrieves for the tool that called it, where that is wanted.
         task_path: Langgraph's path of the task around it.
-        branch: Where that task belongs among those beside it.
-        tasks: Order and rank of the tasks that have begun directly in it, in its present step.
-        tasks_step: That step.
-        inputs: What it is given, unless it is a root or a node.
+        branch: The place of that task among parallel ones.
+        tasks: Order and rank of the tasks that have begun directly in it, in its present graph step.
+        tasks_step: That graph step.
+        inputs: Its input, unless it is a root or a node.
         is_graph: Whether it is a graph.
         goes_on: Whether it is a graph that goes on with a thread.
-        is_interrupted: Whether it is a graph that waits for somebody.
-        opens: The graph inside the root run whose first node it is, where that goes on with a thread.
+        is_interrupted: Whether it is a paused graph.
+        opens: The graph inside the root run whose first node it is, where that graph goes on with a thread.
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class Run:
         self.opens: Run | None = None
 
     def note_graph(self, step: str | None = None) -> None:
-        """Note that this is a graph: ``step`` is the tag of its first node; without it the graph is resumed."""
+        """Note that this is a graph; ``step`` is the tag of its first node, None where it is resumed."""
         self.is_graph = True
         self.goes_on = step not in _FIRST_STEPS or self.inputs is None or is_command(self.inputs)
         if self.is_top:
@@ -122,7 +122,7 @@ class Runs:
 
     Attributes:
         traces: Those of the roots and blocks, in start order. A block without any run has none.
-        block_id: The block of the handler itself, while it is open: what has no known parent belongs to it.
+        block_id: The handler's own open block, to which runs without a known parent belong.
     """
 
     def __init__(self, options: CaptureOptions) -> None:
@@ -144,9 +144,9 @@ class Runs:
         *,
         root_tags: list[str] | None = None,
     ) -> Run | None:
-        """Return the run that starts, or None where it was told of before (the handler is registered twice).
+        """Return the run that starts, or None where it is known: the handler is registered twice.
 
-        ``tags`` are those of a chain, which say whether it is a node; those of others matter for roots only.
+        ``tags`` are those of a chain, which tell nodes; ``root_tags`` those of other runs, kept for roots only.
         """
         if run_id in self._runs:
             return None
@@ -162,7 +162,7 @@ class Runs:
             if run.is_node:
                 if not parent.has_nodes:
                     parent.has_nodes = metadata is None or metadata.get("langgraph_triggers") != _ENTRYPOINT
-                # What a block calls directly stands for the block, as a root run stands for its trace.
+                # A run that a block calls directly stands for the block.
                 run.scope, run.node_id = parent.scope if parent.is_top else parent_run_id, run_id
                 if not parent.is_graph:
                     parent.note_graph(step)
@@ -181,9 +181,9 @@ class Runs:
     def _parent(self, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> tuple[UUID | None, Run | None]:
         """Return the parent of a run that starts.
 
-        A run without a known parent belongs to the one that calls it, as LangChain's context tells: a handler that is
-        passed once more inside of a tool has no parent, nor have the models of ``with_fallbacks``. Unless it names
-        another question: it is a root then, as is what goes on in the background after its caller's end.
+        Without a known parent it is the run whose code calls, by LangChain's context: a handler that is passed once
+        more inside a tool has no parent, nor have the models of ``with_fallbacks``. A run of another question, or one
+        that starts after its caller's end, is a root.
         """
         parent = None if parent_run_id is None else self._runs.get(parent_run_id)
         if parent is not None:
@@ -222,7 +222,7 @@ class Runs:
 
     @staticmethod
     def _begin_task(run: Run, parent: Run, path: Any, graph_step: Any) -> None:
-        """Note where a run belongs that begins a task of a graph, beside which others may run in the same step."""
+        """Note the place of a run that begins a task, among the parallel tasks of its graph step."""
         if parent.tasks_step != graph_step:
             parent.tasks_step, parent.tasks = graph_step, []
         tasks, order = parent.tasks, task_order(path if isinstance(path, tuple) else str(path))
@@ -234,11 +234,11 @@ class Runs:
     # --- blocks ---
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
-        """Note that a block of code begins, all runs of which make one trace.
+        """Note that a block of code begins, whose runs make one trace.
 
         Args:
-            run_id: The id of the block, which its runs have as their parent.
-            parent_run_id: The run in which the block stands; it has no trace of its own where that is known.
+            run_id: The id of the block, the parent of its runs.
+            parent_run_id: The run in which the block stands; where it is known, the block has no trace of its own.
             question_id: The id of its question.
         """
         parent_run_id, parent = self._parent(parent_run_id, None)
@@ -270,7 +270,7 @@ class Runs:
     # --- pauses ---
 
     def chain_given(self, run: Run, inputs: Any, metadata: Mapping[str, Any] | None) -> None:
-        """Note on which thread a graph runs, and whether it resumes a run that was paused."""
+        """Note the thread of a graph, and the paused run that it resumes."""
         trace = run.trace
         if metadata is not None and (thread_id := metadata.get("thread_id")) is not None:
             trace.thread_ids |= {thread_id if type(thread_id) is str else text_of(thread_id)}
@@ -278,7 +278,7 @@ class Runs:
             return
         if trace.is_paused and run.is_top:
             trace.is_paused = False
-        # Whoever gives None may mean something else; a Command is given to graphs only.
+        # An input of None may mean something else; a Command is for graphs only.
         is_sure = inputs is not None or (run.is_top and trace.question_id is not None)
         paused = None if trace.resumes is not None else self._paused_run_of(trace, by_question=is_sure)
         if paused is not None:
@@ -286,7 +286,7 @@ class Runs:
             self._forget_pause(paused)
 
     def _paused_run_of(self, trace: Trace, *, by_question: bool) -> Trace | None:
-        """Return the paused run that another one resumes: on its thread, else perhaps the last one of its question."""
+        """Return the paused run that a run resumes: that of its thread, else perhaps the last of its question."""
         for thread_id in trace.thread_ids:
             paused = self._paused.get(thread_id)
             if paused is not None and paused.is_resumed_by(trace):
@@ -303,7 +303,7 @@ class Runs:
             self._paused_without_thread.remove(paused)
 
     def root_ended(self, trace: Trace) -> None:
-        """Note a run that waits to be resumed; an older one whose thread has gone on without is not waited for."""
+        """Note a paused run as the one to be resumed on its threads; another run's end clears its threads."""
         for thread_id in trace.thread_ids:
             if trace.is_paused:
                 self._paused[thread_id] = trace
@@ -317,14 +317,14 @@ class Runs:
         return None if run_id is None else self._runs.get(run_id)
 
     def graph_name(self, run: Run) -> str | None:
-        """Return the name of the nested graph in which a run is, where a person named it; it is often an agent's."""
+        """Return the name that a person gave the nested graph around a run; it is often an agent's."""
         if run.scope == run.trace.root_id:
             return None
         graph = self._runs.get(run.scope)
         return None if graph is None or graph.name == _UNNAMED_GRAPH else graph.name
 
     def ended(self, run_id: UUID) -> Run | None:
-        """Return the run that ends, once. Ended roots stay known, so that what comes late is no root of its own."""
+        """Return the run that ends, once. Ended roots stay known, so that late events make no new root."""
         run = self._runs.get(run_id)
         if run is None:
             return None
@@ -334,7 +334,7 @@ class Runs:
         return None if run.is_root and run.trace.has_ended else run
 
     def snapshot(self) -> "Runs":
-        """Return a copy for a copy of the handler; runs that are under way stand in it as they are now."""
+        """Return a copy for a copy of the handler, with the runs under way as they are now."""
         copied = Runs(self._options)
         copied._told_ids.update(self._told_ids)
         copied._ends.update(self._ends)
@@ -347,7 +347,7 @@ class Runs:
         return copied
 
     def clear(self) -> None:
-        """Forget all traces. Runs that are under way go on unrecorded, and their ids are forgotten as they end."""
+        """Forget all traces. Runs under way go on unrecorded; their ids are forgotten as they end."""
         for trace in self.traces:
             trace.is_forgotten = not trace.has_ended
             trace.close()
@@ -368,17 +368,17 @@ def _question_id(metadata: Mapping[str, Any] | None) -> str | None:
 
 
 def calling_run_id() -> UUID | None:
-    """Return the id of the run whose code is being carried out, as LangChain's context tells."""
+    """Return the id of the run whose code this is, by LangChain's context."""
     config = var_child_runnable_config.get()
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
 
 
 @cache
 def with_graph_events(handler_class: type) -> type:
-    """Return a subclass that langgraph sends ``on_interrupt`` to, or the class itself where langgraph has no such.
+    """Return a subclass that langgraph sends ``on_interrupt`` to; the class itself where langgraph has no such event.
 
-    Only subclasses of langgraph's ``GraphCallbackHandler`` get these events, and they are the only sign of a static
-    ``interrupt_before``. Its import takes a third of a second, so it waits for the first handler.
+    Langgraph sends it to subclasses of its ``GraphCallbackHandler`` only, and it is the only sign of a static
+    ``interrupt_before``. The import takes a third of a second, so it waits for the first handler.
     """
     try:
         from langgraph.callbacks import GraphCallbackHandler
@@ -396,7 +396,7 @@ def with_graph_events(handler_class: type) -> type:
 
 @lru_cache(maxsize=1024)
 def task_order(path: object) -> str:
-    """Return langgraph's path of a task as a text by which the parallel tasks of a step stand as in the state.
+    """Return langgraph's path of a task as a text that sorts parallel tasks as in the state.
 
     Example:
         >>> task_order(("__pregel_push", 2, False)) < task_order(("__pregel_push", 10, False))
@@ -408,7 +408,7 @@ def task_order(path: object) -> str:
 
 
 def is_interrupt(error: object) -> bool:
-    """Return whether an exception pauses the run until somebody resumes it."""
+    """Return whether an exception pauses the run."""
     return _is_langgraph_error(error, "GraphInterrupt")
 
 
@@ -418,5 +418,5 @@ def is_handoff(error: object) -> bool:
 
 
 def _is_langgraph_error(error: object, name: str) -> bool:
-    """Compare by name: langgraph is not imported for runs that do without it."""
+    """Compare by name, so that langgraph is not imported for runs without it."""
     return any(base.__name__ == name and base.__module__.startswith("langgraph") for base in type(error).__mro__)

@@ -331,7 +331,7 @@ class AskedCalls:
 
     @staticmethod
     def _taken_from(waiting: list[AskedCall], message: AIMessage) -> list[AskedCall]:
-        """Remove a message's calls from a list of waiting ones, and return them: by the message's id, else by likeness."""
+        """Remove and return those waiting calls that are a message's: by its id, else by likeness."""
         calls = [call for call in waiting if message.id is not None and call.message_id == message.id]
         if not calls:
             alike = (
