@@ -140,7 +140,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Note a root run, or read a node's input."""
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, tags)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             run.name = kwargs.get("name")
             if not run.is_node:
@@ -162,7 +162,7 @@ class RunCallbacks(BaseCallbackHandler):
         """Read the answer of a root run, or the messages of a node."""
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             if run.is_root:
                 self._end_root(run, outputs)
@@ -185,7 +185,7 @@ class RunCallbacks(BaseCallbackHandler):
         kept = None if steers or not self._is_open_top(run_id) else self._kept_error(error, run_id)
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             if run.is_node and is_handoff(error):
                 run.trace.node_gave(error.args, run.scope)
@@ -259,7 +259,7 @@ class RunCallbacks(BaseCallbackHandler):
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
-            if run is not None and not run.trace.has_ended:
+            if run is not None:
                 if warnings:
                     run.trace.warn(*warnings)
                 run.step = run.trace.steps.tool_started(
@@ -302,7 +302,7 @@ class RunCallbacks(BaseCallbackHandler):
             root_error = self._kept_error(outcome.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             if run.step is not None and kept is not None:
                 run.trace.step_ended(run.step, run_id, kept, call_id, run.scope)
@@ -330,7 +330,7 @@ class RunCallbacks(BaseCallbackHandler):
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             if not run.is_inside_step:
                 if warnings:
@@ -377,7 +377,7 @@ class RunCallbacks(BaseCallbackHandler):
         params = kwargs.get("invocation_params")
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
-            if run is not None and not run.trace.has_ended:
+            if run is not None:
                 if run.is_top and run.trace.question is None and messages:
                     run.trace.question = question_in(messages[0])
                 call = run.model_call = run.trace.model_started(
@@ -437,7 +437,7 @@ class RunCallbacks(BaseCallbackHandler):
         output = self._kept_output(run_id, response) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             if warnings:
                 run.trace.warn(*warnings)
@@ -472,7 +472,7 @@ class RunCallbacks(BaseCallbackHandler):
         output = self._kept_output(run_id, kwargs.get("response")) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.trace.has_ended:
+            if run is None:
                 return
             if run.model_call is not None:
                 run.model_call.fail(kept, kwargs.get("response"))

@@ -70,11 +70,15 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         keep_artifacts: bool = True,
         keep_messages: bool = False,
     ) -> None:
-        super().__init__(
-            checked_options(
-                step_names, retrieval_documents, max_output_chars, redact, keep_artifacts, keep_messages=keep_messages
-            )
+        options = CaptureOptions(
+            step_names=_names(step_names),
+            retrieval_documents=_tools(retrieval_documents),
+            max_output_chars=_length(max_output_chars),
+            redact=_function(redact),
+            keep_artifacts=_switch("keep_artifacts", keep_artifacts),
+            keep_messages=_switch("keep_messages", keep_messages),
         )
+        super().__init__(options)
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
@@ -224,7 +228,7 @@ def capture_run(
         >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
         ('why?', 'WHY? BECAUSE.')
     """
-    block_question = None if question_id is None else checked_question_id(question_id)
+    block_question = None if question_id is None else _checked_question_id(question_id)
     handler = GraphRAGEvalCallbackHandler(**options)
     handler._enclosing = _current.get()
     token = _current.set(handler)
@@ -242,30 +246,7 @@ def capture_run(
             handler.on_block_end(run_id=block_id, error=error)
 
 
-def checked_options(
-    step_names: Mapping[str, str] | None,
-    retrieval_documents: bool | Collection[str],
-    max_output_chars: int | None,
-    redact: Callable[[Any], Any] | None,
-    keep_artifacts: bool,
-    keep_messages: bool = False,
-) -> CaptureOptions:
-    """Return the options, with copies of what may change.
-
-    Raises:
-        CaptureError: An option has a wrong value.
-    """
-    return CaptureOptions(
-        step_names=_names(step_names),
-        retrieval_documents=_tools(retrieval_documents),
-        max_output_chars=_length(max_output_chars),
-        redact=_function(redact),
-        keep_artifacts=_switch("keep_artifacts", keep_artifacts),
-        keep_messages=_switch("keep_messages", keep_messages),
-    )
-
-
-def checked_question_id(value: object) -> str:
+def _checked_question_id(value: object) -> str:
     """Return the id of a question as a text.
 
     Raises:

@@ -103,11 +103,8 @@ class KeptMessages:
             messages: Messages, or the prompts of a plain language model.
             warnings: Warnings are added here.
         """
-        noted: list[int | Noted] = []
-        for message in messages:
-            place = self.messages.find(message)
-            noted.append(self._noted(message, warnings) if place is None else place)
-        return noted
+        find = self.messages.find
+        return [self._noted(each, warnings) if (place := find(each)) is None else place for each in messages]
 
     def _noted(self, message: BaseMessage | str, warnings: list[str]) -> Noted:
         plain = _plain_message(message)
@@ -135,11 +132,10 @@ class KeptMessages:
     def noted_tools(self, params: Any, warnings: list[str]) -> list[int | Noted]:
         """Prepare the tool definitions in a model call's invocation parameters to be placed."""
         tools = params.get("tools") if isinstance(params, Mapping) else None
-        noted: list[int | Noted] = []
-        for tool in tools if isinstance(tools, (list, tuple)) else ():
-            place = self.tools.find(tool)
-            noted.append(self._noted_tool(tool, warnings) if place is None else place)
-        return noted
+        if not isinstance(tools, (list, tuple)):
+            return []
+        find = self.tools.find
+        return [self._noted_tool(each, warnings) if (place := find(each)) is None else place for each in tools]
 
     def _noted_tool(self, tool: Any, warnings: list[str]) -> Noted:
         plain = to_plain(tool)

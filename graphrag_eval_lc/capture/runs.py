@@ -144,7 +144,7 @@ class Runs:
         *,
         root_tags: list[str] | None = None,
     ) -> Run | None:
-        """Return the run that starts, or None where it is known: the handler is registered twice.
+        """Return the run that starts; None where its trace has ended, or it is known: the handler is registered twice.
 
         ``tags`` are those of a chain, which tell nodes; ``root_tags`` those of other runs, kept for roots only.
         """
@@ -175,8 +175,8 @@ class Runs:
             if metadata is not None and path is not None and (run.is_node or path != run.task_path):
                 self._begin_task(run, parent, path, metadata.get("langgraph_step"))
         self._runs[run_id] = run
-        run.trace.branch = run.branch
-        return run
+        run.trace.steps.calls.branch = run.branch
+        return None if run.trace.has_ended else run
 
     def _parent(self, parent_run_id: UUID | None, metadata: Mapping[str, Any] | None) -> tuple[UUID | None, Run | None]:
         """Return the parent of a run that starts.
@@ -217,7 +217,7 @@ class Runs:
             trace.warn(f"a run of question {question_id} was called for question {trace.question_id} and counts there")
         run = Run(trace, block.scope, block.node_id, None, is_root=False)
         run.is_top = True
-        run.branch = (trace.next_rank(), "")
+        run.branch = (trace.steps.calls.next_rank(), "")
         return run
 
     @staticmethod
@@ -227,7 +227,7 @@ class Runs:
             parent.tasks_step, parent.tasks = graph_step, []
         tasks, order = parent.tasks, task_order(path if isinstance(path, tuple) else str(path))
         place = bisect(tasks, order, key=itemgetter(0)) if tasks else 0
-        rank = tasks[place][1] if place < len(tasks) else run.trace.next_rank()
+        rank = tasks[place][1] if place < len(tasks) else run.trace.steps.calls.next_rank()
         tasks.insert(place, (order, rank))
         run.task_path, run.branch = path, (*parent.branch, rank, order)
 
@@ -324,14 +324,14 @@ class Runs:
         return None if graph is None or graph.name == _UNNAMED_GRAPH else graph.name
 
     def ended(self, run_id: UUID) -> Run | None:
-        """Return the run that ends, once. Ended roots stay known, so that late events make no new root."""
+        """Return the run that ends, None where its trace has ended. Ended roots stay known, so that none begins anew."""
         run = self._runs.get(run_id)
         if run is None:
             return None
         if not run.is_root or run.trace.is_forgotten:
             del self._runs[run_id]
-        run.trace.branch = run.branch
-        return None if run.is_root and run.trace.has_ended else run
+        run.trace.steps.calls.branch = run.branch
+        return None if run.trace.has_ended else run
 
     def snapshot(self) -> "Runs":
         """Return a copy for a copy of the handler, with the runs under way as they are now."""

@@ -59,9 +59,12 @@ class SeenMessages:
     Args:
         ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
             this run, where nothing better tells. This run adds its own.
+
+    Attributes:
+        has_own: Whether any message of the run itself was met.
     """
 
-    __slots__ = ("_by_id", "_ends", "_has_own", "_nameless", "_objects", "_old", "_old_keys", "_question")
+    __slots__ = ("_by_id", "_ends", "_nameless", "_objects", "_old", "_old_keys", "_question", "has_own")
 
     def __init__(self, ends: set[str] | None = None) -> None:
         self._ends: set[str] = set() if ends is None else ends
@@ -72,12 +75,7 @@ class SeenMessages:
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
-        self._has_own = False
-
-    @property
-    def has_own(self) -> bool:
-        """Whether any message of the run itself was met."""
-        return self._has_own
+        self.has_own = False
 
     def add_told(self, message: AIMessage) -> None:
         """Note a message that a model's callback told of."""
@@ -161,7 +159,7 @@ class SeenMessages:
         return [self._read_list(messages, unknown) for messages in message_lists(value)]
 
     def _read_list(self, messages: Sequence[Any], unknown: str) -> Reading:
-        if unknown == "old" and not self._has_own:
+        if unknown == "old" and not self.has_own:
             self.add_old(messages)
             return Reading(passed_over=messages)
         unread, told, before = self._unread(messages)
@@ -231,7 +229,7 @@ class SeenMessages:
         return None
 
     def _note(self, item: Any, met: _Met) -> None:
-        self._has_own = self._has_own or met is not _Met.OLD
+        self.has_own = self.has_own or met is not _Met.OLD
         identifier = _id_of(item)
         if identifier is not None:
             self._by_id[identifier] = met

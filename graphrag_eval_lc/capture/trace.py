@@ -16,7 +16,7 @@ from graphrag_eval_lc.capture.llm_calls import OpenModelCall, generated_message
 from graphrag_eval_lc.capture.messages import answer_fields, answer_in, answer_text, is_interrupted, whole_answer
 from graphrag_eval_lc.capture.outputs import is_command
 from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome
-from graphrag_eval_lc.capture.steps import AskedCall, Order, Step, Steps
+from graphrag_eval_lc.capture.steps import AskedCall, Step, Steps
 from graphrag_eval_lc.capture.trace_messages import TraceMessages
 from graphrag_eval_lc.texts import listed
 
@@ -127,19 +127,6 @@ class Trace:
             )
         return self._messages
 
-    @property
-    def branch(self) -> Order:
-        """Where the present event belongs among parallel branches."""
-        return self.steps.calls.branch
-
-    @branch.setter
-    def branch(self, branch: Order) -> None:
-        self.steps.calls.branch = branch
-
-    def next_rank(self) -> int:
-        """Return the next number in the order of the run."""
-        return self.steps.calls.next_rank()
-
     def snapshot(self) -> "Trace":
         """Return a copy for a copy of the handler, which no event reaches."""
         copied = copy(self)
@@ -232,12 +219,11 @@ class Trace:
             self._given_fields |= set(answer_fields(output))
 
     def root_ended(self, output: Any, *, is_state: bool | None = None) -> None:
-        """End the run with the root's output."""
+        """Read the root's output; the run is closed next."""
         self.top_ended(output, is_state=is_state)
         message = generated_message(output) if isinstance(output, LLMResult) else output
         if isinstance(message, AIMessage) and message.tool_calls:
             self._leave_to_the_caller()
-        self.close()
 
     def top_ended(self, output: Any, *, is_state: bool | None = None) -> None:
         """Take the answer from the output of the root, or of a run that a block calls: the last one counts.
