@@ -324,7 +324,7 @@ class Runs:
         return None if graph is None or graph.name == _UNNAMED_GRAPH else graph.name
 
     def ended(self, run_id: UUID) -> Run | None:
-        """Return the run that ends, None where its trace has ended. Ended roots stay known, so that none begins anew."""
+        """Return the run that ends, None where its trace has ended. Ended roots stay known: none begins anew."""
         run = self._runs.get(run_id)
         if run is None:
             return None
