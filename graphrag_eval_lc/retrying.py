@@ -254,9 +254,7 @@ _QUOTA_USED_UP = re.compile(r"insufficient[_ ](?:quota|balance|funds|credits?)|b
 def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
     """Return the judgement of the first exception in a chain that has one.
 
-    Args:
-        error: The exception.
-        groups: The judgements of groups by id; one that is being judged counts as not worth a retry.
+    ``groups`` has the judgements of groups by id; one that is being judged counts as not worth a retry.
     """
     for link in _chain_of(error):
         if isinstance(link, BaseExceptionGroup):

@@ -25,7 +25,7 @@ class Noted(NamedTuple):
     """An item that is to stand in a table.
 
     Attributes:
-        item: The message or definition, as LangChain gave it.
+        item: LangChain's message or definition.
         digest: What it is known by, made before ``redact``.
         entry: What is kept of it; None where the table has it.
     """
@@ -97,12 +97,7 @@ class KeptMessages:
         self._names: dict[bytes, str] = {}  # the agents' names by digest of the message
 
     def noted(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int | Noted]:
-        """Prepare messages to be placed: new ones are redacted and cut.
-
-        Args:
-            messages: Messages, or the prompts of a plain language model.
-            warnings: Warnings are added here.
-        """
+        """Prepare messages, or the prompts of a plain language model, to be placed: new ones are redacted and cut."""
         find = self.messages.find
         return [self._noted(each, warnings) if (place := find(each)) is None else place for each in messages]
 
@@ -251,11 +246,9 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
-    """Return a plain JSON value with only the lengths of images and other binary contents.
+    """Return a message's content as plain JSON, with only the lengths of images and other binary contents.
 
-    Args:
-        value: A message's content, or any part of it.
-        is_text: Whether it is text for people, which may hold such contents but is none itself.
+    ``is_text`` tells of text for people, which may hold such contents but is none itself.
     """
     if isinstance(value, str):
         text = to_plain(value)

@@ -311,12 +311,7 @@ def message_outcome(message: ToolMessage) -> Outcome:
 
 
 def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:
-    """Return the outcome of a tool that returned.
-
-    Args:
-        output: The tool's return value.
-        message: The tool message in it that answers the call, where there is one.
-    """
+    """Return the outcome of a tool by its return value, and by the tool message in it that answers the call."""
     if message is not None:
         return message_outcome(message)
     text = mcp_text(output) if type(output) is list else None

@@ -109,14 +109,7 @@ def kept_text(text: str, options: CaptureOptions, what: str, warnings: list[str]
 
 
 def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, warnings: list[str]) -> dict[str, Any]:
-    """Return the arguments as they are kept.
-
-    Args:
-        args: A plain JSON dict; it is not changed.
-        options: The handler's options.
-        tool_name: The name of the tool, for warnings.
-        warnings: Warnings are added here.
-    """
+    """Return the arguments, a plain JSON dict, as they are kept."""
     if options.redact is None:
         return args
     kept = redacted(args, options, f"args of {options.step_name(tool_name)}", warnings)
@@ -126,14 +119,7 @@ def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, war
 def kept_outcome(
     outcome: Outcome, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
 ) -> KeptOutcome:
-    """Return what is kept of an outcome.
-
-    Args:
-        outcome: How the call ended.
-        options: The handler's options.
-        tool_name: The name of the tool.
-        retrievals: The runs of retrievers inside the tool, where their documents are wanted.
-    """
+    """Return what is kept of an outcome; ``retrievals`` are the runs of retrievers inside the tool."""
     ended = perf_counter()
     status, text, artifact = outcome
     if status == "pending":

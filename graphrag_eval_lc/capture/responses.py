@@ -349,13 +349,7 @@ def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, 
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
-    """Return a step as the response holds it.
-
-    Args:
-        step: A step that is not pending.
-        unfinished: The error of a step that has not ended.
-        name: The step's name in the response.
-    """
+    """Return a step that is not pending as the response holds it; ``unfinished`` is the error of an open one."""
     is_success = step.status == "success"
     actual: ActualStep = {
         "name": name,

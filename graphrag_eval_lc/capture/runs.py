@@ -2,6 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any
@@ -22,6 +23,7 @@ _UNNAMED_GRAPH = "LangGraph"
 _FIRST_STEPS = ("graph:step:0", "graph:step:1")  # of the functional API, and of a graph, where its thread is new
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Run:
     """A run that is under way.
 
@@ -53,60 +55,31 @@ class Run:
         opens: The graph inside the root run whose first node it is, where that graph goes on with a thread.
     """
 
-    __slots__ = (
-        "branch",
-        "goes_on",
-        "has_nodes",
-        "inputs",
-        "is_block",
-        "is_graph",
-        "is_inside_step",
-        "is_interrupted",
-        "is_model_node",
-        "is_node",
-        "is_retriever",
-        "is_root",
-        "is_top",
-        "model_call",
-        "name",
-        "node_id",
-        "opens",
-        "outer_step",
-        "retrieval",
-        "scope",
-        "step",
-        "task_path",
-        "tasks",
-        "tasks_step",
-        "trace",
-    )
-
-    def __init__(self, trace: Trace, scope: UUID, node_id: UUID, outer_step: Step | None, *, is_root: bool) -> None:
-        self.trace = trace
-        self.scope = scope
-        self.node_id = node_id
-        self.outer_step = outer_step
-        self.name: str | None = None
-        self.step: Step | None = None
-        self.model_call: OpenModelCall | None = None
-        self.is_root = is_root
-        self.is_top = is_root
-        self.is_block = False
-        self.is_node = False
-        self.has_nodes: bool | None = None
-        self.is_model_node = False
-        self.is_inside_step = False
-        self.is_retriever = False
-        self.retrieval: Retrieval | None = None
-        self.task_path: Any = None
-        self.branch: Order = ()
-        self.tasks_step: Any = None
-        self.tasks: list[tuple[str, int]]
-        self.inputs: Any = None
-        self.is_graph = False
-        self.goes_on = False
-        self.is_interrupted = False
-        self.opens: Run | None = None
+    trace: Trace
+    scope: UUID
+    node_id: UUID
+    outer_step: Step | None
+    is_root: bool
+    name: str | None = None
+    step: Step | None = None
+    model_call: OpenModelCall | None = None
+    is_top: bool = False
+    is_block: bool = False
+    is_node: bool = False
+    has_nodes: bool | None = None
+    is_model_node: bool = False
+    is_inside_step: bool = False
+    is_retriever: bool = False
+    retrieval: Retrieval | None = None
+    task_path: Any = None
+    branch: Order = ()
+    tasks_step: Any = None
+    tasks: list[tuple[str, int]] = field(init=False)
+    inputs: Any = None
+    is_graph: bool = False
+    goes_on: bool = False
+    is_interrupted: bool = False
+    opens: "Run | None" = None
 
     def note_graph(self, step: str | None = None) -> None:
         """Note that this is a graph; ``step`` is the tag of its first node, None where it is resumed."""
@@ -201,7 +174,7 @@ class Runs:
         trace.run_ids.append(run_id)
         trace.tags, trace.metadata = kept_tags(tags), kept_metadata(metadata)
         self.traces.append(trace)
-        return Run(trace, run_id, run_id, None, is_root=True)
+        return Run(trace, run_id, run_id, None, is_root=True, is_top=True)
 
     def _top(self, run_id: UUID, block: Run, metadata: Mapping[str, Any] | None, tags: list[str] | None) -> Run:
         """Return a run that a block calls directly."""
@@ -234,18 +207,12 @@ class Runs:
     # --- blocks ---
 
     def block_started(self, run_id: UUID, parent_run_id: UUID | None, question_id: str) -> None:
-        """Note that a block of code begins, whose runs make one trace.
-
-        Args:
-            run_id: The id of the block, the parent of its runs.
-            parent_run_id: The run in which the block stands; where it is known, the block has no trace of its own.
-            question_id: The id of its question.
-        """
+        """Note that a block of code begins, whose runs make one trace; inside a known run they belong to that one's."""
         parent_run_id, parent = self._parent(parent_run_id, None)
         if parent is None:
             trace = Trace(run_id, question_id, self._options, self._told_ids, self._ends)
             trace.has_begun = False
-            run = self._runs[run_id] = Run(trace, run_id, run_id, None, is_root=True)
+            run = self._runs[run_id] = Run(trace, run_id, run_id, None, is_root=True, is_top=True)
             run.is_block = True
         elif parent.is_block:
             run = self._runs[run_id] = Run(parent.trace, parent.scope, parent.node_id, None, is_root=False)

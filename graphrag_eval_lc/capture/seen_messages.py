@@ -349,7 +349,7 @@ def has_run_id(message: AIMessage) -> bool:
     return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
-# A message, its id as it was then (langgraph gives messages one later), its node, and whether a callback told of it.
+# A message, its id at that time (langgraph gives one later), its node, and whether a callback told of it.
 _Counted = tuple[AIMessage, str | None, UUID, bool]
 
 
@@ -366,13 +366,7 @@ class CountedMessages:
         self._by_tokens: dict[Any, list[_Counted]] | None = None  # made when it is first needed
 
     def add(self, message: AIMessage, node_id: UUID, *, is_told: bool) -> None:
-        """Note a message whose call is counted.
-
-        Args:
-            message: The message.
-            node_id: The node in which the model was called, or the message first met.
-            is_told: Whether a model's callback told of it.
-        """
+        """Note a message whose call is counted, with the node of the call, or where the message was first met."""
         counted = (message, message.id, node_id, is_told)
         self._all.append(counted)
         if self._by_tokens is not None:

@@ -197,13 +197,7 @@ class AskedCalls:
     ) -> CallsOfMessage:
         """Note and return the calls of a message; a call that waits already is not noted twice.
 
-        Args:
-            message_id: The id of the message.
-            tool_calls: Its calls, in its order.
-            scope: The graph run in which it stands.
-            parent: The step inside which that graph runs.
-            is_told: Whether a model's callback told of it. Each callback tells of another message.
-            is_expected: Whether the run is to answer them.
+        Unless ``is_told``: each callback of a model tells of another message.
         """
         rank, now = self.next_rank(), time()
         branch = self.branch
@@ -349,14 +343,12 @@ class AskedCalls:
 
 
 class Steps:
-    """The steps of one run, with the calls that they carry out.
+    """The steps of one run, with the calls that they carry out. Their warnings are added to the run's.
 
-    Args:
-        root_id: The run id of the root, which stands in steps without a callback.
-        options: What is kept of them.
-        warnings: The run's warnings; the steps' own are added.
+    In its methods ``scope`` is the graph run around a step or call, and ``parent`` the step inside which it runs.
 
     Attributes:
+        root_id: The run id of the root, which stands in steps without a callback.
         calls: All calls that models asked for.
         taken: The steps, in the order in which they were first known.
         unparsed: Name and id of the calls for structured output that did not parse.
@@ -395,14 +387,7 @@ class Steps:
     ) -> Step:
         """Return the step of a tool that starts: a new one, or that of an earlier attempt.
 
-        Args:
-            run_id: The tool's run.
-            name: The tool's name.
-            args: Its arguments, by which the model's call is found.
-            kept: What is kept of them.
-            call_id: The provider's id of the call, where the tool knows it.
-            scope: The graph run around it.
-            parent: The step inside which it runs.
+        The model's call is found by its id, else by the arguments; ``kept`` is what is kept of these.
         """
         if call_id is None:
             call = self.calls.call_like(name, args, scope)

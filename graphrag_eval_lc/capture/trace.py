@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import Any
 from uuid import UUID
@@ -20,9 +21,8 @@ from graphrag_eval_lc.capture.steps import AskedCall, Step, Steps
 from graphrag_eval_lc.capture.trace_messages import TraceMessages
 from graphrag_eval_lc.texts import listed
 
-_NO_NAMES: frozenset[str] = frozenset()
 
-
+@dataclass(slots=True, eq=False, repr=False)
 class Trace:
     """The state of one root run. It changes under its handler's lock, and not after its end.
 
@@ -44,74 +44,42 @@ class Trace:
         run_ids: The LangChain ids of the root, or of the runs of a block.
     """
 
-    __slots__ = (
-        "_elapsed_sec",
-        "_ends",
-        "_given_fields",
-        "_messages",
-        "_options",
-        "_started",
-        "_told_ids",
-        "answer",
-        "draft",
-        "error",
-        "goes_on",
-        "has_begun",
-        "has_ended",
-        "is_forgotten",
-        "is_graph",
-        "is_paused",
-        "kept",
-        "metadata",
-        "model_calls",
-        "question",
-        "question_id",
-        "resumes",
-        "root_id",
-        "run_ids",
-        "standing",
-        "started_at",
-        "steps",
-        "tags",
-        "thread_ids",
-        "unanswered",
-        "warnings",
-    )
+    root_id: UUID
+    question_id: str | None
+    options: CaptureOptions
+    told_ids: set[str]
+    ends: set[str]
+    steps: Steps = field(init=False)
+    model_calls: list[OpenModelCall] = field(default_factory=list)
+    warnings: dict[str, None] = field(default_factory=dict)
+    question: str | None = None
+    answer: str | None = None
+    draft: str | None = None
+    standing: str | None = None
+    goes_on: bool = False
+    is_graph: bool = False
+    error: str | None = None
+    unanswered: Sequence[tuple[str, str | None]] = ()
+    is_paused: bool = False
+    has_ended: bool = False
+    is_forgotten: bool = False
+    has_begun: bool = True  # a block only once something runs in it
+    thread_ids: frozenset[str] = frozenset()
+    resumes: "Trace | None" = None
+    run_ids: list[UUID] = field(default_factory=list)
+    started_at: float = field(default_factory=time)
+    tags: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    kept: KeptMessages | None = None
+    _started: float = field(default_factory=perf_counter)
+    _elapsed_sec: float | None = None
+    _messages: TraceMessages | None = None
+    _given_fields: frozenset[str] = frozenset()
 
-    def __init__(
-        self, root_id: UUID, question_id: str | None, options: CaptureOptions, told_ids: set[str], ends: set[str]
-    ) -> None:
-        self._options = options
-        self._told_ids = told_ids
-        self._ends = ends
-        self.root_id = root_id
-        self.question_id = question_id
-        self.warnings: dict[str, None] = {}
-        self.steps = Steps(root_id, options, self.warnings)
-        self.model_calls: list[OpenModelCall] = []
-        self.question: str | None = None
-        self.answer: str | None = None
-        self.draft: str | None = None
-        self.standing: str | None = None
-        self.goes_on = False
-        self.is_graph = False
-        self.error: str | None = None
-        self.unanswered: Sequence[tuple[str, str | None]] = ()
-        self.is_paused = False
-        self.has_ended = False
-        self.is_forgotten = False
-        self.has_begun = True  # a block only once something runs in it
-        self.thread_ids = _NO_NAMES
-        self.resumes: Trace | None = None
-        self.run_ids: list[UUID] = []
-        self.started_at = time()
-        self.tags: list[str] = []
-        self.metadata: dict[str, Any] = {}
-        self.kept = KeptMessages(options) if options.keep_messages else None
-        self._started = perf_counter()
-        self._elapsed_sec: float | None = None
-        self._messages: TraceMessages | None = None
-        self._given_fields = _NO_NAMES
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.root_id, self.options, self.warnings)
+        if self.options.keep_messages:
+            self.kept = KeptMessages(self.options)
 
     @property
     def elapsed_sec(self) -> float:
@@ -123,7 +91,7 @@ class Trace:
         """What the run's messages tell; made when the first is read, as many runs have none."""
         if self._messages is None:
             self._messages = TraceMessages(
-                self.steps, self.model_calls, self.warnings, self._options, self.kept, self._told_ids, self._ends
+                self.steps, self.model_calls, self.warnings, self.options, self.kept, self.told_ids, self.ends
             )
         return self._messages
 
@@ -131,7 +99,7 @@ class Trace:
         """Return a copy for a copy of the handler, which no event reaches."""
         copied = copy(self)
         copied._elapsed_sec = self.elapsed_sec
-        copied._messages, copied._told_ids, copied._ends = None, set(), set()
+        copied._messages, copied.told_ids, copied.ends = None, set(), set()
         copied.warnings = dict(self.warnings)
         copied.steps, copies = self.steps.snapshot(copied.warnings)
         copied.run_ids = list(self.run_ids)
@@ -159,27 +127,14 @@ class Trace:
         self.warnings.update(dict.fromkeys(warnings))
 
     def step_ended(self, step: Step, run_id: UUID, kept: KeptOutcome, call_id: str | None, scope: UUID) -> None:
-        """Settle a step, unless a later attempt has taken the place of the run that ended.
-
-        Args:
-            step: The step.
-            run_id: The run that ended.
-            kept: What is kept of its outcome.
-            call_id: The call that the tool's message answers, for steps that started without one.
-            scope: The graph run around it.
-        """
+        """Settle a step, unless a later attempt has taken the place of the run that ended."""
         if self.has_ended or step.run_id != run_id:
             return
         self.steps.ended(step, kept, call_id, scope)
         self.is_paused = self.is_paused or kept.status == "pending"
 
     def model_started(
-        self,
-        model: str | None,
-        prompt: Sequence[BaseMessage],
-        parent: Step | None,
-        *,
-        unanswered_tool: str | None = None,
+        self, model: str | None, prompt: Sequence[BaseMessage], parent: Step | None, *, unanswered_tool: str | None
     ) -> OpenModelCall:
         """Return a model call that starts, and read its prompt."""
         self.messages.model_started(prompt, parent)
@@ -228,9 +183,7 @@ class Trace:
     def top_ended(self, output: Any, *, is_state: bool | None = None) -> None:
         """Take the answer from the output of the root, or of a run that a block calls: the last one counts.
 
-        Args:
-            output: The output.
-            is_state: Whether it is the state of a graph, which is no answer as a whole; None where it may be.
+        ``is_state`` tells whether it is the state of a graph, which is no answer as a whole; None where it may be.
         """
         self.error = None
         if isinstance(output, LLMResult):
@@ -274,11 +227,7 @@ class Trace:
             self.standing = answer_in(output)
 
     def close(self, error: str | None = None) -> None:
-        """End the run; steps and model calls that are still open become errors.
-
-        Args:
-            error: Why the run failed, as it is kept.
-        """
+        """End the run, with its error as it is kept; steps and model calls that are still open become errors."""
         if self.has_ended:
             return
         self.error = error

@@ -27,31 +27,12 @@ from graphrag_eval_lc.capture.steps import AskedCall, CallsOfMessage, Step, Step
 class TraceMessages:
     """Reads each message in the prompts, inputs and outputs of one run once.
 
-    Args:
-        steps: The run's steps; those of which only messages tell are added.
-        model_calls: The run's model calls; likewise.
-        warnings: The run's warnings; likewise.
-        options: What is kept.
-        kept: The kept messages; None where none are kept.
-        told_ids: The ids of all messages in the callbacks of models, of all runs of the handler.
-        ends: The ids of the last messages of all runs of the handler.
+    Steps, model calls and warnings that only messages tell are added to those of the run. In its methods ``scope`` is
+    the graph run around a node, and ``parent`` the step inside which that runs.
 
     Attributes:
         seen: The messages that were read.
     """
-
-    __slots__ = (
-        "_calls",
-        "_counted",
-        "_kept",
-        "_model_calls",
-        "_options",
-        "_schemas",
-        "_steps",
-        "_told_ids",
-        "_warnings",
-        "seen",
-    )
 
     def __init__(
         self,
@@ -140,13 +121,7 @@ class TraceMessages:
         self._take_in(readings, scope, parent, node_id, is_unparsed=is_unparsed)
 
     def graph_goes_on(self, state: Any, inputs: Any, *, is_start: bool = False) -> None:
-        """Note as old what a graph inside this run finds on a thread of its own.
-
-        Args:
-            state: The input of its first node, or its output.
-            inputs: The graph's own input.
-            is_start: Whether it starts.
-        """
+        """Note as old what a graph inside this run finds on its own thread; ``state`` is at its start or its end."""
         self.seen.add_history(state, list(message_lists(inputs)), is_start=is_start)
 
     def chain_ended(self, output: Any, scope: UUID, parent: Step | None) -> None:

@@ -68,11 +68,7 @@ class Stall:
     is_own_code: bool
 
     def text(self, what: str) -> str:
-        """Return a sentence on the stall and what helps.
-
-        Args:
-            what: The name of what blocks the loop.
-        """
+        """Return a sentence on the stall and what helps; ``what`` names the code that blocks."""
         return f"{what} blocks the event loop, for {self.seconds:.1f} s so far, in {self.where}: {UNBLOCK_HINT}"
 
 
@@ -126,11 +122,7 @@ class StallWatch:
 
     @contextlib.contextmanager
     def span(self, subject: Any) -> Iterator["Span"]:
-        """Take the code inside this context, and the tasks and callbacks that it starts, as one.
-
-        Args:
-            subject: Its purpose, for the one who is told of stalls.
-        """
+        """Take the code inside this context as one with its tasks and callbacks; ``subject`` tells its purpose."""
         with _begun(Span(self._monitor, self, subject, _current.get())) as span:
             yield span
 
