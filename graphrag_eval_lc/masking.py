@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 MASK = "***"
-_MOST_PASSES = 10  # what a mask lays open is masked in a further pass; hardly ever more than one
+_MOST_PASSES = 10  # a mask may lay open another secret; hardly ever more than once
 
 
 def masked_text(text: str) -> str:
@@ -28,13 +28,13 @@ def masked_text(text: str) -> str:
 
 
 def remember_secret(value: str | None) -> None:
-    """Mask a value from now on, whatever it looks like: a key that a config gave, which an endpoint may echo."""
+    """Mask a value from now on, whatever it looks like: an endpoint may echo a config's key."""
     if value is not None and len(value.strip()) >= _SHORTEST_REMEMBERED:
         _remembered.add(value.strip())
 
 
 def remember_secrets_of(variables: Mapping[str, str]) -> None:
-    """Mask those values of environment variables from now on that are secrets by their names, also once they are unset.
+    """Mask the values of variables that are secrets by their names from now on, also once they are unset.
 
     Args:
         variables: Values by name.
@@ -71,7 +71,7 @@ def masked_values(value: Any) -> Any:
 
 
 class _Rule(NamedTuple):
-    """One sort of secret: its pattern is tried only where one of its anchors begins in the lower-cased text."""
+    """One sort of secret: its pattern is tried only where an anchor begins in the lower-cased text."""
 
     anchors: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -250,7 +250,7 @@ def _pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _known_secrets() -> tuple[str, ...]:
-    """Return what was remembered, and the environment variables that are secrets by their names, the longest first."""
+    """Return the remembered secrets, and those of the environment by their names, the longest first."""
     secrets = {
         value
         for name, value in os.environ.items()

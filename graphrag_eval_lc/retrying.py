@@ -1,4 +1,4 @@
-"""What an exception of an agent or a model means for a retry: whether one is worth it, and after which wait."""
+"""Whether an exception of an agent or a model is worth a retry, and after which wait."""
 
 import asyncio
 import email.utils
@@ -13,10 +13,11 @@ from datetime import UTC, timedelta
 from random import random as random_number
 from typing import Any
 
-from graphrag_eval_lc.capture import outputs
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
+from graphrag_eval_lc.texts import error_text as unmasked_error_text
+from graphrag_eval_lc.texts import text_of
 
 _log = logging.getLogger(__name__)
 
@@ -24,9 +25,9 @@ RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Base
 
 
 def is_rate_limit(error: BaseException) -> bool:
-    """Return whether an exception says that too much was asked in too short a time.
+    """Return whether an exception is about a rate limit.
 
-    It does where it, or an exception that led to it or stands in its group, has the HTTP status 429, carries
+    It is where it, or an exception that led to it or stands in its group, has the HTTP status 429, carries
     ``retry_after``, or is called RateLimitError, TooManyRequests, ResourceExhausted or the like. A used up quota or
     an unpaid bill is none, although it comes with 429: waiting does not help.
     """
@@ -35,20 +36,20 @@ def is_rate_limit(error: BaseException) -> bool:
 
 
 def retry_after_of(error: BaseException) -> float | None:
-    """Return the seconds that a server asks to wait, the longest that an exception and those behind it carry.
+    """Return the seconds that a server asks to wait, the longest of an exception and those behind it.
 
-    They are taken from the attribute ``retry_after`` (a number, a timedelta or text) or the response's headers
+    They stand in the attribute ``retry_after`` (a number, a timedelta or text) or the response's headers
     ``retry-after-ms`` and ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3).
 
     Returns:
-        Seconds, at least 0; None where nothing legible is carried.
+        Seconds, at least 0; None where no readable wait is found.
     """
     waits = [wait for found in _errors_in(error) if (wait := _retry_after(found)) is not None]
     return max(waits, default=None)
 
 
 def is_worth_a_retry(error: BaseException) -> bool:
-    """Return whether what failed may well succeed when it is tried again.
+    """Return whether another attempt may well succeed.
 
     Worth a retry are rate limits, the HTTP statuses 408, 409, 425, 500, 502, 503, 504 and 529, and connection errors
     and timeouts: Python's own, and those of httpx, requests, urllib3, aiohttp, botocore, openai and anthropic.
@@ -56,9 +57,9 @@ def is_worth_a_retry(error: BaseException) -> bool:
     limit, an interrupt, and the timeout of the question itself. A connection of another event loop is worth one only
     where nothing was sent, as the answer to what was sent is lost, and paid for.
 
-    An exception that tells nothing by itself, such as RuntimeError or ValueError, is judged by the one that led to it
-    (``__cause__``, else ``__context__`` unless suppressed); with none there it is not worth a retry. A group of
-    exceptions is worth one where each of its exceptions is.
+    An exception without meaning of its own, such as RuntimeError or ValueError, is judged by the one that led to it
+    (``__cause__``, else ``__context__`` unless suppressed); without one it is not worth a retry. A group of exceptions
+    is worth one where each of its exceptions is.
 
     Example:
         >>> is_worth_a_retry(ConnectionResetError()), is_worth_a_retry(ValueError("no such class"))
@@ -80,8 +81,8 @@ class RetryPolicy:
             of these, or one that such an exception led to. A function: called with the exception; where it raises
             itself, there is no retry and the log says so. Interrupts and cancellations are never retried.
         first_wait: Seconds before the first retry; doubled before each further one. Half of a wait is random.
-        longest_wait: Seconds that a wait grows to at most.
-        longest_retry_after: Where a server asks for a longer wait, in seconds, there is no retry.
+        longest_wait: The longest wait, in seconds.
+        longest_retry_after: Seconds; where a server asks for a longer wait, there is no retry.
 
     Raises:
         OptionError: A number is negative, or ``retry_on`` is none of these.
@@ -117,7 +118,7 @@ class RetryPolicy:
             random: Gives numbers in [0, 1).
 
         Returns:
-            Seconds, at least what the server asks for; None where there is no further attempt.
+            Seconds, at least those that the server asks for; None where there is no further attempt.
         """
         if attempt > self.max_retries or not self._is_worth_a_retry(error):
             return None
@@ -156,7 +157,7 @@ _OTHER_LOOP = (
 def error_text(error: BaseException) -> str:
     """Return ``Type: message`` with secrets masked, for a group with the messages of its exceptions.
 
-    A text of more than 10,000 characters is cut, and says so. It is never empty.
+    It is never empty; beyond 10,000 characters it is cut, and says so.
 
     Example:
         >>> error_text(ExceptionGroup("2 tools failed", [ValueError("no"), TimeoutError()]))
@@ -164,9 +165,9 @@ def error_text(error: BaseException) -> str:
         >>> error_text(RuntimeError("401: api_key=5f2a99c1 is wrong"))
         'RuntimeError: 401: api_key=*** is wrong'
     """
-    text = outputs.error_text(error)
+    text = unmasked_error_text(error)
     if isinstance(error, BaseExceptionGroup):
-        text += f": {'; '.join(outputs.error_text(leaf) for leaf in _leaves_of(error))}"
+        text += f": {'; '.join(unmasked_error_text(leaf) for leaf in _leaves_of(error))}"
     if any(map(is_of_another_loop, _errors_in(error))):
         text += f". {_OTHER_LOOP}"
     text = masked_text(text)
@@ -251,11 +252,9 @@ _QUOTA_USED_UP = re.compile(r"insufficient[_ ](?:quota|balance|funds|credits?)|b
 
 
 def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
-    """Return the judgement of the first exception in a chain that tells something.
+    """Return the judgement of the first exception in a chain that has one.
 
-    Args:
-        error: The exception.
-        groups: The groups that were judged, by id; one that is being judged stands there as not worth a retry.
+    ``groups`` has the judgements of groups by id; one that is being judged counts as not worth a retry.
     """
     for link in _chain_of(error):
         if isinstance(link, BaseExceptionGroup):
@@ -272,7 +271,7 @@ def _passes_with_time(error: BaseException, groups: dict[int, bool]) -> bool:
 
 
 def _judgement_of(error: BaseException) -> bool | None:
-    """Return whether an exception by itself is worth a retry; None where it tells nothing."""
+    """Return whether an exception by itself is worth a retry; None where it does not tell."""
     if not isinstance(error, Exception) or isinstance(error, RecursionError) or _says_quota_used_up(error):
         return False
     if getattr(error, "is_question_timeout", False) is True:
@@ -307,7 +306,7 @@ def _says_rate_limit(error: BaseException) -> bool:
 
 def _says_quota_used_up(error: BaseException) -> bool:
     body = _found(error, "body")
-    texts = (*_codes_of(error), outputs.text_of(error)[:_LONGEST_TEXT], outputs.text_of(body)[:_LONGEST_TEXT])
+    texts = (*_codes_of(error), text_of(error)[:_LONGEST_TEXT], text_of(body)[:_LONGEST_TEXT])
     return any(_QUOTA_USED_UP.search(text) for text in (*texts, _response_text(error)))
 
 
@@ -340,7 +339,7 @@ _HEADER_PLACES = (("response", "headers"), ("headers",), ("response", "ResponseM
 
 
 def _found(value: Any, *place: str) -> Any:
-    """Return what stands at a place of attributes and keys; None where there is nothing or it cannot be read."""
+    """Return the value at a path of attributes and keys; None where it is missing or unreadable."""
     try:
         for name in place:
             value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -364,7 +363,7 @@ def _codes_of(error: BaseException) -> list[str]:
 
 
 def _response_text(error: BaseException) -> str:
-    """Return the body of the response, where httpx or requests have read it already: a look must not wait for it."""
+    """Return the response's body, where httpx or requests have read it already: this must not wait for it."""
     content = _found(error, "response", "_content")
     return content[:_LONGEST_TEXT].decode("utf-8", "replace") if isinstance(content, bytes) else ""
 

@@ -1,6 +1,6 @@
-"""Texts for people: numbers with their nouns, lists of names, and texts cut to a length."""
+"""Words for people: numbers with their nouns, lists of names, shortened texts, and what exceptions say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -65,3 +65,32 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
         return text
     said = f" ({counted(len(text) - length, 'character')} left out)" if tells else ""
     return f"{text[:length]}…{said}"
+
+
+def text_of(value: object) -> str:
+    """Return ``str(value)``, or the name of its type in angle brackets where that raises."""
+    try:
+        return str.__str__(str(value))
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def error_text(error: object) -> str:
+    """Return ``ExceptionType: message``; only the type where there is no message, so it is never empty.
+
+    Example:
+        >>> error_text(KeyError("x")), error_text(TimeoutError())
+        ("KeyError: 'x'", 'TimeoutError')
+    """
+    if not isinstance(error, BaseException):
+        return text_of(error).strip() or type(error).__name__
+    message = _remote_error(error) or text_of(error).strip()
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _remote_error(error: BaseException) -> str | None:
+    """Return what a LangGraph server told of an error there, which it does as a dict."""
+    told = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
+    if not isinstance(told, Mapping) or not told.get("error"):
+        return None
+    return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))

@@ -1,4 +1,4 @@
-"""What is wrong with a model's answer that came without an error: empty, cut off, refused, or calls with no sense."""
+"""Problems of a model's answer that came without an error: empty, cut off, refused, or with unreadable calls."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,8 @@ from langchain_core.outputs import LLMResult
 
 from graphrag_eval_lc.capture.llm_calls import first_generation, generated_message
 from graphrag_eval_lc.capture.messages import answer_text
-from graphrag_eval_lc.capture.outputs import text_of
 from graphrag_eval_lc.capture.redaction import CaptureOptions, kept_text
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, text_of
 
 _MOST_SHOWN = 200
 _IN_ORDER = frozenset({"stop", "tool_calls", "end_turn", "tool_use", "STOP", "completed", "stop_sequence"})
@@ -26,13 +25,13 @@ _THOUGHTS = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "re
 def answer_problems(
     result: LLMResult, reason: str | None, options: CaptureOptions, warnings: list[str]
 ) -> tuple[str, ...]:
-    """Return what is wrong with the answer of a model call, each as the end of a sentence about the call.
+    """Return the problems of a model's answer, each as the end of a sentence about the call.
 
     Args:
-        result: What the model gave.
-        reason: Why its answer ended, as ``finish_reason`` gives it.
-        options: The handler's options; ``redact`` is applied to what is shown of the answer before it is shortened.
-        warnings: Takes what is to be warned of beside that.
+        result: The model's result.
+        reason: Why its answer ended, from ``finish_reason``.
+        options: The handler's options; ``redact`` is applied to shown parts of the answer before they are shortened.
+        warnings: Warnings of ``redact`` are added here.
 
     Example:
         >>> from graphrag_eval_lc.capture.llm_calls import message_result
@@ -55,7 +54,7 @@ def answer_problems(
 
 
 def _is_in_order(message: AIMessage, reason: str | None) -> bool:
-    """Tell at little cost of most answers that nothing is wrong with them."""
+    """Return at little cost that nothing is wrong, which holds for most answers."""
     if message.invalid_tool_calls or message.additional_kwargs.get("refusal"):
         return False
     if isinstance(message.content, str):
@@ -78,7 +77,7 @@ def _finish_problem(reason: str | None, *, is_empty: bool) -> tuple[str, ...]:
 
 
 def _refusal(message: AIMessage) -> str | None:
-    """Return the words with which a model refused, as OpenAI has them beside the content or as a block of it."""
+    """Return the words of a refusal, which OpenAI puts beside the content or into a block of it."""
     refusal = message.additional_kwargs.get("refusal")
     if isinstance(refusal, str) and refusal:
         return refusal
@@ -100,7 +99,7 @@ def _is_empty(message: AIMessage) -> bool:
 
 
 def _is_content(block: Any) -> bool:
-    """Return whether a block is something else than text or thoughts, such as an image or a provider's own tool."""
+    """Return whether a block is neither text nor reasoning, such as an image or a provider's own tool."""
     return isinstance(block, Mapping) and block.get("type") not in _THOUGHTS
 
 
@@ -118,5 +117,5 @@ def _invalid_call(call: Mapping[str, Any], options: CaptureOptions, warnings: li
 
 
 def _shown(text: str, options: CaptureOptions, what: str, warnings: list[str]) -> str:
-    """Return a text as it is kept, on one line and no longer than a warning should be."""
+    """Return a text as it is kept, on one line and short."""
     return shortened(kept_text(text, options, what, warnings), _MOST_SHOWN)

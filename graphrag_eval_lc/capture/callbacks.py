@@ -1,4 +1,4 @@
-"""The callbacks: each hands one event of LangChain or LangGraph to the record of its run."""
+"""The callbacks: each passes one event of LangChain or LangGraph to the trace of its run."""
 
 import functools
 import threading
@@ -28,7 +28,6 @@ from graphrag_eval_lc.capture.outputs import (
     Outcome,
     args_snapshot,
     document_value,
-    error_text,
     output_outcome,
     output_text,
     tool_message_of,
@@ -37,6 +36,7 @@ from graphrag_eval_lc.capture.redaction import CaptureOptions, Retrieval, asked_
 from graphrag_eval_lc.capture.runs import Run, Runs, calling_run_id, is_handoff, is_interrupt
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.texts import error_text
 
 _CALL_PARSERS = "ToolsParser"  # how the names of the parsers end that take a message's tool calls for the result
 _UNKNOWN_ERROR = "unknown error"  # where an option leaves nothing of it
@@ -45,7 +45,7 @@ _Callback = TypeVar("_Callback", bound=Callable[..., None])
 
 
 def _harmless(callback: _Callback) -> _Callback:
-    """Keep a callback's own failure away from the agent: it becomes a capture warning of the run."""
+    """Turn a callback's own failure into a capture warning; call the enclosing block's handler too."""
     name = callback.__name__
 
     @functools.wraps(callback)
@@ -64,10 +64,9 @@ def _harmless(callback: _Callback) -> _Callback:
 
 
 class RunCallbacks(BaseCallbackHandler):
-    """Keeps the records of all runs that it is told of, from any number of threads. Never raises into the agent.
+    """Keeps the traces of all its runs, in any number of threads. Never raises into the agent.
 
-    Core runs synchronous handlers that are ``run_inline`` without a thread of their own, in sync and async agents
-    alike.
+    Being ``run_inline``, it is called in the agent's own thread, by async agents too.
     """
 
     run_inline = True
@@ -83,12 +82,12 @@ class RunCallbacks(BaseCallbackHandler):
     def _warn(self, run_id: object, *warnings: str) -> None:
         with self._lock:
             run = self._runs.get(run_id) if isinstance(run_id, UUID) else None
-            records = [run.record] if run is not None else self._runs.records[-1:]
-            for record in records:
-                record.warn(*warnings)
+            traces = [run.trace] if run is not None else self._runs.traces[-1:]
+            for trace in traces:
+                trace.warn(*warnings)
 
     def _kept_error(self, error: object, run_id: object) -> str:
-        """Return an exception's text as it is kept. Called without the lock: ``redact`` is not ours."""
+        """Return an exception's text as it is kept; ``redact``, which is not ours, is called without the lock."""
         warnings: list[str] = []
         text = kept_text(error_text(error), self._options, "error", warnings)
         if warnings:
@@ -98,7 +97,7 @@ class RunCallbacks(BaseCallbackHandler):
     # --- blocks of code, all runs of which make one response ---
 
     def open_block(self, question_id: str) -> UUID:
-        """Begin a block, to which belongs what has no known parent until it ends, and give its id."""
+        """Begin a block, to which runs without a known parent belong, and return its id."""
         block_id = uuid4()
         self.on_block_start(run_id=block_id, parent_run_id=calling_run_id(), question_id=question_id)
         with self._lock:
@@ -106,7 +105,7 @@ class RunCallbacks(BaseCallbackHandler):
         return block_id
 
     def _parent_inside_block(self) -> UUID | None:
-        """Return what the handler of an enclosing block is to take for the parent of a run that has none."""
+        """Return the parent that a run without one has for the handler of the enclosing block."""
         caller_id = calling_run_id()
         with self._lock:
             return self._runs.block_id if self._runs.get(caller_id) is None else caller_id
@@ -119,7 +118,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_block_end(self, *, run_id: UUID, error: BaseException | None) -> None:
-        """Close the record of a block."""
+        """End the trace of a block."""
         kept = None if error is None else self._kept_error(error, run_id)
         with self._lock:
             self._runs.block_ended(run_id, kept)
@@ -138,104 +137,104 @@ class RunCallbacks(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Note a root run, or what a node is given."""
+        """Note a root run, or read a node's input."""
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, tags)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             run.name = kwargs.get("name")
             if not run.is_node:
                 self._runs.chain_given(run, inputs, metadata)
-            if run.is_top and run.record.question is None:
-                run.record.question = question_in(inputs)
+            if run.is_top and run.trace.question is None:
+                run.trace.question = question_in(inputs)
             if run.opens is not None:
-                run.record.graph_goes_on(inputs, run.opens.inputs, is_start=True)
+                run.trace.messages.graph_goes_on(inputs, run.opens.inputs, is_start=True)
             if run.is_top or run.is_node:
                 run.is_model_node = run.is_node and is_model_node(metadata)
-                run.record.node_started(inputs, run.scope, run.outer_step, run.node_id)
+                run.trace.node_started(inputs, run.scope, run.outer_step, run.node_id)
                 return
             run.inputs = inputs
             if kwargs.get("run_type") == "parser" and str(kwargs.get("name")).endswith(_CALL_PARSERS):
-                run.record.message_parsed(inputs)
+                run.trace.messages.message_parsed(inputs)
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Read the answer of a root run, or the messages of a node."""
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             if run.is_root:
                 self._end_root(run, outputs)
-                self._runs.root_ended(run.record)
+                self._runs.root_ended(run.trace)
             elif run.is_top:
-                run.record.top_ended(outputs, is_state=run.has_nodes)
+                run.trace.top_ended(outputs, is_state=run.has_nodes)
             elif run.is_node:
-                run.record.node_ended(
+                run.trace.node_ended(
                     outputs, run.scope, run.outer_step, run.node_id, is_of_model_node=run.is_model_node
                 )
             else:
                 if run.is_graph:
                     self._end_graph(run, outputs)
-                run.record.chain_ended(outputs, run.scope, run.outer_step)
+                run.trace.messages.chain_ended(outputs, run.scope, run.outer_step)
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Close a root run that failed; note a run that pauses."""
+        """End a root run that failed; note a run that pauses."""
         steers = is_interrupt(error) or is_handoff(error)
         kept = None if steers or not self._is_open_top(run_id) else self._kept_error(error, run_id)
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             if run.is_node and is_handoff(error):
-                run.record.node_gave(error.args, run.scope)
-            run.record.is_paused = run.record.is_paused or is_interrupt(error)
+                run.trace.node_gave(error.args, run.scope)
+            run.trace.is_paused = run.trace.is_paused or is_interrupt(error)
             self._end_top(run, kept)
 
     def _is_open_top(self, run_id: UUID) -> bool:
         with self._lock:
             run = self._runs.get(run_id)
-            return run is not None and run.is_top and not run.record.has_ended
+            return run is not None and run.is_top and not run.trace.has_ended
 
     def _end_top(self, run: Run, error: str | None) -> None:
-        """End a root, which closes its record, or what a block calls: the block failed if its last run did."""
+        """End a root with its trace, or a run that a block calls: the block failed if its last run did."""
         if run.is_root:
-            run.record.close(error)
-            self._runs.root_ended(run.record)
+            run.trace.close(error)
+            self._runs.root_ended(run.trace)
         elif run.is_top:
-            run.record.error = error
+            run.trace.error = error
 
     @_harmless
     def on_interrupt(self, event: Any) -> None:
-        """Note that langgraph pauses a run, also before a node has started."""
+        """Note that langgraph pauses a run, perhaps before any node has started."""
         with self._lock:
             run = self._runs.get(getattr(event, "run_id", None))
-            if run is not None and not run.record.has_ended:
-                run.is_interrupted = run.record.is_paused = True
+            if run is not None and not run.trace.has_ended:
+                run.is_interrupted = run.trace.is_paused = True
 
     @_harmless
     def on_resume(self, event: Any) -> None:
-        """Note that langgraph goes on with a thread, perhaps one on which nothing is left to do."""
+        """Note that langgraph goes on with a thread, perhaps with no node left to run."""
         with self._lock:
             run = self._runs.get(getattr(event, "run_id", None))
-            if run is not None and not run.record.has_ended and not run.is_graph:
+            if run is not None and not run.trace.has_ended and not run.is_graph:
                 run.note_graph()
 
     @staticmethod
     def _end_graph(run: Run, output: Any) -> None:
-        """End a graph inside a root run; where none is around it, it alone tells whether the run waits."""
+        """End a graph inside a root run; an outermost one tells whether the run is paused."""
         if run.goes_on:
-            run.record.graph_goes_on(output, run.inputs)
-        if not run.record.is_graph and run.scope == run.record.root_id:
-            run.record.is_paused = run.is_interrupted
+            run.trace.messages.graph_goes_on(output, run.inputs)
+        if not run.trace.is_graph and run.scope == run.trace.root_id:
+            run.trace.is_paused = run.is_interrupted
 
     @staticmethod
     def _end_root(run: Run, output: Any) -> None:
         try:
-            run.record.root_ended(output, is_state=run.has_nodes)
+            run.trace.root_ended(output, is_state=run.has_nodes)
         finally:
-            run.record.close()
+            run.trace.close()
 
     # --- tools ---
 
@@ -253,17 +252,19 @@ class RunCallbacks(BaseCallbackHandler):
         tool_call_id: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a step, with a copy of the arguments before the tool can change them."""
+        """Open a step, with a copy of the arguments, as the tool may change them."""
         args = args_snapshot(inputs, input_str)
         name = (serialized or {}).get("name") or kwargs.get("name") or "tool"
         warnings: list[str] = []
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
-            if run is not None and not run.record.has_ended:
+            if run is not None:
                 if warnings:
-                    run.record.warn(*warnings)
-                run.step = run.record.tool_started(run_id, name, args, kept, tool_call_id, run.scope, run.outer_step)
+                    run.trace.warn(*warnings)
+                run.step = run.trace.steps.tool_started(
+                    run_id, name, args, kept, tool_call_id, run.scope, run.outer_step
+                )
 
     @_harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -277,7 +278,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a step with its error; leave it pending where the tool waits for somebody."""
+        """Settle a step with its error, or leave it pending at an interrupt."""
         if is_interrupt(error):
             outcome = Outcome("pending", "")
         elif is_handoff(error):
@@ -289,22 +290,22 @@ class RunCallbacks(BaseCallbackHandler):
     def _open_step(self, run_id: UUID) -> Step | None:
         with self._lock:
             run = self._runs.get(run_id)
-            return None if run is None or run.record.has_ended else run.step
+            return None if run is None or run.trace.has_ended else run.step
 
     def _end_step(
         self, run_id: UUID, step: Step | None, outcome: Outcome, *, call_id: str | None = None, fails_root: bool = False
     ) -> None:
-        """End a run of a tool or retriever; its outcome is made ready without the lock: ``redact`` is not ours."""
+        """End a run of a tool or retriever; ``redact``, which is not ours, is called without the lock."""
         kept = None if step is None else kept_outcome(outcome, self._options, step.name, step.retrievals)
         root_error = None
         if fails_root and self._is_open_top(run_id):
             root_error = self._kept_error(outcome.text, run_id) if kept is None else kept.text or _UNKNOWN_ERROR
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             if run.step is not None and kept is not None:
-                run.record.step_ended(run.step, run_id, kept, call_id, run.scope)
+                run.trace.step_ended(run.step, run_id, kept, call_id, run.scope)
             self._end_top(run, root_error)
 
     # --- retrievers ---
@@ -321,7 +322,7 @@ class RunCallbacks(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a step for a retriever, unless it works for a tool or another retriever."""
+        """Open a step for a retriever, unless a tool or another retriever called it."""
         name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
         k = asked_k(metadata)
         args = {"query": query} if k is None else {"query": query, "k": k}
@@ -329,12 +330,12 @@ class RunCallbacks(BaseCallbackHandler):
         kept = kept_args(args, self._options, name, warnings)
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             if not run.is_inside_step:
                 if warnings:
-                    run.record.warn(*warnings)
-                run.step = run.record.retriever_started(run_id, name, kept, run.outer_step)
+                    run.trace.warn(*warnings)
+                run.step = run.trace.steps.retriever_started(run_id, name, kept, run.outer_step)
             elif run.outer_step is not None and not run.is_retriever:
                 run.retrieval = Retrieval(k)
                 if self._options.wants_documents(run.outer_step.name):
@@ -372,14 +373,14 @@ class RunCallbacks(BaseCallbackHandler):
         prompts: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Open a model call; its prompt may hold the results of tools that fired no events."""
+        """Open a model call, and read its prompt."""
         params = kwargs.get("invocation_params")
         with self._lock:
             run = self._runs.started(run_id, parent_run_id, metadata, root_tags=tags)
-            if run is not None and not run.record.has_ended:
-                if run.is_top and run.record.question is None and messages:
-                    run.record.question = question_in(messages[0])
-                call = run.model_call = run.record.model_started(
+            if run is not None:
+                if run.is_top and run.trace.question is None and messages:
+                    run.trace.question = question_in(messages[0])
+                call = run.model_call = run.trace.model_started(
                     model_name(params, metadata),
                     messages[0] if messages else (),
                     run.outer_step,
@@ -397,23 +398,23 @@ class RunCallbacks(BaseCallbackHandler):
         self.on_chat_model_start(serialized, [], prompts=prompts, **kwargs)
         with self._lock:
             run = self._runs.get(kwargs.get("run_id"))
-            if run is not None and run.is_top and run.record.question is None and prompts:
-                run.record.question = prompts[0]
+            if run is not None and run.is_top and run.trace.question is None and prompts:
+                run.trace.question = prompts[0]
 
     def _keep_given(self, run: Run, call: OpenModelCall, messages: Sequence[BaseMessage | str], params: object) -> None:
-        """Keep what a model call is given; it is made ready without the lock: ``redact`` is not ours."""
-        kept, warnings = run.record.kept, list[str]()
+        """Keep a model call's prompt and tools; ``redact``, which is not ours, is called without the lock."""
+        kept, warnings = run.trace.kept, list[str]()
         if kept is not None:
             noted, tools = kept.noted(messages, warnings), kept.noted_tools(params, warnings)
             with self._lock:
-                if not run.record.has_ended:
-                    run.record.warn(*warnings)
+                if not run.trace.has_ended:
+                    run.trace.warn(*warnings)
                     call.input_messages = ranges(places(kept.messages, noted))
                     call.tools = ranges(places(kept.tools, tools))
 
     @_harmless
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **kwargs: Any) -> None:
-        """Note when the first token comes: text, reasoning or a part of a tool call, and not what opens the stream."""
+        """Note the time of the first token: text, reasoning or a part of a tool call, not an empty first chunk."""
         run = self._runs.get(run_id)  # without the lock: tokens are many, and only the first one matters
         call = None if run is None else run.model_call
         if call is not None and call.first_token is None and (token or has_content(chunk)):
@@ -421,7 +422,7 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note when the first token comes of a model that streams content blocks."""
+        """Note the time of the first token of a model that streams content blocks."""
         run = self._runs.get(run_id)
         call = None if run is None else run.model_call
         if call is not None and call.first_token is None and event.get("event") == "content-block-delta":
@@ -429,31 +430,31 @@ class RunCallbacks(BaseCallbackHandler):
 
     @_harmless
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a model call with its tokens; what its answer shows is made ready without the lock."""
+        """Settle a model call with its result; ``redact``, which is not ours, is called without the lock."""
         warnings: list[str] = []
         reason = finish_reason(response)
         problems = answer_problems(response, reason, self._options, warnings)
         output = self._kept_output(run_id, response) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             if warnings:
-                run.record.warn(*warnings)
+                run.trace.warn(*warnings)
             if run.model_call is not None:
                 run.model_call.finish_reason, run.model_call.problems = reason, problems
-                run.record.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
-                run.record.keep_output(run.model_call, output)
+                run.trace.model_ended(run.model_call, response, run.scope, run.outer_step, run.node_id)
+                run.trace.keep_output(run.model_call, output)
             if run.is_root:
                 self._end_root(run, response)
             elif run.is_top:
-                run.record.top_ended(response)
+                run.trace.top_ended(response)
 
     def _kept_output(self, run_id: UUID, result: object) -> list[int | Noted]:
-        """Make ready what a model call gave: its first message, or the first text of a plain language model."""
+        """Note a model call's output: its first message, or the first text of a plain language model."""
         with self._lock:
             run = self._runs.get(run_id)
-            kept = None if run is None or run.record.has_ended or run.model_call is None else run.record.kept
+            kept = None if run is None or run.trace.has_ended or run.model_call is None else run.trace.kept
         generation = first_generation(result) if isinstance(result, LLMResult) else None
         if kept is None or generation is None:
             return []
@@ -471,9 +472,9 @@ class RunCallbacks(BaseCallbackHandler):
         output = self._kept_output(run_id, kwargs.get("response")) if self._options.keep_messages else ()
         with self._lock:
             run = self._runs.ended(run_id)
-            if run is None or run.record.has_ended:
+            if run is None:
                 return
             if run.model_call is not None:
-                run.record.model_failed(run.model_call, kept, kwargs.get("response"))
-                run.record.keep_output(run.model_call, output)
+                run.model_call.fail(kept, kwargs.get("response"))
+                run.trace.keep_output(run.model_call, output)
             self._end_top(run, kept)

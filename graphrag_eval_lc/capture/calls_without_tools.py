@@ -1,4 +1,4 @@
-"""Tool calls that no tool of the agent carries out: those of schemas for structured output, and the provider's own."""
+"""Tool calls that no tool of the agent carries out: of schemas for structured output, and of the provider's tools."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,21 +18,20 @@ _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
 
 def is_model_node(metadata: Mapping[str, Any] | None) -> bool:
-    """Return whether a run is a node of the name that ``create_agent`` gives to the one that asks its model."""
+    """Return whether a run is a node named ``model``, as that of ``create_agent`` which asks the model."""
     return metadata is not None and metadata.get("langgraph_node") == "model"
 
 
 def is_from_agent(output: Any) -> bool:
-    """Return whether a node of that name gave its output as ``create_agent`` does: no tool ever runs in that node.
+    """Return whether a node's output is a list of Commands, as that of ``create_agent``, in whose node no tool runs.
 
-    It gives a list of Commands, which hardly anybody writes. The agent's own metadata do not say so with every
-    version of langgraph.
+    Hardly anybody else writes such a node. The agent's metadata do not tell with every version of langgraph.
     """
     return isinstance(output, list) and bool(output) and is_command(output[0])
 
 
 def is_class_name(name: str) -> bool:
-    """Return whether a tool is named as a class is, which a model was given for its fields.
+    """Return whether a tool has the name of a class, as a schema has.
 
     Example:
         >>> is_class_name("GradeDocuments"), is_class_name("search_docs")
@@ -42,7 +41,7 @@ def is_class_name(name: str) -> bool:
 
 
 def structured_response(output: Any) -> Any:
-    """Return what a node's output, or an update in it, sets as ``structured_response``; None where there is none."""
+    """Return the ``structured_response`` in a node's output or an update in it; None without one."""
     if isinstance(output, (list, tuple)):
         found = (structured_response(item) for item in output[:_MAX_BREADTH])
         return next((response for response in found if response is not None), None)
@@ -52,7 +51,7 @@ def structured_response(output: Any) -> Any:
 
 
 def says_unparsed(message: ToolMessage) -> bool:
-    """Return whether LangChain's own text in a tool message says that structured output did not parse."""
+    """Return whether a tool message says, in LangChain's words, that structured output did not parse."""
     text = message_text(message)
     return _UNPARSED.match(text) is not None or _SEVERAL.match(text) is not None
 
@@ -88,7 +87,7 @@ def schema_names(
 
 
 def _last_answered(messages: Sequence[AIMessage | ToolMessage]) -> ToolCall | None:
-    """Return the call of the last model's message that is answered first: that of a schema is, before tools run."""
+    """Return the call of the last model's message that is answered first: a schema's, before tools run."""
     answer: ToolMessage | None = None
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -107,7 +106,7 @@ def _field_names(response: Any) -> set[str]:
     return set(response.__dataclass_fields__) if is_dataclass(response) else set()
 
 
-# Blocks of other types are nothing that a provider ran; most messages have no others, and are not translated.
+# Blocks that are no calls of a provider's tools. A message with no others is not translated.
 _ORDINARY_BLOCKS = frozenset(
     {"text", "text-plain", "reasoning", "thinking", "redacted_thinking", "tool_use", "tool_call", "function_call"}
     | {"input_json_delta", "image", "image_url", "audio", "video", "file", "refusal"}
@@ -126,7 +125,7 @@ class ProviderCall:
 
 
 def provider_calls(message: AIMessage) -> list[ProviderCall]:
-    """Return the calls of provider-side tools in a message that have a result in it."""
+    """Return the calls of a provider's own tools in a message that also holds their results."""
     content = message.content
     if isinstance(content, str) or all(_is_ordinary(block) for block in content):
         return []

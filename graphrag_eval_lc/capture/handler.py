@@ -1,4 +1,4 @@
-"""The callback handler that users register or open with capture_run(), its options, and what they ask it for."""
+"""The callback handler, its context manager ``capture_run``, and its options."""
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,27 +25,26 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 
     Args:
         step_names: The steps' names in ``actual_steps`` by tool name; a tool that is not in it keeps its own.
-        retrieval_documents: Whether the output of a successful step gives way to the documents that its tool
-            retrieved, as a JSON array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the
-            names of some tools. The documents are those of the retrievers that the tool ran, or else its artifact
-            where that is a list of documents. ``args.k`` is filled in from a single retriever's metadata
-            (``metadata={"k": 5}``), unless the tool has such an argument; what is not known is left out. Off by
-            default: the output is what the model read.
+        retrieval_documents: Whether a successful step's output is the documents that its tool retrieved, as a JSON
+            array of ``{"id", "text"}``, which retrieval matching needs: True for all tools, or the names of some. The
+            documents are those of the retrievers that the tool ran, else its artifact where that is a list of
+            documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
+            has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning. JSON
-            that was cut cannot be read any more: such a step scores 0 where rows, documents or JSON are compared.
-        redact: A function applied to each step's args (a dict), output (a string) and artifact, to all errors
-            (strings), to what warnings show of a model's answer (strings), and to the texts (strings) and args of
-            kept messages, before they are kept; what it gives is kept. It gets a copy, and must not be slow nor wait
-            for other threads, as it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with
-            a warning. The question, the answer and the names stay as they are.
-        keep_artifacts: Whether steps have the ``artifact`` that a tool gives beside its text.
-        keep_messages: Whether the response has what each model call was given and gave: ``llm_messages`` and
-            ``llm_tools``, in which each stands once, and in each of ``llm_calls`` where in them its own are.
-            ``redact`` is applied to the texts and arguments, ``max_output_chars`` cuts the texts; images and other
-            binary contents give way to their length. Off by default.
+            that was cut is unreadable: such a step scores 0 where rows, documents or JSON are compared.
+        redact: A function whose return value is kept in place of each step's args (a dict), output (a string) and
+            artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
+            (strings) and args of kept messages. It gets a copy, and must be fast and not wait for other threads, as
+            it runs in the agent's thread. Where it raises, ``[redaction failed]`` is kept, with a warning. The
+            question, the answer and the names stay as they are.
+        keep_artifacts: Whether steps have the ``artifact`` that a tool returns beside its text.
+        keep_messages: Whether the response has the prompts, outputs and tools of model calls: each message once in
+            ``llm_messages``, each tool once in ``llm_tools``, and their places there in each of ``llm_calls``.
+            ``redact`` is applied to texts and arguments, ``max_output_chars`` cuts texts; of images and other binary
+            contents only the length is kept. Off by default.
 
     Raises:
-        CaptureError: An option has a value that it cannot have.
+        CaptureError: An option has a wrong value.
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda
@@ -71,17 +70,21 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         keep_artifacts: bool = True,
         keep_messages: bool = False,
     ) -> None:
-        super().__init__(
-            checked_options(
-                step_names, retrieval_documents, max_output_chars, redact, keep_artifacts, keep_messages=keep_messages
-            )
+        options = CaptureOptions(
+            step_names=_names(step_names),
+            retrieval_documents=_tools(retrieval_documents),
+            max_output_chars=_length(max_output_chars),
+            redact=_function(redact),
+            keep_artifacts=_switch("keep_artifacts", keep_artifacts),
+            keep_messages=_switch("keep_messages", keep_messages),
         )
+        super().__init__(options)
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Copy or pickle the handler with its records; a run that is under way is unfinished in the copy.
 
         Raises:
-            CaptureError: It is pickled and its ``redact`` is a lambda or another function that cannot be.
+            CaptureError: It is pickled, and its ``redact`` is a lambda or another function that cannot be.
         """
         with self._lock:
             state = {**self.__dict__, "_runs": self._runs.snapshot(), "_enclosing": None}
@@ -94,32 +97,32 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
     def responses(self) -> list[Response]:
         """Return a response for each root run and each block of ``capture_run(question_id=…)``, in start order.
 
-        A run that was paused (interrupted) and those that resumed it are one response.
+        A paused (interrupted) run and those that resumed it are one response.
 
         Returns:
             New dicts of plain JSON values. A run that has not ended counts as an error.
         """
         with self._lock:
-            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.records)]
+            return [response_from(runs, self._options) for runs in runs_of_responses(self._runs.traces)]
 
     def response(self, question_id: str | None = None) -> Response:
-        """Return the last response of one question: asked again, it has a new one, and ``responses()`` has them all.
+        """Return the last response of one question; ``responses()`` has all.
 
         Args:
             question_id: The ``question_id`` in the metadata of its run, or of its block. It may be left out where the
                 handler recorded one question only, or one run without an id.
 
         Raises:
-            CaptureError: There is no such run, or no telling which one is meant.
+            CaptureError: There is no such run, or several may be meant.
         """
         with self._lock:
-            return response_from(runs_of(runs_of_responses(self._runs.records), question_id), self._options)
+            return response_from(runs_of(runs_of_responses(self._runs.traces), question_id), self._options)
 
     @property
     def has_runs(self) -> bool:
         """Whether any run was recorded."""
         with self._lock:
-            return bool(self._runs.records)
+            return bool(self._runs.traces)
 
     def add_run(
         self,
@@ -131,15 +134,15 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record a run that called no handler, such as ``RemoteGraph.invoke``, from the messages that it gave.
+        """Record a run that called no handler, such as ``RemoteGraph.invoke``, from its output's messages.
 
-        They give its steps, answer and tokens; what they do not tell is not known, times above all.
+        Its steps, answer and tokens are theirs; what they do not tell is unknown, times above all.
 
         Args:
-            inputs: What the run was given; messages of it that come back are no part of the run, nor is what stands
-                before them. With None or a ``Command``, which go on with a thread, it is what follows the end of an
-                earlier run of this handler.
-            output: What it gave.
+            inputs: The run's input. Where its messages come back in the output, they and what stands before them are
+                no part of the run. With None or a ``Command``, which go on with a thread, the run is what follows the
+                end of an earlier run of this handler.
+            output: The run's output.
             question_id: The id of its question.
             elapsed_sec: How long it took, up to now.
             tags: The tags of its config.
@@ -158,9 +161,9 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:
-                run.record.run_ids.remove(run_id)
+                run.trace.run_ids.remove(run_id)
                 if elapsed_sec is not None and run.is_root:
-                    run.record.start_earlier(elapsed_sec)
+                    run.trace.start_earlier(elapsed_sec)
         self.on_chain_end(output, run_id=run_id)
 
     def clear(self) -> None:
@@ -170,12 +173,12 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
 
 
 def _new_handler(handler_class: type) -> Any:
-    """Return the handler that a copy's state is put into."""
+    """Return a handler without state."""
     return object.__new__(with_graph_events(handler_class))
 
 
 class CaptureKeywords(TypedDict, total=False):
-    """The keywords of ``GraphRAGEvalCallbackHandler``, for those who hand them on to it."""
+    """The keywords of ``GraphRAGEvalCallbackHandler``, for functions that pass them on."""
 
     step_names: Mapping[str, str] | None
     retrieval_documents: bool | Collection[str]
@@ -195,16 +198,16 @@ def capture_run(
 ) -> Iterator[GraphRAGEvalCallbackHandler]:
     """Record every run that starts inside the ``with`` block, in this thread or task.
 
-    With a question id all that happens inside the block is one response: the loop that people write around
-    ``model.invoke`` and ``tool.invoke``, chains, and agents, whatever ids their metadata has. The first input that has
-    a question gives its text, the last model, chain or agent its answer, and the block its time. An exception that
-    leaves the block is the response's error, and so is that of its last run. Without a question id each root run is a
-    response of its own.
+    With a question id the whole block is one response: a hand-written loop around ``model.invoke`` and
+    ``tool.invoke``, chains, and agents, whatever ids their metadata has. Its question is that of the first input that
+    has one, its answer that of the last model, chain or agent, its time the block's. An exception that leaves the
+    block is the response's error, and so is that of its last run. Without a question id each root run is a response
+    of its own.
 
     A block inside another one records into both, each with its own options. There too, a block with a question id is
     one response; inside another block with a question id it is a part of that one.
 
-    A new thread knows of the block where it is started with this one's context, as LangChain's own are
+    A new thread is recorded where it is started with this one's context, as LangChain's own are
     (``contextvars.copy_context().run``), or where the handler is passed on: ``config={"callbacks": [handler]}``.
 
     Args:
@@ -215,7 +218,7 @@ def capture_run(
         The handler that records; it can be read after the block too.
 
     Raises:
-        CaptureError: An option has a value that it cannot have.
+        CaptureError: An option has a wrong value.
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda
@@ -225,7 +228,7 @@ def capture_run(
         >>> handler.response("q1")["question_text"], handler.response("q1")["actual_answer"]
         ('why?', 'WHY? BECAUSE.')
     """
-    block_question = None if question_id is None else checked_question_id(question_id)
+    block_question = None if question_id is None else _checked_question_id(question_id)
     handler = GraphRAGEvalCallbackHandler(**options)
     handler._enclosing = _current.get()
     token = _current.set(handler)
@@ -243,34 +246,11 @@ def capture_run(
             handler.on_block_end(run_id=block_id, error=error)
 
 
-def checked_options(
-    step_names: Mapping[str, str] | None,
-    retrieval_documents: bool | Collection[str],
-    max_output_chars: int | None,
-    redact: Callable[[Any], Any] | None,
-    keep_artifacts: bool,
-    keep_messages: bool = False,
-) -> CaptureOptions:
-    """Return the options, which later changes of the values passed in leave as they are.
-
-    Raises:
-        CaptureError: An option has a value that it cannot have.
-    """
-    return CaptureOptions(
-        step_names=_names(step_names),
-        retrieval_documents=_tools(retrieval_documents),
-        max_output_chars=_length(max_output_chars),
-        redact=_function(redact),
-        keep_artifacts=_switch("keep_artifacts", keep_artifacts),
-        keep_messages=_switch("keep_messages", keep_messages),
-    )
-
-
-def checked_question_id(value: object) -> str:
+def _checked_question_id(value: object) -> str:
     """Return the id of a question as a text.
 
     Raises:
-        CaptureError: It is none.
+        CaptureError: It is neither a text nor a whole number, or empty.
     """
     if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)

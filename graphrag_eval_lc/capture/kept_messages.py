@@ -1,4 +1,4 @@
-"""What model calls were given and gave: a table of messages and one of tool definitions, each of which stands once."""
+"""The prompts, outputs and tools of model calls: a table of messages and one of tool definitions, each kept once."""
 
 import json
 import re
@@ -25,8 +25,8 @@ class Noted(NamedTuple):
     """An item that is to stand in a table.
 
     Attributes:
-        item: The message or definition, as LangChain gave it.
-        digest: What it is known by; unlike the entry it is made of what was there before ``redact``.
+        item: LangChain's message or definition.
+        digest: What it is known by, made before ``redact``.
         entry: What is kept of it; None where the table has it.
     """
 
@@ -36,14 +36,14 @@ class Noted(NamedTuple):
 
 
 class KeptTable:
-    """Entries of which each stands once, however often it is met.
+    """Entries, each of which stands once however often its item is met.
 
-    An item that was met before is known by the object, so that a prompt costs one look-up for each of its messages;
-    a copy is known by what it says. Nothing of an item is kept but its entry once the table is closed.
+    A known object costs one look-up; a copy is known by its digest. A closed table keeps nothing of an item but its
+    entry.
 
     Attributes:
         entries: Plain JSON values.
-        digests: What each of them is known by.
+        digests: The digest of each entry.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class KeptTable:
         self._by_object: dict[int, tuple[Any, int, Any, Any, Any]] = {}
 
     def find(self, item: Any) -> int | None:
-        """Return the place of an object that was met before; None where somebody has changed it meanwhile."""
+        """Return the place of an object that was met before; None where it has changed meanwhile."""
         met = self._by_object.get(id(item))
         if met is None:
             return None
@@ -62,24 +62,24 @@ class KeptTable:
         return place if known is item and is_same and getattr(item, "name", None) is name else None
 
     def place_of(self, digest: bytes) -> int | None:
-        """Return the place of what has this digest."""
+        """Return the place of the item with this digest."""
         return self._by_digest.get(digest)
 
     def add(self, item: Any, digest: bytes, entry: dict[str, Any] | None) -> int:
-        """Return the place of an item, which gets one where it has none."""
+        """Return the place of an item, and add it where it is new."""
         place = self._by_digest.get(digest)
         if place is None:
             place = self._by_digest[digest] = len(self.entries)
             self.entries.append(entry or {})
             self.digests.append(digest)
         if item is not None:
-            # The object itself too, as else another one may get its id.
+            # The object itself is kept, as else another one may get its id.
             content, calls = getattr(item, "content", None), getattr(item, "tool_calls", None)
             self._by_object[id(item)] = item, place, content, calls, getattr(item, "name", None)
         return place
 
     def close(self) -> None:
-        """Let go of the objects; a model's message may have got the name of its agent meanwhile."""
+        """Let go of the objects; take the agents' names that models' messages may have got meanwhile."""
         for item, place, *_ in self._by_object.values():
             name = getattr(item, "name", None)
             if isinstance(item, AIMessage) and isinstance(name, str):
@@ -88,30 +88,18 @@ class KeptTable:
 
 
 class KeptMessages:
-    """What one run keeps of its model calls. Items are noted without the handler's lock, and placed with it.
-
-    Args:
-        options: Those of the handler.
-    """
+    """What one run keeps of its model calls. Items are noted without the handler's lock, and placed under it."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self._options = options
         self.messages = KeptTable()
         self.tools = KeptTable()
-        self._names: dict[bytes, str] = {}  # of the agents whose messages these are, by digest
+        self._names: dict[bytes, str] = {}  # the agents' names by digest of the message
 
     def noted(self, messages: Iterable[BaseMessage | str], warnings: list[str]) -> list[int | Noted]:
-        """Make messages ready to be placed: those that are not known are redacted and cut.
-
-        Args:
-            messages: Messages, or the prompts of a plain language model.
-            warnings: Takes what is to be warned of.
-        """
-        noted: list[int | Noted] = []
-        for message in messages:
-            place = self.messages.find(message)
-            noted.append(self._noted(message, warnings) if place is None else place)
-        return noted
+        """Prepare messages, or the prompts of a plain language model, to be placed: new ones are redacted and cut."""
+        find = self.messages.find
+        return [self._noted(each, warnings) if (place := find(each)) is None else place for each in messages]
 
     def _noted(self, message: BaseMessage | str, warnings: list[str]) -> Noted:
         plain = _plain_message(message)
@@ -125,9 +113,9 @@ class KeptMessages:
         return Noted(message, digest, entry if name is None else {**entry, "name": name})
 
     def _may_be_named(self, digest: bytes, name: str) -> bool:
-        """Return whether a message is not that of another agent; the name gets into it after the model's call.
+        """Return whether a message may have this agent's name; one without a name gets the first that is asked for.
 
-        What has no name yet gets that of the first who asks for it.
+        A name gets into a message only after the model's call.
         """
         place = self.messages.place_of(digest)
         entry = None if place is None else self.messages.entries[place]
@@ -137,13 +125,12 @@ class KeptMessages:
         return bool(taken == name)
 
     def noted_tools(self, params: Any, warnings: list[str]) -> list[int | Noted]:
-        """Make the definitions of the tools ready to be placed that a model is given with its invocation parameters."""
+        """Prepare the tool definitions in a model call's invocation parameters to be placed."""
         tools = params.get("tools") if isinstance(params, Mapping) else None
-        noted: list[int | Noted] = []
-        for tool in tools if isinstance(tools, (list, tuple)) else ():
-            place = self.tools.find(tool)
-            noted.append(self._noted_tool(tool, warnings) if place is None else place)
-        return noted
+        if not isinstance(tools, (list, tuple)):
+            return []
+        find = self.tools.find
+        return [self._noted_tool(each, warnings) if (place := find(each)) is None else place for each in tools]
 
     def _noted_tool(self, tool: Any, warnings: list[str]) -> Noted:
         plain = to_plain(tool)
@@ -154,7 +141,7 @@ class KeptMessages:
         return Noted(tool, digest, _as_dict(redacted(definition, self._options, "definition of a tool", warnings)))
 
     def place(self, message: BaseMessage, warnings: list[str]) -> int:
-        """Return the place of a message, with the handler's lock."""
+        """Return the place of a message, under the handler's lock."""
         return places(self.messages, self.noted([message], warnings))[0]
 
     def snapshot(self) -> "KeptMessages":
@@ -193,7 +180,7 @@ def ranges(of: Iterable[int]) -> Ranges:
 
 
 class JoinedTable:
-    """The tables of the runs that make one response, as one."""
+    """The tables of one response's runs, as one."""
 
     def __init__(self, tables: Iterable[KeptTable]) -> None:
         self._joined = KeptTable()
@@ -217,13 +204,13 @@ class JoinedTable:
         return [to_plain(entry) for entry in self._joined.entries]
 
     def place(self, table: int, place: int) -> int:
-        """Return where an entry of a table stands now."""
+        """Return the joined place of a table's entry."""
         return self._moved[table][place]
 
     def ranges(self, table: int, of: Ranges) -> Ranges:
-        """Return where ranges of a table stand now."""
+        """Return the joined ranges of a table's ranges."""
         moved = self._moved[table]
-        if table == 0:  # which are where they were
+        if table == 0:  # its places stay
             return [list(each) for each in of]
         return ranges(moved[place] for start, stop in of for place in range(start, stop))
 
@@ -232,7 +219,7 @@ class JoinedTable:
 
 
 def _plain_message(message: BaseMessage | str) -> dict[str, Any]:
-    """Return a message as a dict that ``convert_to_messages`` reads, as plain JSON but for large binary contents."""
+    """Return a message as a plain JSON dict for ``convert_to_messages``, without large binary contents."""
     if isinstance(message, str):
         return {"role": "user", "content": message}
     role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
@@ -259,11 +246,9 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
-    """Return a plain JSON value in which images and other binary contents give way to how long they are.
+    """Return a message's content as plain JSON, with only the lengths of images and other binary contents.
 
-    Args:
-        value: A message's content, a block of it, or what stands in it.
-        is_text: Whether it is text for people, which may hold such contents but is none itself.
+    ``is_text`` tells of text for people, which may hold such contents but is none itself.
     """
     if isinstance(value, str):
         text = to_plain(value)
@@ -298,12 +283,12 @@ def _digest(plain: Any) -> bytes:
 
 
 def _digest_of_other(digest: bytes, name: str) -> bytes:
-    """Return the digest of a message that another agent wrote word for word, too."""
+    """Return the digest of the same message from another agent."""
     return _digest([digest.hex(), name])
 
 
 def _kept_message(plain: dict[str, Any], options: CaptureOptions, warnings: list[str]) -> dict[str, Any]:
-    """Return a message as it is kept: its texts and arguments redacted, its content no longer than allowed."""
+    """Return a message as it is kept: texts and arguments redacted, the content cut."""
     what = f"content of a message ({plain['role']})"
     full = _full_length(plain["content"])
     entry = {**plain, "content": _kept_content(plain["content"], options, what, warnings)}
@@ -357,7 +342,7 @@ def _texts(content: Any) -> Iterable[str]:
 
 
 def _cut(content: Any, limit: int) -> Any:
-    """Cut the texts of a content, so that all of them together are no longer than allowed."""
+    """Cut the texts of a content to ``limit`` characters in all."""
     if isinstance(content, str):
         return content[:limit]
     cut: list[Any] = []

@@ -1,8 +1,9 @@
-"""A model call, and what its result tells: tokens, the model's name and why the answer ended."""
+"""A model call, and its result's tokens, model name and finish reason."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -12,7 +13,7 @@ from graphrag_eval_lc.capture.kept_messages import Ranges
 from graphrag_eval_lc.capture.seen_messages import has_run_id
 from graphrag_eval_lc.capture.steps import Step
 from graphrag_eval_lc.records import ModelCall
-from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, INPUT_TOKENS, OUTPUT_TOKENS, TOTAL_TOKENS
 
 
 @dataclass(slots=True, eq=False)
@@ -22,24 +23,22 @@ class OpenModelCall:
     Attributes:
         model: The model's name as it was asked for.
         started: The ``perf_counter`` at its start; None where no callback told of it, only its message.
-        unanswered_tool: The tool whose calls nobody answers, as the model is made to call it for its arguments: a
-            schema. An empty text stands for any tool.
+        unanswered_tool: A schema that the model must call as a tool, which nobody answers; "" stands for any tool.
         is_cache_hit: Whether LangChain's cache answered.
-        is_from_elsewhere: Whether no callback told of it, and its message came with an id, unlike those of a node's
-            own code.
+        is_from_elsewhere: Whether only a message told of it, one with an id, unlike those of a node's own code.
         finish_reason: Why its answer ended.
-        problems: What is wrong with it.
+        problems: What is wrong with its answer.
         message_id: The id of its message.
         record: What the response says of it; None while it runs.
         started_at: The time at its start, in seconds since 1970.
-        first_token: The ``perf_counter`` when the first token came, where it was streamed.
+        first_token: The ``perf_counter`` at the first token, where it was streamed.
         parent: The step inside which it runs.
-        node: The node of a graph in which it runs, as langgraph names it.
-        namespace: Where that graph stands, as langgraph's ``checkpoint_ns`` says it.
+        node: Langgraph's name of the node in which it runs.
+        namespace: The ``checkpoint_ns`` of that node's graph.
         agent: The name of the agent.
-        input_messages: Where the messages that it was given stand among those that are kept.
-        output_message: Where its own stands.
-        tools: Where the definitions of tools stand that it was given.
+        input_messages: The places of its prompt among the kept messages.
+        output_message: The place of its own message there.
+        tools: The places of its tools among the kept definitions.
     """
 
     model: str | None
@@ -61,15 +60,43 @@ class OpenModelCall:
     output_message: int | None = None
     tools: Ranges | None = None
 
+    def end(self, result: LLMResult) -> None:
+        """Take the result."""
+        self.is_cache_hit = is_cache_hit(generated_message(result))
+        self.record = self._told_by(result)
 
-# What providers call them; some as this package does.
+    def fail(self, error: str, result: object = None) -> None:
+        """Note the error, with the tokens that were reported until then."""
+        self.record = self._told_by(result if isinstance(result, LLMResult) else LLMResult(generations=[]))
+        self.record["error"] = error
+
+    def _told_by(self, result: LLMResult) -> ModelCall:
+        model = result_model_name(result) or self.model
+        record: ModelCall = {"model": model} if model else {}
+        record.update(model_usage(result))
+        if self.finish_reason is not None:
+            record["finish_reason"] = self.finish_reason
+        if self.started is not None:
+            record[ELAPSED_SEC] = perf_counter() - self.started
+        return record
+
+    def passes_on(self, message: AIMessage, others: Iterable["OpenModelCall"]) -> bool:
+        """Return whether the message is that of another model which this one called, as a router does."""
+        return not self.is_cache_hit and any(
+            other.message_id == message.id and other.started is not None and other.started >= (self.started or 0)
+            for other in others
+            if other is not self
+        )
+
+
+# The providers' names of these.
 _INPUT_KEYS = (INPUT_TOKENS, "prompt_tokens", "prompt_token_count")
 _OUTPUT_KEYS = (OUTPUT_TOKENS, "completion_tokens", "candidates_token_count")
 _TOTAL_KEYS = (TOTAL_TOKENS, "total_token_count")
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
 _USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
-_REPEATED = re.compile(r"(.+?)\1+")  # chunks of a stream that each say it are joined: STOPSTOP
+_REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
 _MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
 _INPUT_DETAILS = ("input_token_details", "prompt_tokens_details", "input_tokens_details", "cache_creation")
@@ -103,45 +130,45 @@ def first_generation(result: LLMResult) -> Generation | None:
 
 
 def generated_message(result: LLMResult) -> AIMessage | None:
-    """Return the message that a chat model answered with; None for plain language models."""
+    """Return a chat model's message; None for plain language models."""
     generation = first_generation(result)
     message = generation.message if isinstance(generation, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
 
 
 def has_content(chunk: object) -> bool:
-    """Return whether a chunk of a stream holds anything of the answer: text, reasoning or a part of a tool call."""
+    """Return whether a chunk of a stream holds text, reasoning or a part of a tool call."""
     message = getattr(chunk, "message", None)
     calls = getattr(message, "tool_call_chunks", None)
     return bool(message is not None and (message.content or calls or message.additional_kwargs))
 
 
 def message_result(message: AIMessage) -> LLMResult:
-    """Return the result of the model call that a message alone tells of."""
+    """Return a message as the result of its model call."""
     return LLMResult(generations=[[ChatGeneration(message=message)]])
 
 
 def is_generated(message: AIMessage) -> bool:
-    """Return whether a model wrote a message, and not a node's own code: it says what it cost, or how it was made.
+    """Return whether a model wrote a message, by its usage, id or metadata.
 
-    A node's own code gives messages ids and metadata too, such as langgraph-supervisor's on the way back.
+    Ids and metadata alone do not tell: nodes write messages with them too, such as langgraph-supervisor's.
     """
     metadata = message.response_metadata
     return bool(message.usage_metadata) or has_run_id(message) or any(key in metadata for key in _METADATA_KEYS)
 
 
 def is_cache_hit(message: AIMessage | None) -> bool:
-    """Return whether LangChain's cache of model calls answered; core marks such messages with a cost of 0."""
+    """Return whether LangChain's cache of model calls answered: such messages have a cost of 0."""
     usage: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
     cost = usage.get("total_cost")
     return cost is not None and cost == 0
 
 
 def model_usage(result: LLMResult) -> ModelCall:
-    """Return the tokens of one model call; what the provider did not report is absent.
+    """Return the tokens of one model call; counts that the provider did not report are absent.
 
-    Looks at the message's ``usage_metadata``, the result's ``llm_output``, the message's ``response_metadata`` and
-    the ``generation_info``, and takes the first that has a count.
+    The first source with a count is taken: the message's ``usage_metadata``, the result's ``llm_output``, the
+    message's ``response_metadata``, the ``generation_info``.
     """
     for source in _usage_sources(result):
         usage = _tokens(source)
@@ -169,7 +196,7 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
     call: ModelCall = {}
     cache = _cache_tokens(usage)
     if (input_tokens := _count(usage, _INPUT_KEYS)) is not None:
-        if cache and INPUT_TOKENS in usage and any(key in usage for key in _ANTHROPIC_KEYS):  # which stand beside it
+        if cache and INPUT_TOKENS in usage and any(key in usage for key in _ANTHROPIC_KEYS):  # not counted in it
             input_tokens += cache.get("cached_input_tokens", 0) + cache.get("cache_write_input_tokens", 0)
         call[INPUT_TOKENS] = input_tokens
     if (output_tokens := _count(usage, _OUTPUT_KEYS)) is not None:
@@ -187,9 +214,9 @@ def _tokens(usage: Mapping[str, Any]) -> ModelCall:
 
 
 def _cache_tokens(usage: Mapping[str, Any]) -> ModelCall:
-    """Return the tokens of the prompt that were read from the provider's cache, and those that were written to it.
+    """Return the prompt's tokens that were read from the provider's cache, and those written to it.
 
-    LangChain's ``cache_creation`` is 0 where the tokens are told by how long they stay: for five minutes or an hour.
+    LangChain's ``cache_creation`` is 0 where the counts are given by lifetime: five minutes or an hour.
     """
     found: dict[str, int] = {}
     details = _details(usage, _INPUT_DETAILS)
@@ -250,7 +277,7 @@ def result_model_name(result: LLMResult) -> str | None:
 def finish_reason(result: LLMResult) -> str | None:
     """Return why a model's answer ended, in the provider's own word; None where it does not say.
 
-    OpenAI's Responses API says why an answer is incomplete, and else its status.
+    For OpenAI's Responses API it is why the answer is incomplete, else its status.
 
     Example:
         >>> message = AIMessage("Os", response_metadata={"stop_reason": "max_tokens"})
@@ -281,11 +308,11 @@ _ANY_TOOL = ("any", "required")
 
 
 def unanswered_tool(params: Any, options: Any) -> str | None:
-    """Return the tool that a model is made to call for its arguments, as a schema of the answer, so that nobody runs it.
+    """Return the schema that a model must call as a tool for structured output, which nobody runs.
 
     Args:
         params: The invocation parameters of a model call.
-        options: Its options, which say where it is to give structured output.
+        options: Its options, which tell of structured output.
 
     Returns:
         The tool's name, an empty text where it may be any tool, and None where calls are to be answered.

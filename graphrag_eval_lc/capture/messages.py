@@ -13,8 +13,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import is_command, message_text, text_of, to_plain
+from graphrag_eval_lc.capture.outputs import block_text, is_command, message_text, to_plain
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 4
 _MAX_BREADTH = 32  # states are small at the top; rows of data need not be searched for messages
@@ -59,12 +60,12 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> Iterator[Sequence[Any]
 
 
 def _is_item(value: object) -> bool:
-    """Return whether a value in a list shows that it is one of messages."""
+    """Return whether a list with this value is one of messages."""
     return _is_message(value) or _is_pair(value)
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Return what messages are looked for in, one level down."""
+    """Return the values, one level down, in which messages are searched."""
     if type(value) in _SCALARS:
         return ()
     if isinstance(value, (list, tuple)):
@@ -83,7 +84,7 @@ def _field_names(value: Any) -> Iterator[str]:
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Return a message that may be a dict, as in the state of a remote graph, or a pair; None for anything else."""
+    """Return a message, a dict of a remote graph's state or a pair as a message; None for anything else."""
     if isinstance(value, BaseMessage):
         return value
     if not _is_message(value) and not _is_pair(value):
@@ -105,9 +106,9 @@ def as_message(value: Any) -> BaseMessage | None:
 
 
 def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]] | None:
-    """Return the last model's message of a list, with those of its calls that nobody answered.
+    """Return the last model's message of a list with its unanswered calls; None where it has none.
 
-    Tool messages may follow it: some of its calls were answered before the run was paused.
+    Tool messages may follow it: some calls were answered before the run was paused.
     """
     answered: set[str] = set()
     for message in map(as_message, reversed(messages)):
@@ -120,7 +121,7 @@ def unanswered_calls(messages: Sequence[Any]) -> tuple[AIMessage, list[ToolCall]
 
 
 def tool_calls_in(value: Any) -> list[ToolCall]:
-    """Return the tool calls that a node gets as its input without the message around them."""
+    """Return the tool calls in a node's input that stand there without their message."""
     if isinstance(value, Mapping):
         value = [value.get("tool_call")]
     if not isinstance(value, (list, tuple)):
@@ -133,14 +134,14 @@ def tool_calls_in(value: Any) -> list[ToolCall]:
 
 
 def is_interrupted(output: Any) -> bool:
-    """Return whether a graph's output says that it waits for somebody."""
+    """Return whether a graph's output says that it is paused."""
     return isinstance(output, Mapping) and bool(output.get("__interrupt__"))
 
 
 def question_in(inputs: Any) -> str | None:
-    """Return what a root run is asked: its input where that is a text, else the last message of the user.
+    """Return a root run's question: its input where that is a text, else the user's last message.
 
-    Without messages it is what stands under ``question``, ``input`` or ``query``. Of content blocks the texts count.
+    Without messages it is the value of ``question``, ``input`` or ``query``. Of content blocks the texts count.
 
     Example:
         >>> question_in({"question": "why?"}), question_in([("user", [{"type": "text", "text": "so?"}])])
@@ -169,7 +170,7 @@ def _last_question(messages: Sequence[Any]) -> str | None:
 
 
 def _content_text(content: Any) -> str | None:
-    """Return a message's content where it is a text, or the texts among its blocks, a line each."""
+    """Return a message's content, of blocks the texts, one a line; None where it has no text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, (list, tuple)):
@@ -178,7 +179,7 @@ def _content_text(content: Any) -> str | None:
 
 
 def role_and_content(item: Any) -> tuple[Any, Any]:
-    """Return role and content of a message in any of the forms that LangChain takes: object, dict, pair, bare text."""
+    """Return role and content of a message in any form of LangChain: object, dict, pair, bare text."""
     if isinstance(item, BaseMessage):
         return item.type, item.content
     if isinstance(item, Mapping):
@@ -196,15 +197,15 @@ def answer_in(
 ) -> str | None:
     """Return the answer in a root run's output: the last model message of this run that asks for no tool.
 
-    A plain string is the answer itself, and so is a number or a truth value. Where the messages end with what tools
-    gave, as after a tool with ``return_direct``, that is the answer, but for their errors; several are joined by line
-    breaks. Without such messages it is ``structured_response`` as JSON, or what stands under ``answer`` or a key like
-    it: a text as it is, anything else as JSON. None where there is none of these.
+    A plain string is the answer itself, and so is a number or a truth value. Where the messages end with tools'
+    outputs, as after a tool with ``return_direct``, these without errors are the answer, joined by line breaks. Without
+    such messages it is ``structured_response`` as JSON, else the value of ``answer`` or a key like it: a text as it is,
+    anything else as JSON. None where there is none of these.
 
     Args:
         output: The output.
-        is_old: Tells which messages stood before the run; what stands before one of these does too.
-        is_given: Tells whether this run has set a field; the state of a thread may have it from before.
+        is_old: Whether a message stood before the run; so did those before it.
+        is_given: Whether this run has set a field; a thread's state may have it from before.
 
     Example:
         >>> answer_in({"result": {"total": 3}}), answer_in({"question": "why?", "documents": []})
@@ -228,7 +229,7 @@ def answer_in(
 
 
 def _value_text(value: Any, is_old: Callable[[Any], bool]) -> str | None:
-    """Return what stands under a key for the answer as a text: JSON where it is neither a text nor a message."""
+    """Return the value of an answer's key as a text: JSON where it is neither a text nor a message."""
     if isinstance(value, BaseMessage):
         return _last_text(value, is_old, has_tools=True)
     return None if value is None else value_text(value)
@@ -248,7 +249,7 @@ def value_text(value: Any) -> str:
 
 
 def whole_answer(output: Any) -> str | None:
-    """Return a value that is an answer as a whole, such as a parser's; None for messages, documents and unknown objects.
+    """Return a whole value as the answer, such as a parser's; None for messages, documents and unknown objects.
 
     Example:
         >>> whole_answer({"total": 3}), whole_answer({"messages": []})
@@ -264,7 +265,7 @@ def whole_answer(output: Any) -> str | None:
 
 
 def answer_fields(output: Any) -> Iterator[str]:
-    """Yield the names of the fields for answers that a node sets."""
+    """Yield the names of the answer fields that a node's output sets."""
     if isinstance(output, (list, tuple)):
         for item in output[:_MAX_BREADTH]:
             yield from answer_fields(item)
@@ -275,7 +276,7 @@ def answer_fields(output: Any) -> Iterator[str]:
 
 
 def is_handoff_message(message: AIMessage | ToolMessage) -> bool:
-    """Return whether langgraph-supervisor wrote a message about who goes on: no model and no tool did."""
+    """Return whether langgraph-supervisor itself wrote a message, about the agent that goes on."""
     return any(key in message.response_metadata for key in _HANDOFF_KEYS)
 
 
@@ -294,7 +295,7 @@ def _last_text(output: Any, is_old: Callable[[Any], bool], *, has_tools: bool) -
 
 
 def _given_by_tools(messages: Sequence[Any], is_old: Callable[[Any], bool]) -> str | None:
-    """Return what tools gave where messages end with what a model asked them for."""
+    """Return the outputs of tools at the end of messages, where a model's calls stand right before them."""
     texts: list[str] = []
     for item in reversed(messages):
         message = as_message(item)
@@ -316,14 +317,11 @@ def answer_text(message: AIMessage) -> str:
 
 
 def _text_in(block: Any) -> str:
-    if isinstance(block, str):
-        return block
-    text = block.get("text") if isinstance(block, Mapping) and block.get("type") == "text" else None
-    return text if isinstance(text, str) else ""
+    return block if isinstance(block, str) else block_text(block) or ""
 
 
 def field_of(value: Any, key: str) -> Any:
-    """Return what a mapping or an object with fields has under a key; None where it has none."""
+    """Return the value of a key in a mapping, or of a field; None without it."""
     if isinstance(value, Mapping):
         return value.get(key)
     return getattr(value, key, None) if isinstance(value, BaseModel) or is_dataclass(value) else None
@@ -341,7 +339,7 @@ def plain_answer(output: Any) -> str | None:
 
 
 def answer_of(output: Any) -> str | None:
-    """Return the answer in any output: a text, a state, a scalar; else the whole as JSON, and None for None.
+    """Return the answer in any output: that of a text, state or scalar, else the whole as JSON; None for None.
 
     Example:
         >>> answer_of({"answer": "yes"}), answer_of(["a", 1])

@@ -1,4 +1,4 @@
-"""What a tool takes and gives, as plain JSON values and as text, and how its call ended."""
+"""A tool's arguments and outputs as plain JSON values and as text, and the outcome of its call."""
 
 import base64
 import dataclasses
@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel
 
 from graphrag_eval_lc.json_values import json_number, json_text, parse_json
+from graphrag_eval_lc.texts import text_of
 
 _MAX_DEPTH = 60
 _MAX_BREADTH = 1000  # of a list, from its end, in which tool messages are looked for
@@ -19,10 +20,10 @@ _CLEAR_TYPES = frozenset({str, bool, type(None)})
 
 
 def to_plain(value: Any) -> Any:
-    """Return a deep copy of any value that holds nothing but what JSON has.
+    """Return a deep copy of any value as plain JSON values. Never raises.
 
-    Floats that JSON does not have become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text or else base64, sets
-    lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text. Never raises.
+    Floats without a JSON form become "NaN", "Infinity" and "-Infinity", bytes their UTF-8 text or else base64, sets
+    lists, documents ``{"id", "text"}``, objects with fields dicts, and everything else its text.
 
     Example:
         >>> to_plain({"ids": (1, 2), 3: b"x"})
@@ -65,7 +66,7 @@ def _json_key(key: Any) -> str:
 
 
 def _plain_parts(value: Any) -> Any:
-    """Return one level of what an object is made of: a dict, a list, or its text."""
+    """Return an object as a dict or list of its parts, or as its text."""
     if isinstance(value, Document):
         return document_value(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -100,57 +101,29 @@ def document_value(document: Document) -> dict[str, Any]:
     return text if identifier is None else {"id": to_plain(identifier), **text}
 
 
-def text_of(value: Any) -> str:
-    """Return ``str(value)``, or the name of its type in angle brackets where that raises."""
-    try:
-        return str.__str__(str(value))
-    except Exception:
-        return f"<{type(value).__name__}>"
-
-
-def error_text(error: object) -> str:
-    """Return ``ExceptionType: message``; only the type where there is no message, so it is never empty.
-
-    Example:
-        >>> error_text(KeyError("x")), error_text(TimeoutError())
-        ("KeyError: 'x'", 'TimeoutError')
-    """
-    if not isinstance(error, BaseException):
-        return text_of(error).strip() or type(error).__name__
-    message = _remote_error(error) or text_of(error).strip()
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-def _remote_error(error: BaseException) -> str | None:
-    """Return what a LangGraph server told of an error there, which it does as a dict."""
-    told = error.args[0] if type(error).__name__ == "RemoteException" and error.args else None
-    if not isinstance(told, Mapping) or not told.get("error"):
-        return None
-    return ": ".join(text_of(told[key]) for key in ("error", "message") if told.get(key))
-
-
 def message_text(message: BaseMessage) -> str:
-    """Return a message's content as one string: text blocks joined, and JSON where other blocks are among them."""
+    """Return a message's content as one string: text blocks joined, JSON where there are other blocks."""
     content: Any = message.content
     if isinstance(content, str):
         return content
-    texts = [block if isinstance(block, str) else _block_text(block) for block in content]
+    texts = [block if isinstance(block, str) else block_text(block) for block in content]
     if all(text is not None for text in texts):
         return "".join(text for text in texts if text is not None)
     return json_text(content, to_plain=to_plain)
 
 
-def _block_text(block: Any) -> str | None:
+def block_text(block: Any) -> str | None:
+    """Return the text of a content block; None where it is no text block."""
     if isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str):
         return str(block["text"])
     return None
 
 
 def output_text(value: Any) -> str:
-    """Return what a tool returned as the string that a step's ``output`` holds.
+    """Return a tool's return value as the string of a step's ``output``.
 
-    A string stays as it is, a message gives its content, everything else is written as JSON (None as ``null``): of a
-    Command its update, or the name of the agent to which it hands over.
+    A string stays as it is, a message becomes its content, everything else JSON (None is ``null``): a Command its
+    update, or the name of the agent to which it hands over.
     """
     if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
@@ -162,7 +135,7 @@ def output_text(value: Any) -> str:
 
 
 def _command_value(command: Any) -> Any:
-    """Return what a Command tells: its update, or where it hands over to; then its update is the state as a whole."""
+    """Return a Command's update; where it hands over its target, as the update is then the whole state."""
     names = [getattr(target, "node", target) for target in _targets(command)]
     hands_over = command.graph is not None and names != ["__end__"]
     if names and (hands_over or command.update is None):
@@ -171,7 +144,7 @@ def _command_value(command: Any) -> Any:
 
 
 def _targets(command: Any) -> Sequence[Any]:
-    """Return the nodes to which a Command goes, by name or with what it sends them."""
+    """Return the nodes to which a Command goes, as names or ``Send`` objects."""
     return command.goto if isinstance(command.goto, (list, tuple)) else (command.goto,)
 
 
@@ -181,9 +154,9 @@ def is_command(value: object) -> bool:
 
 
 def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages that a tool returned, the last one first.
+    """Yield the tool messages in a tool's return value, the last one first.
 
-    They are the value itself, in the updates of its Commands, in what these send to nodes, or in a list of these.
+    They are the value itself, in the update of a Command, in what it sends to nodes, or in a list of these.
     """
     if isinstance(value, ToolMessage):
         yield value
@@ -205,9 +178,9 @@ def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
     """Return the tool message that answers a call, or None where a tool returned something else.
 
     Args:
-        output: What ``on_tool_end`` hands over: a message, a Command, a list of these, or a raw value.
-        call_id: The id of the call, of which the last message is taken: a Command that hands over to another agent
-            carries the history, where ids may come twice. Without an id it is the last message of all.
+        output: The output in ``on_tool_end``: a message, a Command, a list of these, or a raw value.
+        call_id: The id of the call, whose last message is taken: a Command that hands over carries the history, where
+            ids may repeat. None takes the last message of all.
     """
     if isinstance(output, ToolMessage):
         return output
@@ -225,19 +198,19 @@ def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
 
 
 _NOT_JSON: Any = object()
-_WRAPPED = "result"  # FastMCP gives values that are no objects as {"result": value}
+_WRAPPED = "result"  # FastMCP wraps values that are no objects: {"result": value}
 
 
 def mcp_text(content: Any, artifact: Any = None) -> str | None:
-    """Return the text of what ``langchain-mcp-adapters`` makes of a tool's result; None where it is to be read as ever.
+    """Return the text of a tool's result from ``langchain-mcp-adapters``; None for any other result.
 
-    The blocks of a list, one for each element, are the JSON of the list: from the structured content beside them, and
-    without it where each of them is JSON. A single block stays as it is, unless it stands for a list of one. Images
-    and files stay among their blocks.
+    One block for each element of a list becomes the JSON of the list: from the structured content beside the blocks,
+    else where each block is JSON. A single block stays as it is, unless it stands for a list of one. Blocks with
+    images or files are no such result.
 
     Args:
-        content: The content of the tool's message, or what the tool returned where it was called by hand.
-        artifact: That of the message.
+        content: The content of the tool's message, or the tool's return value where it was called by hand.
+        artifact: The artifact of the message.
 
     Example:
         >>> blocks = [{"type": "text", "text": text, "id": f"lc_{text}"} for text in ("a", "b")]
@@ -258,19 +231,15 @@ def mcp_text(content: Any, artifact: Any = None) -> str | None:
 
 
 def _texts(content: Any) -> list[str] | None:
-    """Return the texts of blocks that are nothing else; None for other content."""
+    """Return the texts of text blocks; None for other content."""
     if not isinstance(content, list):
         return None
-    texts = [block.get("text") if _is_text_block(block) else None for block in content]
-    return [text for text in texts if isinstance(text, str)] if None not in texts else None
-
-
-def _is_text_block(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    texts = [text for block in content if (text := block_text(block)) is not None]
+    return texts if len(texts) == len(content) else None
 
 
 def _is_made_by_langchain(block: Mapping[str, Any]) -> bool:
-    """Return whether a block has an id of LangChain's own making, as the adapters' have, and no tool's own."""
+    """Return whether a block has an id made by LangChain, as the adapters' blocks have, not a tool's own."""
     return str(block.get("id")).startswith("lc_")
 
 
@@ -282,10 +251,7 @@ def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
 
 
 def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
-    """Return the value in ``{"result": value}`` where the server put it there, which shows in the blocks beside it.
-
-    They are those of the value, and not the one of the whole object.
-    """
+    """Return the value in ``{"result": value}`` where FastMCP wrapped it: then the blocks are those of the value."""
     if set(structured) != {_WRAPPED}:
         return structured
     value = structured[_WRAPPED]
@@ -300,7 +266,7 @@ def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """Return the values for which FastMCP makes a block each: lists are flattened, and None has no block."""
+    """Return the values with a block each in FastMCP: lists are flattened, and None has no block."""
     if isinstance(value, list):
         return [leaf for item in value for leaf in _leaves(item)]
     return [] if value is None else [value]
@@ -328,7 +294,7 @@ NO_ARTIFACT: Any = _NoArtifact()
 
 
 class Outcome(NamedTuple):
-    """How a call ended: its status, its output or error, and the artifact as the tool gave it."""
+    """How a call ended: its status, its output or error, and the tool's artifact."""
 
     status: Literal["pending", "success", "error"]
     text: str
@@ -336,7 +302,7 @@ class Outcome(NamedTuple):
 
 
 def message_outcome(message: ToolMessage) -> Outcome:
-    """Return how a tool message says that its call ended."""
+    """Return the outcome that a tool message tells."""
     artifact = NO_ARTIFACT if message.artifact is None else message.artifact
     if message.status == "error":
         return Outcome("error", message_text(message).strip() or "error without a message", artifact)
@@ -345,12 +311,7 @@ def message_outcome(message: ToolMessage) -> Outcome:
 
 
 def output_outcome(output: Any, message: ToolMessage | None) -> Outcome:
-    """Return how a tool's own end says that its call ended.
-
-    Args:
-        output: What the tool returned.
-        message: The tool message in it that answers the call, where there is one.
-    """
+    """Return the outcome of a tool by its return value, and by the tool message in it that answers the call."""
     if message is not None:
         return message_outcome(message)
     text = mcp_text(output) if type(output) is list else None

@@ -1,4 +1,4 @@
-"""What a handler keeps of arguments, outcomes, errors, tags and metadata: redacted, and no longer than allowed."""
+"""What a handler keeps of arguments, outcomes, errors, tags and metadata: redacted and cut as its options say."""
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, text_of, to_plain
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, Outcome, document_value, output_text, to_plain
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.masking import masked_values
-from graphrag_eval_lc.texts import shortened
+from graphrag_eval_lc.texts import shortened, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CaptureOptions:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Say what to do where a handler is pickled with a function that cannot be.
+        """Pickle the options.
 
         Raises:
             CaptureError: ``redact`` cannot be pickled.
@@ -44,11 +44,11 @@ class CaptureOptions:
         return CaptureOptions, tuple(getattr(self, each.name) for each in fields(self))
 
     def step_name(self, tool_name: str) -> str:
-        """Return the name that the steps of a tool have."""
+        """Return the name of a tool's steps."""
         return self.step_names.get(tool_name, tool_name)
 
     def wants_documents(self, tool_name: str) -> bool:
-        """Return whether the output of a tool gives way to the documents that it retrieved."""
+        """Return whether a tool's output is to be the documents that it retrieved."""
         if isinstance(self.retrieval_documents, bool):
             return self.retrieval_documents
         return tool_name in self.retrieval_documents
@@ -61,13 +61,13 @@ class KeptOutcome(NamedTuple):
     """What is kept of an outcome.
 
     Attributes:
-        status: ``pending`` where the tool waits for somebody.
+        status: ``pending`` where the run is paused in the tool.
         text: The output, or the error.
         artifact: A plain JSON value, or ``NO_ARTIFACT``.
-        full_length: The characters that the text had, where it was cut.
-        text_hash: The hash of the text before any option was applied: by it the message is found that holds it.
-        k: The number of documents that a retriever was asked for, where that is known.
-        warnings: What is to be warned of.
+        full_length: The characters of the text, where it was cut.
+        text_hash: The hash of the text before any option was applied, which finds the message that holds it.
+        k: The number of documents that a retriever was asked for, where it is known.
+        warnings: Warnings about the options.
         ended: The ``perf_counter`` at the end, before any option was applied; None for now.
     """
 
@@ -83,16 +83,16 @@ class KeptOutcome(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Retrieval:
-    """A retriever's run inside a tool: the number of documents asked for, and what it gave once it has ended."""
+    """A retriever's run inside a tool: the number of documents asked for, and the documents, once it has ended."""
 
     k: int | None
     documents: list[dict[str, Any]] | None = None
 
 
 def redacted(value: Any, options: CaptureOptions, what: str, warnings: list[str]) -> Any:
-    """Return what the option ``redact`` makes of a plain JSON value, as one; a fixed text where it raises.
+    """Return what ``redact`` makes of a plain JSON value, as one; a fixed text where it raises.
 
-    The warning names the type of the exception only: its message may hold what was to be redacted.
+    The warning names only the type of the exception, whose message may hold what was to be redacted.
     """
     if options.redact is None:
         return value
@@ -109,14 +109,7 @@ def kept_text(text: str, options: CaptureOptions, what: str, warnings: list[str]
 
 
 def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, warnings: list[str]) -> dict[str, Any]:
-    """Return the arguments as they are kept.
-
-    Args:
-        args: A plain JSON dict; it is not changed.
-        options: The handler's options.
-        tool_name: The name of the tool, for warnings.
-        warnings: Takes what is to be warned of.
-    """
+    """Return the arguments, a plain JSON dict, as they are kept."""
     if options.redact is None:
         return args
     kept = redacted(args, options, f"args of {options.step_name(tool_name)}", warnings)
@@ -126,14 +119,7 @@ def kept_args(args: dict[str, Any], options: CaptureOptions, tool_name: str, war
 def kept_outcome(
     outcome: Outcome, options: CaptureOptions, tool_name: str, retrievals: Iterable[Retrieval] = ()
 ) -> KeptOutcome:
-    """Return what is kept of an outcome.
-
-    Args:
-        outcome: How the call ended.
-        options: The handler's options.
-        tool_name: The name of the tool.
-        retrievals: The runs of retrievers inside the tool, where their documents are wanted.
-    """
+    """Return what is kept of an outcome; ``retrievals`` are the runs of retrievers inside the tool."""
     ended = perf_counter()
     status, text, artifact = outcome
     if status == "pending":
@@ -158,7 +144,7 @@ def _kept_artifact(artifact: Any, options: CaptureOptions, name: str, warnings: 
 
 
 def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dict[str, Any]] | None, int | None]:
-    """Return the documents that a tool retrieved and the number asked for; several retrievers have no common one.
+    """Return the documents that a tool retrieved, and the number asked for where one retriever ran.
 
     A tool that asks a vector store itself has no retriever, but often its documents as the artifact.
     """
@@ -172,7 +158,7 @@ def _retrieved(retrievals: Sequence[Retrieval], artifact: Any) -> tuple[list[dic
 
 
 def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
-    """Return the number of documents asked for, as a retriever's metadata has it under ``k``; else None."""
+    """Return the number of documents asked for: ``k`` of a retriever's metadata, else None."""
     k = (metadata or {}).get("k")
     return k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
 
@@ -189,7 +175,7 @@ _SCALARS = frozenset({str, int, bool, type(None)})
 
 
 def kept_tags(tags: list[str] | None) -> list[str]:
-    """Return the tags of a root run that a person gave it."""
+    """Return the tags of a root run without LangChain's and langgraph's own."""
     if not tags:
         return []
     own = [text_of(tag) for tag in tags[:_MOST_TAGS]]
@@ -197,10 +183,10 @@ def kept_tags(tags: list[str] | None) -> list[str]:
 
 
 def kept_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the metadata of a root run, without the question's id and what LangChain and langgraph put there.
+    """Return the metadata of a root run, without the question's id and LangChain's and langgraph's own keys.
 
-    It is a copy of plain JSON values, which later changes leave as it is. Of long texts the beginning is kept, and
-    values that would make it longer than 10,000 characters are left out, which ``…`` says.
+    It is a deep copy of plain JSON values. Long texts are cut; values beyond 10,000 characters in all are left out,
+    which the key ``…`` says.
 
     Example:
         >>> kept_metadata({"question_id": "q1", "team": "grid", "ls_integration": "langgraph"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import cast
 
 from graphrag_eval_lc.capture.kept_messages import JoinedTable
@@ -25,31 +26,31 @@ PAUSED = "the run is paused (interrupted): it waits to be resumed"
 _NOT_ENDED = "Unfinished: the run had not ended when its response was read"
 
 
-def runs_of_responses(records: Iterable[Trace]) -> list[list[Trace]]:
-    """Return the records by response, in start order: a run that was paused stands with those that resumed it."""
+def runs_of_responses(traces: Iterable[Trace]) -> list[list[Trace]]:
+    """Return the traces by response, in start order: a paused run stands with those that resumed it."""
     responses: list[list[Trace]] = []
     paused: dict[Trace, list[Trace]] = {}
-    for record in records:
-        runs = paused.pop(record.resumes, None) if record.resumes is not None else None
+    for trace in traces:
+        runs = paused.pop(trace.resumes, None) if trace.resumes is not None else None
         if runs is None:
             runs = []
             responses.append(runs)
-        runs.append(record)
-        if record.is_paused:
-            paused[record] = runs
+        runs.append(trace)
+        if trace.is_paused:
+            paused[trace] = runs
     return responses
 
 
 def question_id_of(runs: Sequence[Trace]) -> str | None:
-    """Return the question id of a response's runs."""
-    return next((record.question_id for record in runs if record.question_id is not None), None)
+    """Return the question id of a response's runs, None without one."""
+    return next((trace.question_id for trace in runs if trace.question_id is not None), None)
 
 
 def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequence[Trace]:
-    """Return the runs of one question's last response among all that a handler has.
+    """Return the runs of one question's last response.
 
     Raises:
-        CaptureError: There is no such response, or no telling which one is meant.
+        CaptureError: There is no such response, or several may be meant.
     """
     if not responses:
         raise CaptureError(
@@ -77,59 +78,63 @@ def runs_of(responses: Sequence[Sequence[Trace]], question_id: object) -> Sequen
     return found[-1]
 
 
-def response_from(records: Sequence[Trace], options: CaptureOptions) -> Response:
+def response_from(traces: Sequence[Trace], options: CaptureOptions) -> Response:
     """Return one response.
 
     Args:
-        records: Its runs in start order: one, or those of a run that was paused and resumed. Steps, tokens and
-            time add up; the last answer and the last run's status count.
-        options: Those of the handler; they name the steps.
+        traces: Its runs in start order: one, or a paused run and those that resumed it. Steps, tokens and time add
+            up; the last answer and the last run's status count.
+        options: The handler's options, which name the steps.
 
     Returns:
-        A new dict of plain JSON values; none of it is shared with the records.
+        A new dict of plain JSON values; none of it is shared with the traces.
     """
-    last = records[-1]
+    last = traces[-1]
     error = last.error if last.has_ended else _NOT_ENDED
-    question_id = question_id_of(records)
+    question_id = question_id_of(traces)
     response: Response = {} if question_id is None else {"question_id": question_id}
-    question = next((record.question for record in records if record.question is not None), None)
+    question = next((trace.question for trace in traces if trace.question is not None), None)
     if question is not None:
         response["question_text"] = question
     response["status"] = "success" if error is None else "error"
     if error is not None:
         response["error"] = error
-    answer = _answer(records)
+    answer = _answer(traces)
     if answer is not None:
         response["actual_answer"] = answer
     unfinished = unfinished_text(error)
-    steps = [step for step in steps_of(records) if step.status != "pending"]
+    steps = [step for step in steps_of(traces) if step.status != "pending"]
     response["actual_steps"] = [actual_step(step, unfinished, options.step_name(step.name)) for step in steps]
-    warnings = dict.fromkeys(warning for record in records for warning in record.warnings)
-    warnings.update(dict.fromkeys(_step_warnings(steps, options)))
-    warnings.update(dict.fromkeys(_unanswered(records, steps)))
-    warnings.update(dict.fromkeys(_answer_warnings(records)))
-    warnings.update(dict.fromkeys(_add_tokens(response, records)))
+    warnings = dict.fromkeys(
+        chain(
+            *(trace.warnings for trace in traces),
+            _step_warnings(steps, options),
+            _unanswered(traces, steps),
+            _answer_warnings(traces),
+            _add_tokens(response, traces),
+        )
+    )
     if last.is_paused and last.has_ended:
         warnings[PAUSED] = None
-    response[ELAPSED_SEC] = sum(record.elapsed_sec for record in records)
-    response["started_at"] = utc_timestamp(records[0].started_at)
-    _add_trace(response, records)
-    _add_model_calls(response, records)
+    response[ELAPSED_SEC] = sum(trace.elapsed_sec for trace in traces)
+    response["started_at"] = utc_timestamp(traces[0].started_at)
+    _add_trace(response, traces)
+    _add_model_calls(response, traces)
     warnings.update(dict.fromkeys(_cut_messages(response, options)))
     if warnings:
         response["capture_warnings"] = list(warnings)
     return response
 
 
-def _answer(records: Sequence[Trace]) -> str | None:
-    """Return the last answer; a draft that waited is the answer where the run that was resumed has left it standing."""
-    last = records[-1]
+def _answer(traces: Sequence[Trace]) -> str | None:
+    """Return the last answer; a paused run's draft counts where the resumed run left it standing."""
+    last = traces[-1]
     if last.is_paused:
         return None
-    drafts = [record.draft for record in records if record.is_paused]
+    drafts = [trace.draft for trace in traces if trace.is_paused]
     if last.answer is None and last.standing is not None and last.standing in drafts:
         return last.standing
-    return next((record.answer for record in reversed(records) if record.answer is not None), None)
+    return next((trace.answer for trace in reversed(traces) if trace.answer is not None), None)
 
 
 def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[str]:
@@ -148,28 +153,28 @@ def _step_warnings(steps: Sequence[Step], options: CaptureOptions) -> Iterable[s
 
 
 def _listed(steps: Sequence[Step], options: CaptureOptions) -> str:
-    return _list([(options.step_name(step.name), step.id) for step in steps])
+    return _listed_calls([(options.step_name(step.name), step.id) for step in steps])
 
 
-def _list(calls: Sequence[tuple[str, str | None]]) -> str:
+def _listed_calls(calls: Sequence[tuple[str, str | None]]) -> str:
     return listed([name if identifier is None else f"{name} ({identifier})" for name, identifier in calls])
 
 
-def _unanswered(records: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
-    """Warn of calls that neither a callback nor a message answered; what a paused run waits for is not lost."""
+def _unanswered(traces: Iterable[Trace], steps: Sequence[Step]) -> Iterable[str]:
+    """Warn of calls without an answer; those of a paused run may still get theirs."""
     taken = {(step.name, step.id) for step in steps}
-    calls = [call for record in records if not record.is_paused for call in record.unanswered if call not in taken]
+    calls = [call for trace in traces if not trace.is_paused for call in trace.unanswered if call not in taken]
     if calls:
-        yield f"asked for by a model and never answered, so that what they gave is not known: {_list(calls)}"
+        yield f"asked for by a model and never answered, so that what they gave is not known: {_listed_calls(calls)}"
 
 
-def _answer_warnings(records: Sequence[Trace]) -> Iterable[str]:
-    """Warn of answers of models that came without an error and are none; calls count from 1, as in ``llm_calls``."""
-    unparsed = [call for record in records for call in record.unparsed]
+def _answer_warnings(traces: Sequence[Trace]) -> Iterable[str]:
+    """Warn of problems in models' answers; calls count from 1, as in ``llm_calls``."""
+    unparsed = [call for trace in traces for call in trace.steps.unparsed]
     if unparsed:
-        yield f"structured output of a model that did not parse: {_list(unparsed)}"
+        yield f"structured output of a model that did not parse: {_listed_calls(unparsed)}"
     numbers: dict[tuple[str, str], list[int]] = {}
-    counted = (each for record in records for each in _counted_calls(record))
+    counted = (each for trace in traces for each in _counted_calls(trace))
     for number, (call, known) in enumerate(counted, 1):
         for problem in call.problems:
             numbers.setdefault((known.get("model", ""), problem), []).append(number)
@@ -180,13 +185,9 @@ def _answer_warnings(records: Sequence[Trace]) -> Iterable[str]:
             yield f"{len(found) - _MOST_LISTED} more model calls{named}: each {problem}"
 
 
-def _model_calls(records: Iterable[Trace]) -> list[ModelCall]:
-    return [known.copy() for record in records for _, known in _counted_calls(record)]
-
-
-def _counted_calls(record: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
-    """Return the model calls of a run that count, each with what is known of it."""
-    return ((call, call.record) for call in record.model_calls if call.record is not None and not call.is_cache_hit)
+def _counted_calls(trace: Trace) -> Iterable[tuple[OpenModelCall, ModelCall]]:
+    """Return the ended model calls of a run that cost something, each with its record."""
+    return ((call, call.record) for call in trace.model_calls if call.record is not None and not call.is_cache_hit)
 
 
 def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
@@ -195,39 +196,45 @@ def _cut_messages(response: Response, options: CaptureOptions) -> Iterable[str]:
         yield f"{cut} of {len(response['llm_messages'])} messages were cut to {options.max_output_chars} characters"
 
 
-def _add_trace(response: Response, records: Sequence[Trace]) -> None:
-    """Put in by what LangSmith and others know the run: ids, and tags and metadata of its first part."""
-    run_ids = [str(run_id) for record in records for run_id in record.run_ids]
+def _add_trace(response: Response, traces: Sequence[Trace]) -> None:
+    """Add run ids, and the tags and metadata of the first run, by which LangSmith and others know it."""
+    run_ids = [str(run_id) for trace in traces for run_id in trace.run_ids]
     if run_ids:
         response["run_id"] = run_ids[0]
     if len(run_ids) > 1:
         response["run_ids"] = run_ids
-    response["tags"], response["metadata"] = shown_config(records[0].tags, records[0].metadata)
+    response["tags"], response["metadata"] = shown_config(traces[0].tags, traces[0].metadata)
 
 
-def _add_model_calls(response: Response, records: Sequence[Trace]) -> None:
-    """Put in the model calls with where and when they ran, and what they were given and gave."""
-    kept = [record.kept for record in records if record.kept is not None]
-    messages = JoinedTable(each.messages for each in kept)
-    tools = JoinedTable(each.tools for each in kept)
-    calls: list[ModelCall] = []
-    for place, record in enumerate(records):
-        for call, known in _counted_calls(record):
+def _add_model_calls(response: Response, traces: Sequence[Trace]) -> None:
+    """Add the model calls with their times, places, prompts and outputs."""
+    calls = response["llm_calls"] = list[ModelCall]()
+    kept = [trace.kept for trace in traces if trace.kept is not None]  # of all or of none
+    tables = (JoinedTable(each.messages for each in kept), JoinedTable(each.tools for each in kept)) if kept else None
+    for place, trace in enumerate(traces):
+        for call, known in _counted_calls(trace):
             placed = known.copy()
             _add_place(placed, call)
-            if record.kept is not None:
-                if call.input_messages is not None:
-                    placed["input_messages"] = messages.ranges(place, call.input_messages)
-                if call.output_message is not None:
-                    placed["output_message"] = messages.place(place, call.output_message)
-                if call.tools:
-                    placed["tools"] = tools.ranges(place, call.tools)
+            if tables is not None:
+                _add_messages(placed, call, place, *tables)
             calls.append(placed)
-    response["llm_calls"] = calls
-    if kept:
+    if tables is not None:
+        messages, tools = tables
         response["llm_messages"] = cast("list[KeptMessage]", messages.entries())
         if definitions := tools.entries():
             response["llm_tools"] = definitions
+
+
+def _add_messages(
+    placed: ModelCall, call: OpenModelCall, place: int, messages: JoinedTable, tools: JoinedTable
+) -> None:
+    """Add the places of a call's messages and tools; ``place`` is that of its run."""
+    if call.input_messages is not None:
+        placed["input_messages"] = messages.ranges(place, call.input_messages)
+    if call.output_message is not None:
+        placed["output_message"] = messages.place(place, call.output_message)
+    if call.tools:
+        placed["tools"] = tools.ranges(place, call.tools)
 
 
 def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
@@ -246,19 +253,19 @@ def _add_place(placed: ModelCall, call: OpenModelCall) -> None:
         placed["parent_id"] = call.parent.id
 
 
-def _add_tokens(response: Response, records: Sequence[Trace]) -> Iterable[str]:
-    """Put the sums of tokens into the response, where every model call reported them; give what is to be warned of."""
-    calls = _model_calls(records)
+def _add_tokens(response: Response, traces: Sequence[Trace]) -> Iterable[str]:
+    """Add the sums of tokens, where every model call reported them, and yield warnings."""
+    calls = [known for trace in traces for _, known in _counted_calls(trace)]
     failed = [call for call in calls if "error" in call and not any(key in call for key in TOKENS)]
     counted = [call for call in calls if call not in failed]
-    cached = sum(call.is_cache_hit for record in records for call in record.model_calls)
+    cached = sum(call.is_cache_hit for trace in traces for call in trace.model_calls)
     for key in TOKENS:
         if (counted or cached) and all(key in call for call in counted):
             response[key] = sum(call[key] for call in counted)
     unknown = sum(any(key not in call for key in TOKENS) for call in counted)
     if unknown:
         yield f"{unknown} of {len(calls)} model calls did not report all token counts, so the sums are left out"
-    unheard = sum(call.is_from_elsewhere for record in records for call in record.model_calls)
+    unheard = sum(call.is_from_elsewhere for trace in traces for call in trace.model_calls)
     if unheard:
         yield (
             f"{unheard} of {len(calls)} model calls are taken from messages only, as no callback told of them: "
@@ -270,29 +277,29 @@ def _add_tokens(response: Response, records: Sequence[Trace]) -> Iterable[str]:
         yield f"LangChain's cache answered {cached} model calls; they cost nothing and are not counted"
 
 
-def steps_of(records: Sequence[Trace]) -> list[Step]:
-    """Return the steps of all records in order; a step that a resumed run took again stands once, as it ended last."""
+def steps_of(traces: Sequence[Trace]) -> list[Step]:
+    """Return the steps of all traces in order; one that a resumed run took again stands once, as it ended last."""
     merged: list[Step] = []
     was_paused = False
-    for record in records:
-        steps = in_order(record.steps)
+    for trace in traces:
+        steps = in_order(trace.steps.taken)
         if was_paused:
             _continue_with(merged, steps)
         else:
             merged.extend(steps)
-        was_paused = record.is_paused
+        was_paused = trace.is_paused
     return merged
 
 
 def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
-    """Put the steps of a resumed run among those of the paused one."""
+    """Insert the steps of a resumed run among those of the paused one."""
     successors: dict[Step | None, Step | None] = {}
     earlier = list(merged)
     for step in steps:
         same_step = _same_step(step, earlier, successors)
         if same_step is not None:
             earlier.remove(same_step)
-            # Of what had ended before the pause the callbacks told more than the message that is met again.
+            # Of a step that had ended before the pause callbacks told more than its message, now met again.
             is_known = step.is_from_message and same_step.status != "pending" and not same_step.is_forced
             successors[same_step] = last = same_step if is_known else step
             merged[merged.index(same_step)] = last
@@ -305,8 +312,8 @@ def _continue_with(merged: list[Step], steps: Iterable[Step]) -> None:
 def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | None, Step | None]) -> Step | None:
     """Return the step of the paused run that carried out the same call of the same message.
 
-    Where no message tells, agents beside or inside each other may have used the same id: it is a call of the same tool
-    inside the same step, of several the one with the same arguments.
+    Without a message agents beside or inside each other may use the same id: then it is a call of the same tool inside
+    the same step, of several the one with the same arguments.
     """
     if step.call is None:
         return None
@@ -323,7 +330,7 @@ def _same_step(step: Step, earlier: Sequence[Step], successors: Mapping[Step | N
 
 def _is_inside_same(step: Step, other: Step, successors: Mapping[Step | None, Step | None]) -> bool:
     """Return whether two steps ran inside the same one, before and after the pause."""
-    if other.parent is None or other.parent.call is None:  # which has no other
+    if other.parent is None or other.parent.call is None:
         return step.parent is None or step.parent.call is None
     return successors.get(other.parent) is step.parent
 
@@ -342,34 +349,28 @@ def _end_of(parent: Step, merged: Sequence[Step], successors: dict[Step | None, 
 
 
 def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
-    """Return a step as the response holds it.
-
-    Args:
-        step: A step that is not pending.
-        unfinished: The error of a step that has not ended.
-        name: The step's name there.
-    """
+    """Return a step that is not pending as the response holds it; ``unfinished`` is the error of an open one."""
     is_success = step.status == "success"
-    record: ActualStep = {
+    actual: ActualStep = {
         "name": name,
         "args": to_plain(step.args),
         "id": step.id,
         "status": "success" if is_success else "error",
     }
     if is_success:
-        record["output"] = step.text
+        actual["output"] = step.text
     else:
-        record["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
-    record["execution_timestamp"] = utc_timestamp(step.started_at)
+        actual["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
+    actual["execution_timestamp"] = utc_timestamp(step.started_at)
     if step.elapsed_sec is not None:
-        record[ELAPSED_SEC] = step.elapsed_sec
+        actual[ELAPSED_SEC] = step.elapsed_sec
     if step.parent is not None:
-        record["parent_id"] = step.parent.id
+        actual["parent_id"] = step.parent.id
     if step.attempts > 1:
-        record["attempts"] = step.attempts
+        actual["attempts"] = step.attempts
     if step.artifact is not NO_ARTIFACT and step.artifact is not None:
-        record["artifact"] = to_plain(step.artifact)
-    return record
+        actual["artifact"] = to_plain(step.artifact)
+    return actual
 
 
 def utc_timestamp(seconds: float) -> str:
@@ -378,7 +379,7 @@ def utc_timestamp(seconds: float) -> str:
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Return steps in the order in which the models asked for them, each followed by the steps inside it."""
+    """Return steps in the order in which models asked for them, each followed by the steps inside it."""
     children: dict[Step | None, list[Step]] = {}
     for step in steps:
         children.setdefault(step.parent, []).append(step)

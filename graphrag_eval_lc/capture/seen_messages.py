@@ -1,4 +1,4 @@
-"""Which messages of a run are new, and which of them tell of a model call that is counted already."""
+"""Which messages of a run are new, and whose model calls are counted already."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Reading(NamedTuple):
         new: What is new in it, in order.
         before: The known message before that.
         removed: The ids of messages that a state is to drop.
-        passed_over: The list, where none of its messages was known and none is the run's.
+        passed_over: The whole list, where no message was known and none is the run's own.
     """
 
     new: Sequence[NewMessage] = ()
@@ -52,42 +52,30 @@ class Reading(NamedTuple):
 class SeenMessages:
     """All messages that a run has met.
 
-    Messages are known by their id, and those without one by the object itself (langgraph gives the same object an
-    id later). Lists are read from their end up to the first message that was read before, and what stood before the
-    run is not looked through unless it has to be: a turn costs the same however long its history is.
+    A message is known by its id, and without one by the object itself, to which langgraph gives an id later. Lists
+    are read from their end up to the first known message, and what stood before the run is searched only where it
+    must be: a turn costs the same however long its history is.
 
     Args:
-        ends: The ids of the messages with which earlier runs of the handler ended; what stands before one of them in a
-            list that nothing else explains is older than this run. This run's own are added to it.
+        ends: The ids of the last messages of the handler's earlier runs; a message up to one of them is older than
+            this run, where nothing better tells. This run adds its own.
+
+    Attributes:
+        has_own: Whether any message of the run itself was met.
     """
 
-    __slots__ = ("_by_id", "_ends", "_has_own", "_nameless", "_objects", "_old", "_old_keys", "_question")
+    __slots__ = ("_by_id", "_ends", "_nameless", "_objects", "_old", "_old_keys", "_question", "has_own")
 
     def __init__(self, ends: set[str] | None = None) -> None:
         self._ends: set[str] = set() if ends is None else ends
         self._question: str | None = None
         self._by_id: dict[str, _Met] = {}
         self._objects: dict[int, tuple[Any, _Met]] = {}
-        # How many were read as dicts or pairs without an id, of which states make messages that have one.
+        # Counts of the dicts and pairs without an id that were read; states make messages with ids of them.
         self._nameless: dict[Any, int] = {}
         self._old: list[tuple[Any, ...]] = []
         self._old_keys: set[Any] | None = None
-        self._has_own = False
-
-    def __reduce__(self) -> tuple[type["SeenMessages"], tuple[()]]:
-        """Leave the messages behind where a handler is copied or pickled: they are known by the objects they are."""
-        return SeenMessages, ()
-
-    @property
-    def has_own(self) -> bool:
-        """Whether any message of the run itself was met."""
-        return self._has_own
-
-    def clear(self) -> None:
-        """Forget all messages."""
-        for kept in (self._by_id, self._objects, self._nameless, self._old):
-            kept.clear()
-        self._old_keys = None
+        self.has_own = False
 
     def add_told(self, message: AIMessage) -> None:
         """Note a message that a model's callback told of."""
@@ -95,7 +83,7 @@ class SeenMessages:
             self._note(message, _Met.TOLD)
 
     def add_input(self, inputs: Any, question: str | None) -> list[Sequence[Any]]:
-        """Note what the run itself is given, with the question in it, and give the lists of messages in it."""
+        """Note the run's own input and its question, and return the input's lists of messages."""
         self._question = question
         lists = list(message_lists(inputs))
         for messages in lists:
@@ -103,7 +91,7 @@ class SeenMessages:
         return lists
 
     def add_end(self, output: Any) -> None:
-        """Note with which messages the run ends."""
+        """Note the last messages of the run's output."""
         for messages in message_lists(output):
             if (identifier := _id_of(messages[-1])) is not None:
                 self._ends.add(identifier)
@@ -111,15 +99,14 @@ class SeenMessages:
     def add_history(
         self, state: Any, given: Sequence[Sequence[Any]] | None, *, is_start: bool = False, is_graph: bool = True
     ) -> None:
-        """Note as old what stood in the state of a thread before the run, or a graph in it, went on with it.
+        """Note as old what a thread's state held before the run, or a graph in it, went on with the thread.
 
-        A graph's nodes tell of all that they give: where no message of a state was met, nothing in it is new but what
-        follows that which the graph was given. What is no graph tells of nothing: what follows the end of an earlier
-        run is new.
+        Each node's output is read. So where no message of a graph's state was met, only what follows the graph's
+        input is new. Without a graph nothing was read: what follows the end of an earlier run is new.
 
         Args:
-            state: The state at the end, or the one that a graph's first node is given.
-            given: The lists of messages that the graph was given; None for those of the run itself.
+            state: The state at the end, or the input of a graph's first node.
+            given: The lists of messages in the graph's input; None for the run's own.
             is_start: Whether it is the state at the start, where the given messages themselves are no history.
             is_graph: Whether it is the state of a graph.
         """
@@ -137,16 +124,16 @@ class SeenMessages:
             self.add_old(unread[:end])
 
     def add_old(self, messages: Sequence[Any]) -> None:
-        """Note messages that stood before the run; the last of them is where reading stops."""
+        """Note messages that stood before the run; reading stops at the last of them."""
         if messages and self._find(messages[-1]) is None:
             self._old.append(tuple(messages))
             self._old_keys = None
             self._note(messages[-1], _Met.OLD)
 
     def add_prompt(self, prompt: Sequence[BaseMessage]) -> None:
-        """Note what stands in the first prompt of the run, up to what it was asked, as older than the run.
+        """Note the run's first prompt as old, up to the run's question.
 
-        Where that is not in it, it is the user's last message: a function has loaded the history itself.
+        Without the question in it, up to the user's last message: a function has loaded the history itself.
         """
         if prompt and self._find(prompt[-1]) is None:
             if (asked := self._end_of_question(prompt, self._holds_question)) is not None:
@@ -166,13 +153,13 @@ class SeenMessages:
 
         Args:
             value: The input or output.
-            unknown: What a list holds of which no message is known: new ones, ones that are older than the run, or
-                those of another conversation.
+            unknown: What a list without any known message is taken for: new, older than the run, or another
+                conversation.
         """
         return [self._read_list(messages, unknown) for messages in message_lists(value)]
 
     def _read_list(self, messages: Sequence[Any], unknown: str) -> Reading:
-        if unknown == "old" and not self._has_own:
+        if unknown == "old" and not self.has_own:
             self.add_old(messages)
             return Reading(passed_over=messages)
         unread, told, before = self._unread(messages)
@@ -206,7 +193,7 @@ class SeenMessages:
         return Reading(new, before, removed, messages if first and first == len(unread) else ())
 
     def _unread(self, messages: Sequence[Any]) -> tuple[list[Any], list[bool], BaseMessage | None]:
-        """Return the end of a list that was not read yet, which of it callbacks told of, and the known message before it.
+        """Return the unread end of a list, whether callbacks told of each message, and the known one before it.
 
         Known tool messages are passed over: those of parallel nodes come in one by one.
         """
@@ -242,7 +229,7 @@ class SeenMessages:
         return None
 
     def _note(self, item: Any, met: _Met) -> None:
-        self._has_own = self._has_own or met is not _Met.OLD
+        self.has_own = self.has_own or met is not _Met.OLD
         identifier = _id_of(item)
         if identifier is not None:
             self._by_id[identifier] = met
@@ -264,9 +251,9 @@ class SeenMessages:
     def _count_old(self, unread: Sequence[Any]) -> int:
         """Return how many messages at the beginning of a list of unknown ones are older than the run.
 
-        They are the same objects, or else they end with copies: of all that the run was given, or of its last question.
-        Where there is no such, they end where an earlier run ended, and with the message that holds the question. Only
-        where a model's message is among them it matters.
+        The first of these tells: the same object as an old message, copies of the run's input or of its last
+        question, the question itself, the end of an earlier run, a message that holds the question. Without a model's
+        message in the list it does not matter.
         """
         if not any(role_and_content(item)[0] in _MODEL_ROLES for item in unread):
             return 0
@@ -286,12 +273,12 @@ class SeenMessages:
         return max(end for end, item in enumerate(unread, 1) if _is_copy(asking, item))  # asked again in each turn
 
     def _end_of_earlier(self, messages: Sequence[Any]) -> int:
-        """Return the place behind the last message with which an earlier run ended; 0 where there is none."""
+        """Return the place behind the end of an earlier run; 0 where there is none."""
         return next((end for end in range(len(messages), 0, -1) if _id_of(messages[end - 1]) in self._ends), 0)
 
     @staticmethod
     def _end_of_question(messages: Sequence[Any], is_asked: Callable[[Any], bool]) -> int | None:
-        """Return the place behind the last message that is what the run was asked."""
+        """Return the place behind the last message that is the run's question."""
         return next((end for end in range(len(messages), 0, -1) if is_asked(messages[end - 1])), None)
 
     def _is_question(self, item: Any) -> bool:
@@ -299,7 +286,7 @@ class SeenMessages:
         return role in _USER_ROLES and bool(content) and content == self._question
 
     def _holds_question(self, item: Any) -> bool:
-        """Return whether a message of the user is what the run was given, or has its question in it."""
+        """Return whether a user's message is of the run's input, or has the run's question in it."""
         role, content = role_and_content(item)
         if role not in _USER_ROLES:
             return False
@@ -311,7 +298,7 @@ class SeenMessages:
 
 
 def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int | None:
-    """Return the place behind the last copies of lists that were given, or else of the user's last message in them."""
+    """Return the place behind the last copy of a given list, or else of the user's message at its end."""
     for old in given:
         for end in range(len(messages), len(old) - 1, -1):
             if all(map(_is_copy, reversed(old), reversed(messages[end - len(old) : end]))):
@@ -324,7 +311,7 @@ def _end_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int
 
 
 def _length_of_copy(messages: Sequence[Any], given: Sequence[Sequence[Any]]) -> int:
-    """Return how many messages at the end of a list are copies of what was given."""
+    """Return how many messages at the end of a list are copies of a given list's end."""
     lengths = (sum(1 for _ in takewhile(bool, map(_is_copy, reversed(old), reversed(messages)))) for old in given)
     return max(lengths, default=0)
 
@@ -353,24 +340,23 @@ def _is_copy(one: Any, other: Any) -> bool:
     return bool(_ROLES.get(role, role) == _ROLES.get(other_role, other_role) and content == other_content)
 
 
-# The ids of messages that LangChain or a provider gives to what a model wrote.
+# Ids that LangChain or a provider gives to a model's message.
 _RUN_ID = re.compile(r"(?:lc_)?run-.|chatcmpl-.|(?:msg|resp)_[0-9A-Za-z]{16}")
 
 
 def has_run_id(message: AIMessage) -> bool:
-    """Return whether a message has an id that only what a model wrote has."""
+    """Return whether a message's id shows that a model wrote it."""
     return message.id is not None and _RUN_ID.match(message.id) is not None
 
 
-# A message, its id as it was then (langgraph gives messages one later), its node, and whether a callback told of it.
+# A message, its id at that time (langgraph gives one later), its node, and whether a callback told of it.
 _Counted = tuple[AIMessage, str | None, UUID, bool]
 
 
 class CountedMessages:
     """The messages whose model calls a run has counted, each as it was first met.
 
-    A message is copied, renamed, given another id or made anew on its way through an agent; the model's call costs
-    once all the same.
+    On its way through an agent a message is copied, renamed, given another id or made anew; its call counts once.
     """
 
     __slots__ = ("_all", "_by_tokens")
@@ -379,26 +365,15 @@ class CountedMessages:
         self._all: list[_Counted] = []
         self._by_tokens: dict[Any, list[_Counted]] | None = None  # made when it is first needed
 
-    def clear(self) -> None:
-        """Forget all messages."""
-        self._all.clear()
-        self._by_tokens = None
-
     def add(self, message: AIMessage, node_id: UUID, *, is_told: bool) -> None:
-        """Note a message whose call is counted.
-
-        Args:
-            message: The message.
-            node_id: The node of a graph in which the model was called, or the message first met.
-            is_told: Whether a model's callback told of it.
-        """
+        """Note a message whose call is counted, with the node of the call, or where the message was first met."""
         counted = (message, message.id, node_id, is_told)
         self._all.append(counted)
         if self._by_tokens is not None:
             self._by_tokens.setdefault(_tokens(message), []).append(counted)
 
     def has(self, message: AIMessage, node_id: UUID) -> bool:
-        """Return whether the call that a message tells of is counted already."""
+        """Return whether a message's model call is counted already."""
         return any(_is_form_of(message, counted, node_id) for counted in self._alike(message))
 
     def _alike(self, message: AIMessage) -> Iterable[_Counted]:

@@ -1,7 +1,8 @@
 """The tool calls that models ask for, and the steps that carry them out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from itertools import count
 from time import perf_counter, time
 from typing import Any, Literal
@@ -9,10 +10,10 @@ from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graphrag_eval_lc.capture.outputs import NO_ARTIFACT
-from graphrag_eval_lc.capture.redaction import KeptOutcome, Retrieval
+from graphrag_eval_lc.capture.outputs import NO_ARTIFACT, to_plain
+from graphrag_eval_lc.capture.redaction import CaptureOptions, KeptOutcome, Retrieval, kept_args
 
-# A place in the order of a run: of each branch around it, and then its own, as pairs of a rank and a place in it.
+# A place in the order of a run, as pairs of a rank and a place in it: of each branch around it, then its own.
 Order = tuple[int | str, ...]
 
 
@@ -28,9 +29,9 @@ class AskedCall:
         is_told: Whether a model's callback told of the message.
         is_expected: Whether the run is to answer it.
         is_met: Whether the message of a callback was met in a list, perhaps as a copy.
-        is_shown: Whether a later model was shown it while it waited.
+        is_shown: Whether a later prompt held it while it waited.
         step: The step that carries it out.
-        is_settled: True once it needs no step any more.
+        is_settled: Whether it needs no step any more.
     """
 
     message_id: str | None
@@ -58,15 +59,15 @@ class Step:
     """One step of a run.
 
     Attributes:
-        run_id: The id of the tool run; of the last one where the call was tried again.
+        run_id: The id of the tool's run, the last one where there were several attempts.
         parent: The step inside which this one runs.
         order: Its place among the steps with the same parent.
         status: ``open`` while it runs, ``pending`` while the run is paused inside it.
         text: The output, or the error.
-        full_length: The characters that the text had, where it was cut.
-        text_hash: The hash of the text as the tool gave it.
-        is_from_message: True where no callback told of it, only a message.
-        is_forced: True where it had not ended when its run did.
+        full_length: The characters of the text, where it was cut.
+        text_hash: The hash of the text before any option was applied.
+        is_from_message: Whether no callback told of it, only a message.
+        is_forced: Whether it had not ended when its run did.
         retrievals: The runs of retrievers inside it, where their documents are wanted.
     """
 
@@ -92,7 +93,7 @@ class Step:
 
     @property
     def id(self) -> str:
-        """The id of the tool call, and of the run where the call has none."""
+        """The id of the tool call, else that of the run."""
         return self.asked_id or str(self.run_id)
 
     @property
@@ -101,13 +102,13 @@ class Step:
         return self.call_id or (self.call.call_id if self.call is not None else None)
 
     def start_again(self, run_id: UUID, args: dict[str, Any]) -> None:
-        """Begin another attempt, or go on after a pause; the time goes on from the first."""
+        """Begin another attempt, or go on after a pause; the time counts from the first start."""
         self.attempts += self.status != "pending"
         self.run_id, self.args, self.status = run_id, args, "open"
         self.retrievals = ()
 
     def end(self, kept: KeptOutcome) -> None:
-        """Settle the step."""
+        """Take the outcome."""
         self.status, self.text, self.artifact = kept.status, kept.text, kept.artifact
         self.full_length, self.text_hash = kept.full_length, kept.text_hash
         if kept.k is not None:
@@ -138,7 +139,7 @@ class AskedCalls:
         self.branch: Order = ()
 
     def __reduce__(self) -> tuple[type["AskedCalls"], tuple[()]]:
-        """Leave the calls behind where a handler is copied or pickled: none of their answers can reach the copy."""
+        """Leave the calls behind in a copy of a handler: their answers cannot reach it."""
         return AskedCalls, ()
 
     def next_rank(self) -> int:
@@ -156,7 +157,7 @@ class AskedCalls:
 
     @property
     def waiting(self) -> Iterable[AskedCall]:
-        """The calls that need a step and have none yet, in the order in which they were asked for."""
+        """The calls that need a step and have none yet, in the order of the messages."""
         return self._waiting.keys()
 
     def settle(self, call: AskedCall) -> None:
@@ -165,14 +166,14 @@ class AskedCalls:
         self._waiting.pop(call, None)
 
     def is_known(self, call_id: str | None, scope: UUID, parent: Step | None) -> bool:
-        """Return whether a call of this id was asked for that may run here: in this graph run, inside this step."""
+        """Return whether a call with this id may run in this graph run, inside this step."""
         return bool(self._here(call_id, scope, parent))
 
     def _here(self, call_id: str | None, scope: UUID, parent: Step | None) -> list[AskedCall]:
-        """Return the calls of an id that may run here.
+        """Return the calls with an id that may run here.
 
-        In a run that is resumed, no message may tell which call of that id is meant: it is none that a tool beside or
-        around this one was given.
+        In a resumed run a call may have no message. It is meant here only within its own graph run, step and branch:
+        a tool beside or around this one may use the same id.
         """
         return [
             call
@@ -194,15 +195,9 @@ class AskedCalls:
         is_told: bool = False,
         is_expected: bool = False,
     ) -> CallsOfMessage:
-        """Note the calls of a message, and give them; calls that wait already in another message are not noted twice.
+        """Note and return the calls of a message; a call that waits already is not noted twice.
 
-        Args:
-            message_id: The id of the message.
-            tool_calls: Its calls, in its order.
-            scope: The graph run in which it stands.
-            parent: The step inside which that graph runs.
-            is_told: Whether a model's callback told of it: another one is another message.
-            is_expected: Whether the run is to answer them.
+        Unless ``is_told``: each callback of a model tells of another message.
         """
         rank, now = self.next_rank(), time()
         branch = self.branch
@@ -225,11 +220,9 @@ class AskedCalls:
     def ask_unheard(
         self, message: AIMessage, scope: UUID, parent: Step | None, *, is_generated: bool
     ) -> CallsOfMessage:
-        """Note the calls of a message that no callback told of.
+        """Note and return the calls of a message that no callback told of; ``is_generated``: a model wrote it.
 
-        Not those of a copy of a message that a callback told of, nor those that a tool has carried out already: a
-        node may call it with a message of its own making, which is seen only when the node ends. ``is_generated`` tells
-        whether a model wrote the message.
+        It may be a copy, or a node's own message whose tools ran before it was seen: such calls are known.
         """
         copied: CallsOfMessage = {}
         for call in message.tool_calls:
@@ -239,9 +232,9 @@ class AskedCalls:
         return {**copied, **self.ask(message.id, unheard, scope, parent, is_expected=True)} if unheard else copied
 
     def _copied(self, call: ToolCall, *, is_made: bool) -> AskedCall | None:
-        """Return the earliest call of a callback that was not met in a list.
+        """Return the earliest like call of a callback that was not met in a list.
 
-        Where all were met, and code wrote the message, it is the last that was carried out: a handover carries copies.
+        Where all were met and code made the message, return the last that was carried out: a handover carries copies.
         """
         heard = [
             asked
@@ -256,7 +249,7 @@ class AskedCalls:
         return carried_out[-1] if carried_out else None
 
     def meet(self, message: AIMessage) -> CallsOfMessage:
-        """Return the calls of a known message, and settle those that the agent has taken out of it."""
+        """Return the calls of a known message, and settle those that the agent has removed from it."""
         calls: CallsOfMessage = {}
         for call in message.tool_calls:
             for asked in self._by_id.get(call["id"], ()):
@@ -266,7 +259,7 @@ class AskedCalls:
         return calls
 
     def withdraw(self, message_id: str | None, kept: Iterable[str | None] = ()) -> None:
-        """Settle the waiting calls of a message that was removed, but for some."""
+        """Settle the waiting calls of a removed message, but for the kept ones."""
         if message_id is not None:
             for asked in [asked for asked in self._waiting if asked.message_id == message_id]:
                 if asked.call_id not in kept:
@@ -275,9 +268,10 @@ class AskedCalls:
     # --- calls are carried out, or answered ---
 
     def call_to_run(self, call_id: str, args: Any, scope: UUID, parent: Step | None) -> AskedCall | None:
-        """Return the call that a starting tool carries out; where all of that id are taken, the newest (a retry).
+        """Return the call that a starting tool carries out.
 
-        Of several that wait, the one with the same arguments is taken, and else the newest.
+        Of several that wait, the newest with the same arguments is taken, else the newest; without a waiting one it
+        is the newest of all: a retry.
         """
         asked = self._in_scope(self._here(call_id, scope, parent), scope)
         waiting = [call for call in asked if not call.is_settled]
@@ -285,9 +279,9 @@ class AskedCalls:
         return next(reversed(same_args or waiting or asked), None)
 
     def call_like(self, name: str, args: Any, scope: UUID) -> AskedCall | None:
-        """Return the first waiting call with this name and these arguments, for tools that run without a call id.
+        """Return the call that a tool without a call id carries out, by name and arguments.
 
-        Where all are taken, it is the newest whose step failed: the tool is tried again.
+        It is the first that waits, else the newest whose step failed: a retry.
         """
         alike = [
             call
@@ -300,14 +294,14 @@ class AskedCalls:
         return next(iter(waiting or failed[-1:]), None)
 
     def call_answered(self, call_id: str, scope: UUID) -> AskedCall | None:
-        """Return the call that a tool message answers which stands alone: the newest of its id."""
+        """Return the call that a lone tool message answers: the newest with its id."""
         return next(reversed(self._in_scope(self._by_id.get(call_id, []), scope)), None)
 
     def answers_in(self, prompt: Sequence[BaseMessage]) -> list[tuple[AskedCall, ToolMessage]]:
-        """Return the tool messages in a model's prompt that answer waiting calls, in order.
+        """Return the waiting calls that a prompt's tool messages answer, with the messages, in order.
 
         A tool message answers a call of the model's message before it, which may be a copy of the one that asked. The
-        prompt is read from its end, and no further than to a message whose calls are all settled.
+        prompt is read from its end up to a message whose calls are all settled.
         """
         found: list[tuple[AskedCall, ToolMessage]] = []
         answers: dict[str, ToolMessage] = {}
@@ -331,7 +325,7 @@ class AskedCalls:
 
     @staticmethod
     def _taken_from(waiting: list[AskedCall], message: AIMessage) -> list[AskedCall]:
-        """Take the calls of a message out of a list of waiting ones: by the message's id, else those that are alike."""
+        """Remove and return those waiting calls that are a message's: by its id, else by likeness."""
         calls = [call for call in waiting if message.id is not None and call.message_id == message.id]
         if not calls:
             alike = (
@@ -346,3 +340,110 @@ class AskedCalls:
     @staticmethod
     def _in_scope(calls: list[AskedCall], scope: UUID) -> list[AskedCall]:
         return [call for call in calls if call.scope == scope] or calls
+
+
+class Steps:
+    """The steps of one run, with the calls that they carry out. Their warnings are added to the run's.
+
+    In its methods ``scope`` is the graph run around a step or call, and ``parent`` the step inside which it runs.
+
+    Attributes:
+        root_id: The run id of the root, which stands in steps without a callback.
+        calls: All calls that models asked for.
+        taken: The steps, in the order in which they were first known.
+        unparsed: Name and id of the calls for structured output that did not parse.
+    """
+
+    __slots__ = ("_options", "_warnings", "calls", "root_id", "taken", "unparsed")
+
+    def __init__(self, root_id: UUID, options: CaptureOptions, warnings: dict[str, None]) -> None:
+        self.root_id = root_id
+        self._options = options
+        self._warnings = warnings
+        self.calls = AskedCalls()
+        self.taken: list[Step] = []
+        self.unparsed: list[tuple[str, str | None]] = []
+
+    def snapshot(self, warnings: dict[str, None]) -> "tuple[Steps, dict[Step | None, Step]]":
+        """Return a copy for a copy of the handler, and the copy of each step; waiting calls are left out."""
+        copies: dict[Step | None, Step] = {step: copy(step) for step in self.taken}
+        for step in copies.values():
+            step.parent = copies.get(step.parent)
+            if step.call is not None:
+                step.call = replace(step.call, args=None, parent=None, step=None)
+        copied = Steps(self.root_id, self._options, warnings)
+        copied.taken, copied.unparsed = list(copies.values()), self.unparsed[:]
+        return copied, copies
+
+    def tool_started(
+        self,
+        run_id: UUID,
+        name: str,
+        args: dict[str, Any],
+        kept: dict[str, Any],
+        call_id: str | None,
+        scope: UUID,
+        parent: Step | None,
+    ) -> Step:
+        """Return the step of a tool that starts: a new one, or that of an earlier attempt.
+
+        The model's call is found by its id, else by the arguments; ``kept`` is what is kept of these.
+        """
+        if call_id is None:
+            call = self.calls.call_like(name, args, scope)
+        elif (call := self.calls.call_to_run(call_id, args, scope, parent)) is None:
+            made: ToolCall = {"name": name, "args": args, "id": call_id, "type": "tool_call"}
+            self.calls.ask(None, [made], scope, parent)
+            call = self.calls.call_to_run(call_id, args, scope, parent)
+        if call is not None and call.step is not None:
+            call.step.start_again(run_id, kept)
+            return call.step
+        return self.add(Step(name, kept, run_id, parent, self.calls.next_order(), call_id=call_id), call)
+
+    def retriever_started(self, run_id: UUID, name: str, args: dict[str, Any], parent: Step | None) -> Step:
+        """Return the step of a retriever that runs outside of tools."""
+        return self.add(Step(name, args, run_id, parent, self.calls.next_order()))
+
+    def add(self, step: Step, call: AskedCall | None = None) -> Step:
+        """Add a step, and return it; ``call`` is the one that it carries out."""
+        if call is not None:
+            self.link(step, call)
+        self.taken.append(step)
+        return step
+
+    def link(self, step: Step, call: AskedCall) -> None:
+        """Note that a step carries out a call."""
+        step.call, step.order = call, call.order
+        call.step = step
+        self.calls.settle(call)
+
+    def ended(self, step: Step, kept: KeptOutcome, call_id: str | None, scope: UUID) -> None:
+        """Settle a step; ``call_id`` is that of its message, for steps that started without a call."""
+        self.settle(step, kept)
+        if step.call is None and call_id:
+            step.call_id = call_id
+            call = self.calls.call_answered(call_id, scope)
+            if call is not None and not call.is_settled:
+                self.link(step, call)
+
+    def settle(self, step: Step, kept: KeptOutcome) -> None:
+        """End a step, and take its warnings."""
+        step.end(kept)
+        if kept.warnings:
+            self._warnings.update(dict.fromkeys(kept.warnings))
+
+    def kept_args(self, name: str, args: Any) -> dict[str, Any]:
+        """Return what is kept of a call's arguments."""
+        warnings: list[str] = []
+        kept = kept_args(to_plain(args), self._options, name, warnings)
+        self._warnings.update(dict.fromkeys(warnings))
+        return kept
+
+    def close(self, unfinished: str) -> None:
+        """End open steps with this error, and let go of the calls' arguments."""
+        for step in self.taken:
+            if step.status == "open":
+                step.end(KeptOutcome("error", unfinished))
+                step.is_forced = True
+            if step.call is not None:
+                step.call.args = None  # only the kept ones stay

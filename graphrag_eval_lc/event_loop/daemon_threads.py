@@ -18,8 +18,8 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 class DaemonThreadPool(ThreadPoolExecutor):
     """As many daemon threads as there is work at the same time; idle ones are used again.
 
-    The threads of the standard library's pool are joined when the process ends, so that one that hangs keeps the
-    process from ending. asyncio takes only that class and its children as a loop's default executor.
+    The standard library joins its pools' threads when the process ends, so that one that hangs keeps the process
+    alive. It is the base class only because asyncio takes no other default executor.
 
     Args:
         name: What the threads are called.
@@ -53,7 +53,7 @@ class DaemonThreadPool(ThreadPoolExecutor):
             self._work.put(None)
 
     def let_hanging_go(self) -> None:
-        """Have the process not wait at its end for pools that work which hangs here has made."""
+        """Let the process not wait at its end for pools that were made by work which hangs here."""
         if self._busy:
             _let_daemon_threads_go()
 
@@ -88,10 +88,10 @@ def _carry_out(future: Future[Any], work: Callable[[], Any]) -> None:
 
 
 def _let_daemon_threads_go() -> None:
-    """Have no daemon thread joined when the process ends.
+    """Let no daemon thread be joined when the process ends.
 
-    A pool that hanging work made, as LangGraph does for nodes that run side by side, has daemon threads too, since
-    threads inherit that; yet the standard library joins the threads of all its pools.
+    Hanging work may have made a pool, as LangGraph does for parallel nodes. Its threads inherit being daemons, and
+    yet the standard library joins them.
     """
     joined = cast("MutableMapping[threading.Thread, Any]", standard_pool._threads_queues)
     for thread in [thread for thread in list(joined) if thread.daemon]:

@@ -1,8 +1,8 @@
-"""Connections that HTTP clients keep for their next request: each works only in the event loop that opened it.
+"""Idle connections of HTTP clients: each works only in the event loop that opened it.
 
-Clients outlive loops: langchain-openai, for one, has a single client for all models of an endpoint. A request that
-takes a connection of another loop is sent, and its answer lost: it is paid for, and fails. So idle connections are
-closed before a client changes its loop; the client then opens others. Requests that are under way are left alone.
+Clients outlive loops: langchain-openai, for one, has a single client for all models of an endpoint. A request on a
+connection of another loop is sent and paid for, and its answer lost. So idle connections are closed before a client
+changes its loop; the client then opens others. Requests under way are left alone.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _lock = threading.Lock()
 
 
 class _Connection(Protocol):
-    """What is used of a connection in a pool of httpcore."""
+    """The used part of httpcore's connections."""
 
     def is_idle(self) -> bool: ...
 
@@ -50,10 +50,10 @@ async def aclose_idle_connections() -> None:
 
 
 def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
-    """Close the idle connections of all loops but one: of those that are closed, and of those that may go on.
+    """Close the idle connections of all loops but one, whether closed or not.
 
-    Loops that run in other threads are asked to do it. One that does not come to it in a moment is blocked, perhaps by
-    code that waits for this very call, and takes no connection meanwhile.
+    Loops that run in other threads are asked to do it. A loop that does not do so in a moment is blocked, perhaps by
+    code that waits for this very call, and uses no connection meanwhile.
 
     Args:
         loop: The loop whose connections stay.
@@ -80,14 +80,14 @@ def close_idle_connections_of_others(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def close_connections_of_resting_loops() -> None:
-    """Close the idle connections of loops that do not run: of those that are closed, and of those that may go on."""
+    """Close the idle connections of loops that do not run, whether closed or not."""
     for owner, connection in _idle_connections():
         if not owner.is_running():
             _close_now(connection)
 
 
 def is_of_another_loop(error: BaseException) -> bool:
-    """Return whether an exception says that something was used in another event loop than its own.
+    """Return whether an exception says that an object was used in another event loop than its own.
 
     Example:
         >>> is_of_another_loop(RuntimeError("Event loop is closed"))
@@ -97,7 +97,7 @@ def is_of_another_loop(error: BaseException) -> bool:
 
 
 def is_before_sending(error: BaseException) -> bool:
-    """Return whether such an exception came from closing other connections, before the request was given to any."""
+    """Return whether such an exception came from closing other connections, before the request was sent."""
     frames = traceback.walk_tb(error.__traceback__)
     return error.__context__ is None and any(frame.f_code.co_name == "_close_connections" for frame, _ in frames)
 
@@ -112,7 +112,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 def _idle_connections(
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> Iterator[tuple[asyncio.AbstractEventLoop, _Connection]]:
-    """Yield the idle connections whose loop is known, with their loops; those of one loop where it is named."""
+    """Yield the idle connections whose loop is known, with their loops; of one loop only where it is given."""
     for pool in _pools():
         for connection in cast("list[_Connection]", list(pool.connections)):
             owner = _loop_of(connection)
@@ -121,7 +121,7 @@ def _idle_connections(
 
 
 def _pools() -> list[Any]:
-    """Return all connection pools of the process. httpcore keeps no list of them, so they are watched for from here."""
+    """Return all connection pools of the process. httpcore keeps no list of them, so their making is watched."""
     for name in _POOL_PACKAGES:
         kind = getattr(sys.modules.get(name), "AsyncConnectionPool", None)
         if isinstance(kind, type) and kind not in _watched:
@@ -130,9 +130,9 @@ def _pools() -> list[Any]:
 
 
 def _watch(kind: Any) -> None:
-    """Note each pool of a kind that is made from now on, and those that there are.
+    """Note the pools of a kind that exist, and those that are made from now on.
 
-    Python's garbage collector knows these too, but to ask it takes up to a second where a process holds much data.
+    Python's garbage collector knows all at any time, but takes up to a second where a process holds much data.
     """
     with _lock:
         if kind in _watched:
@@ -170,7 +170,7 @@ def _loop_of(connection: object) -> asyncio.AbstractEventLoop | None:
 
 
 def _forget_connections() -> None:
-    """Let a forked child open connections of its own. Those of its parent are not closed, only let go."""
+    """Let a forked child open its own connections. Its parent's are not closed, only let go."""
     global _lock
     _lock = threading.Lock()
     for pool in _pools():
@@ -186,7 +186,7 @@ if hasattr(os, "register_at_fork"):
 def _close_now(connection: _Connection) -> None:
     """Close a connection whose loop does not run, or waits for the very code that calls this.
 
-    Its pool sees at once that it is closed. What the loop itself would still have to do fails where it is closed.
+    Its pool sees at once that it is closed. The loop's own part of the work fails where the loop is closed.
     """
     closing = connection.aclose()
     with contextlib.suppress(Exception):  # StopIteration at its end

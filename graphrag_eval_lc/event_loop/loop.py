@@ -1,7 +1,7 @@
-"""The event loop of all synchronous calls: one for the process that lasts, also where a loop runs already.
+"""The event loop of all synchronous calls: one that lasts as long as the process.
 
-Clients of models live as long as a loop and not as long as a call: a loop that ended with each call would break what
-the next one finds of them. The loop runs in a thread of its own, so that a notebook's cell can wait for it too.
+Clients of models live as long as their loop: a loop for each call would break the clients that the next call finds. The
+loop runs in a thread of its own, so that code inside another loop, such as a notebook's cell, can wait for it too.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ def run_sync(
     *,
     survives: Callable[[BaseException], bool] = _never,
 ) -> Outcome:
-    """Run a coroutine to its end in the lasting loop, and give what it returns.
+    """Run a coroutine to its end in the lasting loop, and return its result.
 
     Tasks that it leaves behind are cancelled. Threads that hang in synchronous code, and tasks that refuse to be
-    cancelled, do not hold up the end. Idle connections of HTTP clients do not get from one loop into another.
+    cancelled, do not hold up the end. No connection of an HTTP client is used in two loops.
 
     Args:
         coroutine: A function that makes the coroutine.
-        survives: Told a SystemExit or KeyboardInterrupt that some task raised out of the event loop: whether the
-            coroutine goes on nevertheless. It is called in the loop's thread.
+        survives: Called in the loop's thread with a SystemExit or KeyboardInterrupt that a task raised out of the loop;
+            returns whether the coroutine goes on nevertheless.
 
     Example:
         >>> async def answer() -> int:
@@ -72,7 +72,7 @@ def _running_task() -> "asyncio.Task[Any] | None":
 
 
 def use_daemon_threads(loop: asyncio.AbstractEventLoop) -> None:
-    """Let what a loop hands to threads run in daemon threads, as many as it takes, unless it has its own executor."""
+    """Let a loop run its thread work in as many daemon threads as needed, unless it has its own executor."""
     if getattr(loop, "_default_executor", loop) is None:  # other loops than asyncio's do not tell
         loop.set_default_executor(DaemonThreadPool("agent"))
 
@@ -83,7 +83,7 @@ def has_stuck_tasks() -> bool:
 
 
 class _Call(Generic[Outcome]):
-    """A synchronous call: its coroutine, in the context of the caller, and all tasks that come of it."""
+    """A synchronous call: its coroutine, in the caller's context, and all tasks that start in it."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Call(Generic[Outcome]):
     # --- in the caller's thread ---
 
     def begins_in(self, lasting: "_LastingLoop") -> bool:
-        """Begin in a loop; tell whether it did, as a loop may be blocked by code that waits for this very call."""
+        """Begin in a loop; return whether it did, as the loop may be blocked by code that waits for this call."""
         self.lasting = lasting
         close_idle_connections_of_others(lasting.loop)
         lasting.loop.call_soon_threadsafe(self._begin, lasting, contextvars.copy_context())
@@ -117,7 +117,7 @@ class _Call(Generic[Outcome]):
         return self.lasting is not None
 
     def outcome(self) -> Outcome:
-        """Wait for the end, and give what the coroutine returned.
+        """Wait for the end, and return the coroutine's result.
 
         Raises:
             asyncio.CancelledError: The task that waits here was cancelled, as asyncio.run does at the first Ctrl-C.
@@ -128,14 +128,14 @@ class _Call(Generic[Outcome]):
             if waiting is not None and waiting.cancelling() > cancellations:
                 raise asyncio.CancelledError
         main, problem = self._main, self._problem
-        self._main = self._problem = None  # what a call gave is not kept with its context
+        self._main = self._problem = None  # the result is not kept with the call's context
         if problem is not None:
             raise problem
         assert main is not None
         return main.result()
 
     def give_up(self, problem: BaseException) -> None:
-        """End the call where the caller no longer waits for it, such as after Ctrl-C."""
+        """End the call whose caller no longer waits for it, as after Ctrl-C."""
         lasting = self.lasting
         if lasting is None or self._has_ended.is_set():
             return
@@ -161,7 +161,7 @@ class _Call(Generic[Outcome]):
             self._main.add_done_callback(lambda _: self._close())
 
     def add(self, task: "asyncio.Task[Any]") -> None:
-        """Take a task that some task of the call starts; where the call has ended it ends too."""
+        """Take a task that the call's tasks start, and cancel it where the call has ended."""
         self._tasks.add(task)
         if self._has_ended.is_set():
             task.cancel()
@@ -192,12 +192,12 @@ class _Call(Generic[Outcome]):
         finally:
             main = self._main
             if main is not None and main.done() and not main.cancelled():
-                main.exception()  # asyncio reports one that nobody asked for, although it is raised
+                main.exception()  # read, as asyncio would report it as never retrieved
             self._has_ended.set()
             lasting.ended(self, [task for task in self._tasks if not task.done()])
 
     async def _cancel_tasks(self) -> None:
-        """Cancel what still runs, and wait a moment for it."""
+        """Cancel the tasks that still run, and wait a moment for them."""
         end = time.monotonic() + _CLOSING_SEC
         told: set[asyncio.Task[Any]] = set()
         while (left := {task for task in self._tasks if not task.done()}) and time.monotonic() < end:
@@ -240,18 +240,18 @@ class _LastingLoop:
         self.loop.close()
 
     def _raised(self, problem: BaseException) -> None:
-        """Decide who is ended by what a task raised; the loop and its other tasks are as they were."""
+        """End the calls whose task raised this, all calls where none is known; the loop goes on."""
         guilty = [call for call in self.calls if call.raised(problem)] or list(self.calls)
         for call in guilty:
             if not call.is_closing and not call.survives(problem):
                 call.fail(problem)
 
     def ended(self, call: _Call[Any], stuck: list["asyncio.Task[Any]"]) -> None:
-        """Forget a call; where tasks of it refused to end, the loop stops for good with the last call."""
+        """Forget a call; where tasks refused to end, the loop stops for good after its last call."""
         self.calls.discard(call)
         self._threads.let_hanging_go()
         for task in stuck:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]  # it was told to end and did not
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # else asyncio reports it
         if stuck:
             _stuck.extend(stuck)
             self.is_retired = True
@@ -270,7 +270,7 @@ class _LastingLoop:
 
 
 def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> "asyncio.Task[Any]":
-    """Make a task, and let the call know it from whose tasks it comes."""
+    """Make a task, and add it to the call whose task starts it."""
     context: contextvars.Context | None = options.get("context")
     call = _current.get() if context is None else context.get(_current)
     task = asyncio.Task(coroutine, loop=loop, **options)
@@ -297,7 +297,7 @@ def _lasting_loop(depth: int) -> _LastingLoop:
 
 
 def _depth() -> int:
-    """Return the loop for a call from here: not the one in whose thread this is, as it waits for this very call."""
+    """Return the depth of the loop for a call from here: not the loop of this thread, which waits for the call."""
     here = threading.current_thread()
     for lasting in _loops:
         if lasting.thread is here:
@@ -307,9 +307,9 @@ def _depth() -> int:
 
 
 def _forget_loops() -> None:
-    """Begin anew in a forked child, which has the loops of its parent but none of their threads.
+    """Begin anew in a forked child, which has its parent's loops without their threads.
 
-    They are kept, as to close one would take it from the parent too.
+    They are kept, as closing one would close the parent's too.
     """
     global _lock
     _lock = threading.Lock()

@@ -1,8 +1,8 @@
-"""How long an event loop stands still because something blocks it, and what that is, told while it lasts.
+"""How long code blocks an event loop, and which code, told while it does.
 
-Code that blocks in async code, as ``time.sleep`` or a synchronous client does, holds up all that shares its loop. The
-loop measures how late a timer of its own is; a thread looks meanwhile at what the loop's thread is running. What runs
-is known by its context, so that it is found in tasks and callbacks that somebody else made, too.
+Blocking code in async code, such as ``time.sleep`` or a synchronous client, holds up all that shares its loop. The loop
+measures how late its own timer is; meanwhile a thread looks at what the loop's thread is running. Running code is
+known by its context, so that it is found in other people's tasks and callbacks too.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from types import FrameType, TracebackType
 from typing import Any
 
 TOLD_SEC = 0.5
-"""What blocks a loop for so long at once is told."""
+"""A stall of this length is told."""
 
 SHORTEST_STALL_SEC = 0.1
-"""A loop that is late by less is not taken to stand still: it is at work."""
+"""A loop that is late by less is at work, and does not stand still."""
 
 UNBLOCK_HINT = (
     "nothing else can go on meanwhile. Use async I/O there, await asyncio.to_thread(...), or write it as a plain def, "
@@ -36,8 +36,8 @@ UNBLOCK_HINT = (
 _TOLD_IN_PIECES_SEC = 1.0  # of stalls of 0.1 s and more, each without its beginning
 _BEAT_SEC = 0.05
 _LOOK_SEC = 0.05
-_LATE_LOOK_SEC = 0.2  # a later one says nothing of the time before it: the process was suspended, or had no time
-_AT_WORK = 0.25  # what gets this share of a time of the processor, or more, is what took the time
+_LATE_LOOK_SEC = 0.2  # a later look tells nothing of the time before: the process was suspended, or had no processor
+_AT_WORK = 0.25  # what has at least this share of the processor in a time took the time
 _JOIN_SEC = 1.0
 
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd_bundle", "_pydevd_sys_monitoring")
@@ -53,10 +53,10 @@ _LIBRARIES = (
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Something that blocks the loop.
+    """A time for which code blocks the loop.
 
     Attributes:
-        span: Of what it is a part; None where it is of none that the told watch made.
+        span: The span that blocks; None where it is none of the told watch.
         seconds: How long so far.
         where: The function, file and line of the user's own code that blocks, else of the innermost code.
         is_own_code: Whether ``where`` is the user's own code, and not a library's or this package's.
@@ -68,25 +68,20 @@ class Stall:
     is_own_code: bool
 
     def text(self, what: str) -> str:
-        """Say what is blocked, by what, and what helps.
-
-        Args:
-            what: What blocks the loop.
-        """
+        """Return a sentence on the stall and what helps; ``what`` names the code that blocks."""
         return f"{what} blocks the event loop, for {self.seconds:.1f} s so far, in {self.where}: {UNBLOCK_HINT}"
 
 
 class StallWatch:
     """Watches the running event loop while its context lasts.
 
-    Stalls of less than 0.1 s do not count. What blocks the loop for 0.5 s at once, or again and again, is told, once
-    for each span. Outside of any span only the user's own code is told, once for each place. Loading modules, a
-    debugger, a collection of garbage and a suspended process are told of nobody, although the time that they take
-    counts. Threads that leave the loop's no time do not make it stand still.
+    Stalls of less than 0.1 s do not count. One of 0.5 s, or many shorter ones, are told once for each span; outside of
+    any span only the user's own code is told, once for each place. Loading modules, a debugger, garbage collection and
+    a suspended process count, but are not told. A loop whose thread gets no processor time does not stand still.
 
     Args:
-        on_stall: Told of what blocks the loop, in a thread of the watch, while it does. What it raises is raised where
-            the context ends.
+        on_stall: Called with a stall while it lasts, in a thread of the watch. What it raises is raised at the end of
+            the context.
 
     Example:
         >>> async def block():
@@ -127,16 +122,12 @@ class StallWatch:
 
     @contextlib.contextmanager
     def span(self, subject: Any) -> Iterator["Span"]:
-        """Take all that is run inside of this context, and all that comes of it, as one.
-
-        Args:
-            subject: What it is, for who is told of it.
-        """
+        """Take the code inside this context as one with its tasks and callbacks; ``subject`` tells its purpose."""
         with _begun(Span(self._monitor, self, subject, _current.get())) as span:
             yield span
 
     def tell(self, stall: Stall) -> None:
-        """Tell of a stall, unless it was told; called in the watching thread."""
+        """Tell a stall, unless it was told; called in the watching thread."""
         span = stall.span
         if span is not None and span.watch is not self:
             stall = Stall(None, stall.seconds, stall.where, stall.is_own_code)
@@ -152,16 +143,16 @@ class StallWatch:
 
 
 class Span:
-    """What is run for one purpose, such as asking one question. ``StallWatch.span`` makes it.
+    """Code that runs for one purpose, such as asking one question. ``StallWatch.span`` makes it.
 
     Attributes:
-        watch: Who is told of its stalls.
-        subject: What it is.
+        watch: The watch that is told of its stalls.
+        subject: Its purpose.
         outer: The span around it in the same loop.
         where: Where it blocked the loop, once that is told.
-        own: Seconds for which it blocked the loop, those apart that it blocks it now.
-        evidence: Seconds of these that are worth telling.
-        monitor: Who measures the loop; None: nobody does.
+        own: Seconds for which it blocked the loop, without the present stall.
+        evidence: Seconds of proven stalls, which count for telling.
+        monitor: The loop's monitor; None: the loop is not measured.
     """
 
     def __init__(
@@ -184,14 +175,14 @@ class Span:
 
     @property
     def stalled_sec(self) -> float:
-        """Seconds since it began for which the loop stood still, and not by its own fault."""
+        """Seconds since it began for which others blocked the loop."""
         if self.monitor is None:
             return 0.0
         total, own = self.monitor.reading(self)
         return max(0.0, total - self._began - own)
 
     def told(self) -> "Span":
-        """Return the outermost span of the same purpose, of which one stall is told."""
+        """Return the outermost span of the same subject, for which one stall is told."""
         span = self
         while span.outer is not None and span.outer.subject is span.subject:
             span = span.outer
@@ -200,9 +191,9 @@ class Span:
 
 @contextlib.asynccontextmanager
 async def timeout_beside_stalls(seconds: float) -> AsyncGenerator[asyncio.Timeout, None]:
-    """Return ``asyncio.timeout(seconds)``, longer by the time for which others make the loop stand still.
+    """Yield ``asyncio.timeout(seconds)``, extended by the time for which others block the loop.
 
-    The loop is watched by a ``StallWatch`` that is under way; where there is none, it is ``asyncio.timeout``.
+    Without a ``StallWatch`` of the loop it is just ``asyncio.timeout``.
     """
     loop = asyncio.get_running_loop()
     monitor, outer = _monitors.get(loop), _current.get()
@@ -244,7 +235,7 @@ def _begun(span: Span) -> Iterator[Span]:
 
 
 class _Code:
-    """What the loop's thread runs at one moment: the callback, the span to which it belongs, and where it is."""
+    """What the loop's thread runs at one moment: the callback, its span, and its place in the code."""
 
     __slots__ = ("_frames", "identity", "is_excused", "span")
 
@@ -256,7 +247,7 @@ class _Code:
         self._frames = frames
 
     def place(self) -> tuple[str, bool]:
-        """Return where it is, and whether that is the user's own code."""
+        """Return function, file and line, and whether that is the user's own code."""
         own = next((frame for frame in self._frames if not _is_of_library(frame.f_code.co_filename)), None)
         frame = own or self._frames[0]
         function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
@@ -272,7 +263,7 @@ class _LoopMonitor:
         self._thread_id = threading.get_ident()
         self._lock = threading.Lock()
         self._counted = 0.0
-        self._seen: dict[Span | None, float] = {}  # of the stall that goes on: for how long each was seen at it
+        self._seen: dict[Span | None, float] = {}  # seconds for which each span was seen in the present stall
         self._due = time.monotonic() + _BEAT_SEC
         self._others_worked = _work_of_other_threads()
         self._timer = self._next_beat()
@@ -294,7 +285,7 @@ class _LoopMonitor:
         self._thread.join(_JOIN_SEC)
 
     def reading(self, span: Span) -> tuple[float, float]:
-        """Return the seconds for which the loop stood still so far, and those of them that a span brought about."""
+        """Return the seconds for which the loop has stood still so far, and a span's share of them."""
         with self._lock:
             stall = 0.0 if self._over.is_set() else self._stall()
             return self._counted + stall, span.own + sum(part for each, part in self._parts(stall) if each is span)
@@ -307,7 +298,7 @@ class _LoopMonitor:
         return self.loop.call_later(_BEAT_SEC, self._beat, context=Context())  # it keeps nobody's context alive
 
     def _close(self) -> None:
-        """Take up the stall that is over, if there was one."""
+        """Count the stall that is over, if there was one."""
         with self._lock:
             stall = self._stall()
             self._counted += stall
@@ -318,7 +309,7 @@ class _LoopMonitor:
             self._others_worked = _work_of_other_threads()
 
     def _stall(self) -> float:
-        """Return for how long the loop has stood still: what other threads took from its time is none."""
+        """Return for how long the loop has stood still, without the time that other threads took from it."""
         late = time.monotonic() - self._due
         if late < SHORTEST_STALL_SEC:
             return 0.0
@@ -327,10 +318,10 @@ class _LoopMonitor:
         return late - (unseen if taken >= _AT_WORK * unseen else taken)
 
     def _parts(self, stall: float) -> Iterator[tuple[Span, float]]:
-        """Share a stall out among those who were seen at it, and who they are a part of."""
+        """Yield each span's share of a stall: those seen in it, and the spans around them."""
         whole = sum(self._seen.values())
         if stall - whole >= _LATE_LOOK_SEC:
-            whole = stall  # nobody was seen at the rest
+            whole = stall  # no span was seen in the rest
         for seen, weight in self._seen.items() if whole else ():
             span = seen
             while span is not None:
@@ -347,7 +338,7 @@ class _LoopMonitor:
             before = now
 
     def _look(self, before: float, now: float) -> None:
-        """Take up who makes the loop late, since the look before."""
+        """Note which code has made the loop late since the look before."""
         worked = self._clock.passed()
         due = self._due
         passed = now - max(before, due)
@@ -359,7 +350,7 @@ class _LoopMonitor:
             self._identity = None
             self._note(due, None, passed)
             return
-        # A look that comes late was held up as the loop was. It still tells of code that kept all else from running.
+        # A late look was held up as the loop was. It still proves code that kept all else from running.
         proven = min(passed, 2 * _LOOK_SEC + worked)
         is_known = passed < _LATE_LOOK_SEC or worked >= _AT_WORK * passed
         self._note(due, code.span, passed if is_known else proven)
@@ -390,14 +381,14 @@ class _LoopMonitor:
             watch.tell(Stall(span, seconds, where, is_own_code))
 
     def _code(self) -> _Code | None:
-        """Return what the loop's thread runs in the loop; None where it waits for something to do."""
+        """Return the code that the loop's thread runs in the loop; None where it is idle."""
         task = _current_task(self.loop)
         frames: list[FrameType] = []
         handle: Handle | None = None
         frame = sys._current_frames().get(self._thread_id)
         while frame is not None and handle is None:
             module = frame.f_globals.get("__name__")
-            if module == _LOOP_MODULE:  # below a callback: it is asyncio's loop, and waits for something to do
+            if module == _LOOP_MODULE:  # with no callback above it: the loop is idle
                 return None
             if module == _RUNNER_MODULE:  # below another kind of loop, which has no frames
                 break
@@ -415,7 +406,7 @@ class _LoopMonitor:
 
 
 class _ThreadClock:
-    """The processor time of the thread that made it, without collections of garbage; it stands still where unknown."""
+    """The processor time of the thread that made it, without garbage collections; always 0 where unknown."""
 
     def __init__(self) -> None:
         self._thread_id = threading.get_ident()
@@ -428,7 +419,7 @@ class _ThreadClock:
         gc.callbacks.append(self._on_collection)
 
     def close(self) -> None:
-        """Look at collections no longer."""
+        """Watch garbage collections no longer."""
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._on_collection)
 
@@ -439,7 +430,7 @@ class _ThreadClock:
         return max(0.0, passed)
 
     def is_runnable(self) -> bool:
-        """Return whether the thread is at work, or would be if it had a processor; False where that is not known."""
+        """Return whether the thread is running or waits for a processor; False where that is unknown."""
         try:
             return self._status.read_bytes().rpartition(b")")[2].split()[:1] == [b"R"]
         except OSError:
@@ -483,7 +474,7 @@ def _is_of_library(path: str) -> bool:
 
 
 def _short(path: str) -> str:
-    """Return a path from the working directory on, or its name alone; nobody's home stands in a report."""
+    """Return a path relative to the working directory, else its name alone, so that no home stands in a report."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except (ValueError, OSError):

@@ -91,3 +91,7 @@ def test_plugins_of_installed_packages_are_not_looked_for_by_an_import(tmp_path:
     loading = "from graphrag_eval_lc.config import load_config; load_config()"
     assert "acme_of_the_test" not in modules_after(f"{path}\nfrom graphrag_eval_lc import {names}")
     assert "acme_of_the_test" in modules_after(f"{path}\n{loading}")
+
+
+def test_what_is_worth_a_retry_is_told_without_an_agent_framework() -> None:
+    assert modules_after("import graphrag_eval_lc.retrying").isdisjoint(HEAVY)

@@ -1,8 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.pregel.remote import RemoteException
 
-from graphrag_eval_lc.texts import counted, listed, plural, shortened
+from graphrag_eval_lc.texts import counted, error_text, listed, plural, shortened
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,19 @@ def test_a_text_can_keep_its_lines_and_tell_what_is_left_out() -> None:
 def test_cutting_early_gives_what_the_whole_line_gives(text: str, length: int) -> None:
     line = " ".join(text.split())
     assert shortened(text, length) == (line if len(line) <= length else f"{line[:length]}…")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (TimeoutError(), "TimeoutError"),
+        (RemoteException({"error": "ValueError", "message": "no name"}), "RemoteException: ValueError: no name"),
+        (RemoteException("gone"), "RemoteException: gone"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        ("text", "text"),
+        ("", "str"),
+    ],
+)
+def test_an_error_text_is_never_empty(error: object, expected: str) -> None:
+    assert error_text(error) == expected

@@ -366,12 +366,12 @@ def test_no_raw_value_is_kept_by_the_handler(redact, make_agent, ai) -> None:
     handler = GraphRAGEvalCallbackHandler(redact=redact)
     with pytest.raises(ValueError, match=SECRET):
         secretive(make_agent, ai).invoke(HI, {"callbacks": [handler]})
-    (record,) = handler._runs.records
-    for step in record.steps:
+    (trace,) = handler._runs.traces
+    for step in trace.steps.taken:
         assert SECRET not in repr((step.args, step.text, step.artifact, step.retrievals))
         assert step.call is not None
         assert step.call.args is None
-    assert SECRET not in repr((record.warnings, record.error, record.model_calls))
+    assert SECRET not in repr((trace.warnings, trace.error, trace.model_calls))
 
 
 def test_redact_changes_nothing_for_the_agent(make_agent, ai, search) -> None:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import END
-from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
-from graphrag_eval_lc.capture.outputs import args_snapshot, error_text, output_text, to_plain, tool_message_of
+from graphrag_eval_lc.capture.outputs import args_snapshot, output_text, to_plain, tool_message_of
 from graphrag_eval_lc.json_values import json_text
 
 JSON = st.recursive(
@@ -201,19 +200,3 @@ def test_a_list_of_handovers_holds_a_message_for_each_call() -> None:
 def test_a_handover_without_a_message_tells_where_it_goes(command: Command, text: str) -> None:
     assert tool_message_of(command, "1") is None
     assert output_text(command) == text
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (ValueError("bad"), "ValueError: bad"),
-        (TimeoutError(), "TimeoutError"),
-        (RemoteException({"error": "ValueError", "message": "no name"}), "RemoteException: ValueError: no name"),
-        (RemoteException("gone"), "RemoteException: gone"),
-        (KeyboardInterrupt(), "KeyboardInterrupt"),
-        ("text", "text"),
-        ("", "str"),
-    ],
-)
-def test_an_error_text_is_never_empty(error: object, expected: str) -> None:
-    assert error_text(error) == expected

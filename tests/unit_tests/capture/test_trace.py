@@ -391,7 +391,7 @@ async def test_a_cancelled_model_call_is_recorded(ai, handler, chat_model) -> No
     assert "input_tokens" not in response
 
 
-def test_a_keyboard_interrupt_ends_the_record(make_agent, ai, handler) -> None:
+def test_a_keyboard_interrupt_ends_the_trace(make_agent, ai, handler) -> None:
     @tool
     def stop() -> str:
         """Stop."""
@@ -462,8 +462,7 @@ def test_a_call_that_was_never_answered_is_no_step(make_agent, ai, ask, search) 
     assert "actual_answer" not in response
 
 
-def test_a_record_keeps_no_message_after_its_end(handler) -> None:
-
+def test_a_trace_keeps_no_message_after_its_end(handler) -> None:
     kept: list[weakref.ref[Any]] = []
 
     def model(state: MessagesState) -> dict[str, Any]:
@@ -478,3 +477,12 @@ def test_a_record_keeps_no_message_after_its_end(handler) -> None:
     while kept[0]() is not None and time.time() < deadline:
         gc.collect()
     assert kept[0]() is None
+
+
+def test_a_tool_alone_needs_no_reader_of_messages(handler, search, monkeypatch) -> None:
+    monkeypatch.setattr("graphrag_eval_lc.capture.trace.TraceMessages", None)
+    monkeypatch.setattr("graphrag_eval_lc.capture.responses.JoinedTable", None)
+    search.invoke({"query": "x"}, config={"callbacks": [handler]})
+    response = handler.response()
+    assert [step["output"] for step in response["actual_steps"]] == ["found x"]
+    assert "capture_warnings" not in response
