@@ -1,50 +1,38 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
-from graphrag_eval_lc.benchmark.run_manifest import RunManifest, changed_questions, config_record
-from graphrag_eval_lc.benchmark.scorers import (
-    dropped_warning,
-    evaluators_of,
-    judging_warnings,
+from graphrag_eval_lc.benchmark.earlier_run import (
     missing_functions,
     missing_scorers,
-    plugin_warnings,
+    question_warnings,
     refuse_missing,
-    scored_with,
+    scoring_warnings,
 )
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config, with_measures
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest
+from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.benchmark.scorers import ScoreOptions, evaluators_of, scored_with
+from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
     load_response_records,
-    repeats_of,
     response_key,
     response_records,
     templates_of,
 )
-from graphrag_eval_lc.errors import ConfigError, OptionError, RunFolderError
-from graphrag_eval_lc.evaluation.events import RunEvent, RunStalls
+from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.evaluation.limits import Budget
-from graphrag_eval_lc.evaluation.pipeline import Scores, ajudge_all, judges_of
-from graphrag_eval_lc.evaluation.samples import Sample, Selection
-from graphrag_eval_lc.event_loop.loop import run_sync
+from graphrag_eval_lc.evaluation.samples import Sample, Selection, answered_samples, planned, samples_of
 from graphrag_eval_lc.masking import without_masked
-from graphrag_eval_lc.prices import Pricing, lacks_costs, unpriced_warning
 from graphrag_eval_lc.records import Question, Response, Template
-from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key, RunFolder
-from graphrag_eval_lc.texts import counted, listed
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.judges.judging import Judges
+from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
+from graphrag_eval_lc.texts import counted
 
 _DROP = "--drop-missing (drop_missing=True) to score without"
 
@@ -92,38 +80,34 @@ def score_responses(
         RunFolderError: The folder cannot be written, holds a run already, or holds the responses.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
-    settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
-    judging = _Judging(evaluators_of(evaluators), llm, embeddings, judge_cache, max_cost)
+    options = ScoreOptions(
+        config=load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None),
+        evaluators=evaluators_of(evaluators),
+        llm=llm,
+        embeddings=embeddings,
+        judge_cache=judge_cache,
+        max_cost=max_cost,
+    )
     templates = templates_of(dataset)
     questions = Selection().apply(templates)
     _refuse_own_folder(responses, output_dir)
     from_file = isinstance(responses, str | PathLike)
     records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
     by_key = {response_key(record): record for record in records}
-    samples = _samples(questions, by_key.keys())
     record = RunManifest.begin(
         dataset,
         templates,
         [question for _, question in questions],
-        settings,
-        scored_with(questions, settings, judging.evaluators),
+        options.config,
+        scored_with(questions, options.config, options.evaluators),
         label=label,
         href=href,
         tags=list(tags),
     )
-    if output_dir is None:
-        return _scored(samples, by_key.get, templates, settings, judging)[0]
-    folder = RunFolder(output_dir)
-    with folder.lock():
-        judging.check(settings)  # before an earlier run is replaced
-        if overwrite:
-            folder.clear()
-        folder.refuse_earlier()
-        folder.write_run(record.as_dict())
-        folder.write_responses(by_key.values())
-        run, scorers = _scored(samples, by_key.get, templates, settings, judging, folder)
-        folder.write_run({**record.end(run.aggregates["totals"], scorers=scorers).as_dict(), **_told(run)})
-    return run
+    with RunOutput(output_dir) as output:
+        output.prepare(options)
+        output.replace(record, by_key.values(), overwrite=overwrite)
+        return _scored(output, options, templates, answered_samples(questions, by_key), by_key.get)
 
 
 def score_run(
@@ -169,10 +153,8 @@ def score_run(
     """
     if not Path(run_dir).is_dir():
         raise RunFolderError("there is no such folder", path=run_dir, hint="Give the folder of a run.")
-    folder = RunFolder(run_dir)
-    with ExitStack() as stack:
-        stack.enter_context(folder.lock())
-        earlier = folder.earlier
+    with RunOutput(run_dir) as output:
+        folder, earlier = Path(run_dir), output.earlier
         if earlier is None:
             raise RunFolderError("the folder holds no run", path=run_dir, hint="Give the folder of a run.")
         functions = evaluators_of(evaluators)
@@ -185,68 +167,67 @@ def score_run(
             )
         except ConfigError as problem:
             if config is None and not drop_missing:  # it may name the metric of a plugin that is missing
-                refuse_missing(missing_functions(earlier, folder.path, functions), folder.path, _DROP, command)
+                refuse_missing(missing_functions(earlier, folder, functions), folder, _DROP, command)
             if config is None and problem.key == "repeats.metric":
-                problem.path = folder.path / RUN_FILE
+                problem.path = folder / RUN_FILE
                 problem.hint = "Give the plugin that registers it, or a configuration that names another."
             raise
-        if measures is not None:
-            settings = with_measures(settings, measures)
-        judging = _Judging(functions, llm, embeddings, judge_cache, max_cost)
-        gone = missing_scorers(
-            earlier, folder.path, settings, evaluators=judging.evaluators, llm=llm, embeddings=embeddings
+        options = ScoreOptions(
+            config=settings if measures is None else with_measures(settings, measures),
+            evaluators=functions,
+            llm=llm,
+            embeddings=embeddings,
+            judge_cache=judge_cache,
+            max_cost=max_cost,
         )
+        missing = missing_scorers(earlier, folder, options)
         if not drop_missing:
-            refuse_missing(gone, folder.path, _DROP, command)
+            refuse_missing(missing, folder, _DROP, command)
         source = _dataset_of(earlier, folder) if dataset is None else dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
-        journal = stack.enter_context(folder.journal())
-        is_recorded = "agent" not in earlier
-        selected = earlier.get("questions") or {}
-        if not is_recorded:
-            questions = [each for each in questions if str(each[1]["id"]) in selected]
-        samples = _samples(questions, _answered(journal), only_answered=not is_recorded)
-        unasked = 0 if is_recorded else len(questions) * (earlier.get("repeats") or 1) - len(samples)
-        run, scorers = _scored(
-            samples, lambda key: cast("Response | None", journal.read(key)), templates, settings, judging, folder
+        output.prepare(options)
+        journal = output.open_journal()
+        samples, unasked = _answered(journal, questions, earlier)
+        scored = [(sample.template, sample.question) for sample in samples]
+        record = RunManifest.begin(
+            source,
+            templates,
+            [question for _, question in _selected(questions, earlier)],
+            options.config,
+            scored_with(scored, options.config, options.evaluators),
         )
-        now = RunManifest.begin(source, templates, [question for _, question in questions], settings)
-        missing = [key for key in selected if key not in now.questions]
-        run.warnings = [
-            *journal.set_aside,
-            *run.warnings,
-            *dropped_warning(gone),
-            *plugin_warnings(earlier, scorers),
-            *judging_warnings(earlier, run.judges, dropped=gone),
-            *_warnings(changed_questions(earlier, now.as_dict()), missing),
-        ]
-        if unasked > 0 and "stopped" not in earlier:  # it was killed, and could not say so
-            text = f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted"
-            run.warnings = [*run.warnings, text]
-        folder.write_run(
-            {
-                **{key: value for key, value in earlier.items() if key not in ("judges", "plugins")},
-                "dataset": now.described["dataset"],
-                "config": config_record(settings),
-                "scored": datetime.now(UTC).isoformat(timespec="milliseconds"),
-                "totals": run.aggregates["totals"],
-                **scorers,
-                **_told(run),
-            }
+        output.score_again(record, earlier)
+        run = _scored(output, options, templates, samples, output.response)
+        run.stopped = run.stopped or earlier.get("stopped")
+        output.warn(
+            *scoring_warnings(earlier, output.record.described, run.judges, missing),
+            *question_warnings(earlier, record.as_dict()),
         )
-    run.stopped = run.stopped or earlier.get("stopped")
+        if unasked and "stopped" not in earlier:  # it was killed, and could not say so
+            output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
     return run
 
 
-def _answered(journal: Journal) -> Iterator[Key]:
-    """Yield the keys of a journal without those whose response gave way to another text of the question."""
-    known = journal.keys()
-    for key in known:
-        summary = journal.summary(key)
-        is_cut_off = summary is not None and summary.is_interrupted
-        if not is_cut_off or not (journal.read(key) or {}).get("superseded"):
-            yield key
+def _selected(
+    questions: list[tuple[Template, Question]], earlier: Mapping[str, Any]
+) -> list[tuple[Template, Question]]:
+    """Return the questions that a run of an agent was to ask; all, where its responses were recorded elsewhere."""
+    selected = earlier.get("questions") or {}
+    return [each for each in questions if str(each[1]["id"]) in selected] if "agent" in earlier else questions
+
+
+def _answered(
+    journal: Journal, questions: list[tuple[Template, Question]], earlier: Mapping[str, Any]
+) -> tuple[Sequence[Sample], int]:
+    """Return the samples of a run that are scored, and how many were not asked yet."""
+    keys = journal.keys()
+    if "agent" not in earlier:
+        return answered_samples(questions, keys), 0
+    asked_repeats = earlier.get("repeats") or 1
+    most = max([asked_repeats, *(repeat for _, repeat in keys)])
+    plan = planned(samples_of(_selected(questions, earlier), most), journal.summary, only_scores=True)
+    return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)
 
 
 def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -268,149 +249,47 @@ def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**config, "llm": kept} if config and sections else config
 
 
-def _dataset_of(earlier: Mapping[str, Any], folder: RunFolder) -> str:
+def _dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
     path = (earlier.get("dataset") or {}).get("path")
     if path is None:
         raise RunFolderError(
             "run.json names no file of the dataset, as it was made in Python",
-            path=folder.path,
+            path=folder,
             hint="Give it: --dataset FILE (dataset=...).",
         )
     if not Path(path).exists():
         raise RunFolderError(
             f"the dataset {path} of this run is not there, seen from the current folder",
-            path=folder.path,
+            path=folder,
             hint="Go to the folder where the run was started, or give it: --dataset FILE (dataset=...).",
         )
     return str(path)
 
 
-def _warnings(changed: Iterable[str], missing: Sequence[str]) -> Iterable[str]:
-    texts = sorted(changed)
-    if texts:
-        yield f"{counted(len(texts), 'question')} with another text than was asked: {listed(texts)}"
-    if missing:
-        yield f"{counted(len(missing), 'question')} of the run no longer in the dataset: {listed(missing)}"
-
-
-def _samples(
-    questions: Sequence[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
-) -> list[Sample]:
-    """Return the samples that there are responses to; a question without any is a sample too, unless it is left out."""
-    asked = repeats_of(questions, keys, only_answered=only_answered)
-    return [Sample(position, *each) for position, each in enumerate(asked)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Judging:
-    """Who judges, and what that may cost."""
-
-    evaluators: Sequence[Callable[..., Any]]
-    llm: Any
-    embeddings: Any
-    is_cached: bool
-    max_cost: float | None
-
-    def __post_init__(self) -> None:
-        cost = self.max_cost
-        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0):
-            raise OptionError(
-                f"max_cost cannot be {cost!r}", key="max_cost", hint="Give a number greater than 0, or None."
-            )
-
-    def check(self, config: EvaluationConfig) -> None:
-        """Raise what would keep the judges from being made."""
-        with ExitStack() as stack:
-            self.judges(config, Pricing(), None, stack)
-
-    def judges(
-        self, config: EvaluationConfig, pricing: Pricing, folder: RunFolder | None, stack: ExitStack
-    ) -> "Judges | None":
-        is_asked = config.llm is not None or self.llm is not None
-        cache = stack.enter_context(folder.judge_cache()) if folder and is_asked and self.is_cached else None
-        return judges_of(
-            config,
-            evaluators=self.evaluators,
-            llm=self.llm,
-            embeddings=self.embeddings,
-            cache=cache,
-            pricing=pricing,
-        )
-
-
 def _scored(
+    output: RunOutput,
+    options: ScoreOptions,
+    templates: Sequence[Template],
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
-    templates: Sequence[Template],
-    config: EvaluationConfig,
-    judging: _Judging,
-    folder: RunFolder | None = None,
-) -> tuple[BenchmarkRun, dict[str, Any]]:
-    """Score samples, and write what is new into the folder; give the run and what scored it (``scored_with``)."""
-    pricing = Pricing(config.prices)
-    budget = Budget(None, None, judging.max_cost, unpriced=pricing.unpriced)
+) -> BenchmarkRun:
+    """Score samples, and end the run."""
+    budget = Budget(None, None, options.max_cost, unpriced=output.pricing.unpriced)
     kept: list[Response] = []
-    stall_warnings: list[str] = []
-    repeats = max((sample.repeat for sample in samples), default=1)
-    stalls = RunStalls(stall_warnings.append, _tell_nobody, repeats)
 
     def response_of(sample: Sample) -> Response | None:
         response = response_to(sample.key)
-        if folder is None and response is not None:
+        if output.folder is None and response is not None:
             kept.append(response)
         return response
 
-    with ExitStack() as stack:
-        judges = judging.judges(config, pricing, folder, stack)
-        scores = Scores(
-            config,
-            templates,
-            repeats=repeats,
-            file=None if folder is None else stack.enter_context(folder.results()),
-            tell=_tell_nobody,
-            pricing=pricing,
-            judges=judges,
-            on_judged=lambda cost: budget.spend(0, None, cost.now) if cost.now != 0 else None,
-            stalls=stalls,
-        )
-        unjudged = 0
-        if judges is None:
-            for sample in samples:
-                scores.score(sample, response_of(sample))
-        else:
-            unjudged = run_sync(lambda: ajudge_all(scores, samples, response_of, budget))
-        aggregates = scores.finish()
-    stopped = None
-    if unjudged:
+    pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
+    unjudged = pipeline.add_all(samples, response_of, budget)
+    run = output.end(pipeline, pipeline.finish(), ((each.template, each.question) for each in samples), kept)
+    if unjudged:  # which run.json does not tell: nothing was left out of the asking
         message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
-        stopped = {"reason": "max_cost", "message": message, "left_out": 0}
-    has_judges = judges is not None and judges.asks_models
-    wants_costs = has_judges or judging.max_cost is not None or bool(config.prices)
-    is_unpriced = wants_costs and pricing.unpriced and lacks_costs(aggregates["totals"], has_judges=has_judges)
-    warnings = [*stall_warnings, *map(str, scores.unknown_tools.found())]
-    warnings += [text for text in (scores.judge_failures.warning(), stalls.summary()) if text is not None]
-    warnings += [unpriced_warning(pricing.unpriced)] if is_unpriced else []
-    if folder is not None:
-        folder.write_aggregates(aggregates)
-    run = BenchmarkRun(
-        aggregates,
-        output_dir=None if folder is None else folder.path,
-        responses=kept if folder is None else None,
-        results=scores.kept() if folder is None else None,
-        stopped=stopped,
-        warnings=warnings,
-        judges=None if judges is None else judges.describe(),
-    )
-    questions = ((sample.template, sample.question) for sample in samples)
-    return run, scored_with(questions, config, judging.evaluators, judges)
-
-
-def _told(run: BenchmarkRun) -> dict[str, Any]:
-    """Return what run.json says of the judges."""
-    return {} if run.judges is None else {"judges": dict(run.judges)}
-
-
-def _tell_nobody(_: RunEvent) -> None: ...
+        run.stopped = {"reason": "max_cost", "message": message, "left_out": 0}
+    return run
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:

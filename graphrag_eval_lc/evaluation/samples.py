@@ -2,14 +2,14 @@
 
 import difflib
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_eval_lc.dataset.loading import questions_of
+from graphrag_eval_lc.dataset.loading import questions_of, repeats_of
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.records import Question, Template
-from graphrag_eval_lc.run_folder import Journal, Key
+from graphrag_eval_lc.run_folder import Key, Summary
 
 _MOST_SEEDS = 2**32
 
@@ -168,24 +168,36 @@ def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> 
     ]
 
 
+def answered_samples(questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]) -> list[Sample]:
+    """Return the samples that responses with these keys answer; a question without any is a sample too."""
+    return [Sample(position, *asked) for position, asked in enumerate(repeats_of(questions, keys))]
+
+
 def planned(
-    samples: Sequence[Sample], journal: Journal | None, *, retry_errors: bool, changed: frozenset[str] = frozenset()
+    samples: Sequence[Sample],
+    known: Callable[[Key], Summary | None] | None,
+    *,
+    retry_errors: bool = False,
+    only_scores: bool = False,
+    changed: frozenset[str] = frozenset(),
 ) -> RunPlan:
-    """Return what is to be asked.
+    """Return what is answered, and what is to be asked.
 
     Args:
         samples: All samples of the run.
-        journal: The responses of earlier sessions.
+        known: Tells of the responses of earlier sessions; None: there are none.
         retry_errors: Whether failed samples are asked again; interrupted ones always are.
+        only_scores: Whether nothing is asked again: an interrupted response counts as it is.
         changed: The ids of questions that are asked again, since their text is another one now.
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []
     errors = 0
     for sample in samples:
-        summary = None if journal is None else journal.summary(sample.key)
-        is_done = summary is not None and not summary.is_interrupted and sample.key[0] not in changed
-        if summary is None or not is_done or (retry_errors and summary.is_error):
+        summary = None if known is None else known(sample.key)
+        if summary is None or summary.is_superseded or sample.key[0] in changed:
+            to_ask.append(sample)
+        elif not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error)):
             to_ask.append(sample)
         else:
             done.append(sample)

@@ -38,6 +38,8 @@ class JournalLine(NamedTuple):
 
 _ERROR = 1
 _INTERRUPTED = 2
+_SUPERSEDED = 4
+_FLAG_BITS = 3
 
 
 class Summary(NamedTuple):
@@ -46,10 +48,12 @@ class Summary(NamedTuple):
     Attributes:
         is_error: Whether the agent failed.
         is_interrupted: Whether the run was stopped while the agent was at it.
+        is_superseded: Whether it only stands for a response to another text of its question.
     """
 
     is_error: bool
     is_interrupted: bool
+    is_superseded: bool = False
 
 
 class Journal:
@@ -84,7 +88,7 @@ class Journal:
         self.path = path
         self.set_aside: list[str] = []
         self._lock = threading.Lock()
-        # By repeat and question id: the place of the record in the file, times 4, and two flags. 50,000 take 5 MB.
+        # By repeat and question id: the place of the record in the file, times 8, and three flags. 50,000 take 5 MB.
         self._places: dict[int, dict[str, int]] = {}
         AppendFile(path).close()  # a file that cannot be written is told before anything is read
         self._open_earlier()
@@ -130,7 +134,7 @@ class Journal:
     def summary(self, key: Key) -> Summary | None:
         """Return what is known of the last record of a key; None where there is none."""
         place = self._place(key)
-        return None if place is None else Summary(bool(place & _ERROR), bool(place & _INTERRUPTED))
+        return None if place is None else Summary(*(bool(place & flag) for flag in (_ERROR, _INTERRUPTED, _SUPERSEDED)))
 
     def read(self, key: Key) -> dict[str, Any] | None:
         """Read the last record of a key from the disk; None where there is none.
@@ -139,7 +143,7 @@ class Journal:
             RunFolderError: The file cannot be read, or was changed.
         """
         place = self._place(key)
-        return None if place is None else next(self._read([place >> 2]))
+        return None if place is None else next(self._read([place >> _FLAG_BITS]))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Read the last record of each key from the disk, one at a time, in their order in the file.
@@ -148,7 +152,7 @@ class Journal:
             RunFolderError: The file cannot be read, or was changed.
         """
         with self._lock:
-            offsets = sorted(place >> 2 for places in self._places.values() for place in places.values())
+            offsets = sorted(place >> _FLAG_BITS for places in self._places.values() for place in places.values())
         yield from self._read(offsets)
 
     def close(self) -> None:
@@ -195,8 +199,9 @@ class Journal:
     def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
         is_error = record.get("status") == "error" or record.get("error") is not None
         flags = is_error * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
+        flags |= bool(record.get("superseded")) * _SUPERSEDED
         question_id, repeat = key
-        self._places.setdefault(repeat, {})[question_id] = offset << 2 | flags
+        self._places.setdefault(repeat, {})[question_id] = offset << _FLAG_BITS | flags
 
     def _read(self, offsets: Iterable[int]) -> Iterator[dict[str, Any]]:
         try:
