@@ -308,9 +308,9 @@ def _missing_matchers(earlier: Run, seen: Mapping[str, str]) -> Iterator[Missing
             if name not in named and None not in named:
                 yield _missing_matcher(f"the matcher for {name} ({function})", function)
     for record in _records(earlier.get("matchers")):
-        name, media_type = (None if record.get(key) is None else str(record[key]) for key in ("name", "media_type"))
-        if (name, media_type) not in known:
-            thing, function = registered_name((name, media_type)), str(record.get("function"))
+        key = (_text(record.get("name")), _text(record.get("media_type")))
+        if key not in known:
+            thing, function = registered_name(key), str(record.get("function"))
             what = f"the matcher for {thing.removeprefix('step kind ')} ({function})"
             plugin = _plugins_by_thing(earlier).get(thing, {})
             is_named = plugin.get("via") in ("entry point", "--plugin", "config")
@@ -380,6 +380,10 @@ def _missing_models(earlier: Run, options: "BenchmarkOptions | ScoreOptions") ->
 
 def _mapping(value: object) -> Run:
     return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _list(value: object) -> list[Any]:

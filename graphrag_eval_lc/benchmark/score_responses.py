@@ -28,7 +28,7 @@ from graphrag_eval_lc.dataset.loading import (
 )
 from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.evaluation.limits import Budget
-from graphrag_eval_lc.evaluation.samples import Sample, Selection, answered_samples, planned, samples_of
+from graphrag_eval_lc.evaluation.samples import Sample, Selection, planned, recorded_samples, samples_of
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
@@ -107,7 +107,7 @@ def score_responses(
     with RunOutput(output_dir) as output:
         output.prepare(options)
         output.replace(record, by_key.values(), overwrite=overwrite)
-        return _scored(output, options, templates, answered_samples(questions, by_key), by_key.get)
+        return _scored(output, options, templates, recorded_samples(questions, by_key), by_key.get)
 
 
 def score_run(
@@ -223,7 +223,7 @@ def _answered(
     """Return the samples of a run that are scored, and how many were not asked yet."""
     keys = journal.keys()
     if "agent" not in earlier:
-        return answered_samples(questions, keys), 0
+        return recorded_samples(questions, keys), 0
     asked_repeats = earlier.get("repeats") or 1
     most = max([asked_repeats, *(repeat for _, repeat in keys)])
     plan = planned(samples_of(_selected(questions, earlier), most), journal.summary, only_scores=True)

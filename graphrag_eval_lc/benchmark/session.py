@@ -115,7 +115,7 @@ class RunSession:
                 if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
                     await rescoring
                     for sample in plan.to_ask:
-                        self._spend_earlier(self._earlier(sample), pipeline)
+                        self._spend_earlier(self._output.response(sample.key), pipeline)
                 left_out = await harness.arun(plan.to_ask)
                 await rescoring
                 await self._score_done(harness.left_out, pipeline)  # a failed answer of before stays what it was
@@ -152,14 +152,11 @@ class RunSession:
         else:
             self._output.journal.add(response)
 
-    def _earlier(self, sample: Sample) -> Mapping[str, Any] | None:
-        return None if self._output.journal is None else self._output.journal.read(sample.key)
-
     def _earlier_attempts(self, sample: Sample) -> list[dict[str, Any]]:
-        response = self._earlier(sample)
+        response = self._output.response(sample.key)
         return [] if response is None else attempts_in(response)
 
-    def _spend_earlier(self, response: Mapping[str, Any] | None, pipeline: Pipeline) -> None:
+    def _spend_earlier(self, response: Response | None, pipeline: Pipeline) -> None:
         """Count what a response of an earlier session spent."""
         if response is not None:
             priced = pipeline.priced(response)

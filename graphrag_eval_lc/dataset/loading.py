@@ -156,14 +156,15 @@ def response_key(response: Mapping[str, Any]) -> Key:
 
 
 def repeats_of(
-    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
+    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]
 ) -> Iterator[tuple[Template, Question, int]]:
     """Yield what is to be scored: each question with each of its repeats, in the order of the questions.
+
+    A question without a response stands there once.
 
     Args:
         questions: The questions with their templates.
         keys: What the responses are known by.
-        only_answered: Whether a question without a response is left out; else it stands there once.
 
     Example:
         >>> asked = [({"template_id": "t"}, {"id": "a"}), ({"template_id": "t"}, {"id": "b"})]
@@ -174,7 +175,7 @@ def repeats_of(
     for question_id, repeat in keys:
         repeats.setdefault(question_id, []).append(repeat)
     for template, question in questions:
-        for repeat in sorted(repeats.get(str(question["id"]), [] if only_answered else [1])):
+        for repeat in sorted(repeats.get(str(question["id"]), [1])):
             yield template, question, repeat
 
 

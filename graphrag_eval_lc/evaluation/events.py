@@ -71,6 +71,10 @@ Observer = Callable[[RunEvent], None]
 """Who is told of the events. Events come from several threads, so an observer is thread-safe, and it is quick."""
 
 
+def tell_nobody(_: RunEvent) -> None:
+    """Do nothing: the observer where nobody is told."""
+
+
 # Names and fixed words hold no secrets, and masking each of them would slow a quick run down.
 _NAMES = frozenset({"question_id", "run_id", "status"})
 

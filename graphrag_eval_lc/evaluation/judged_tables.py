@@ -1,6 +1,5 @@
 """Judging all answers of a table: many at once, each paid for once, whatever happens in between."""
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from graphrag_eval_lc.evaluation.answer_tables import (
     read_table,
     tsv_lines,
 )
+from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.files.writing import replace_file
@@ -248,7 +248,7 @@ def judge_table(
         missing = [answer for answer in wanted if answer not in known]
         progress.started(len(wanted), len(wanted) - len(missing))
         judging = _Judging(judge, progress, None if earlier is None else earlier.put)
-        run_sync(lambda: judging.ajudge(missing))
+        run_sync(lambda: judging.arun(missing))
         known.update(judging.cells)
         cells = [known.get(answer, _NOTHING) for answer in answers]
         if output is not None:
@@ -276,20 +276,16 @@ class _Judging:
         self._progress = progress
         self._keep = keep
 
-    async def ajudge(self, answers: Sequence[Answer]) -> None:
-        # Workers, as a task for each answer of a long table takes more memory than the table.
-        waiting = iter(answers)
-        workers = min(self._judge.max_concurrency, len(answers))
+    async def arun(self, answers: Iterable[Answer]) -> None:
         with StallWatch(lambda stall: None):  # so that a model that blocks the loop costs the others no time
-            await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
+            await Workers(self._judge_answer, places=self._judge.max_concurrency).arun(answers)
 
-    async def _work(self, waiting: Iterable[Answer]) -> None:
-        for answer in waiting:
-            cells = cells_of(await correctness_record(self._score(answer)))
-            self.cells[answer] = cells
-            if self._keep is not None and is_judged(cells):
-                self._keep(answer, cells)
-            self._progress.judged(cells["Error"])
+    async def _judge_answer(self, answer: Answer) -> None:
+        cells = cells_of(await correctness_record(self._score(answer)))
+        self.cells[answer] = cells
+        if self._keep is not None and is_judged(cells):
+            self._keep(answer, cells)
+        self._progress.judged(cells["Error"])
 
     async def _score(self, answer: Answer) -> JudgeScore:
         question, reference, actual = answer

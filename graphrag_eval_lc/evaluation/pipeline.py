@@ -2,21 +2,22 @@
 
 import asyncio
 import contextlib
-import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls
+from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
 from graphrag_eval_lc.evaluation.limits import Budget, Verdict
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
+from graphrag_eval_lc.evaluation.workers import Workers
+from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.judges.scores import noted_known_costs
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
-from graphrag_eval_lc.prices import Pricing, priced_response
+from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Response, Result, Template
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC
 from graphrag_eval_lc.run_folder import ResultsFile
@@ -91,26 +92,30 @@ class JudgedCost(NamedTuple):
     now: float | None
 
 
-class Scores:
-    """The results of a run and their aggregates.
+_NOTHING = JudgedCost(0.0, 0.0)
+
+
+class Pipeline:
+    """Prices, scores and judges responses, and keeps their results: the one way of all who evaluate.
+
+    ``add`` and ``add_all`` need no event loop; ``begin``, ``aadd`` and ``aclose`` work beside an agent that is asked.
 
     Args:
         config: The configuration.
         templates: The dataset.
         repeats: How often each question is asked.
-        file: Where results go; None keeps them in memory.
-        tell: Told each score.
-        pricing: The prices of the agent's model calls.
+        pricing: The prices of model calls.
         judges: Who judges the results; None: nobody.
-        on_judged: Told what the judges of each result cost.
-        stalls: Watches the event loop in which the judges are asked; None: nobody does.
+        file: Where results go; None keeps them in memory.
+        tell: Told each result.
+        on_judged: Told once for each response of ``aadd`` what its judges cost in USD, with what was paid in an earlier
+            run; 0 where none was asked, None where it is not known.
+        stalls: Watches the event loop in which the judges are asked, while somebody enters its ``watch``. None: one of
+            its own, whose warnings are among ``warnings``.
 
     Attributes:
         judges: Who judges the results; None: nobody.
         stalls: Watches the event loop in which the judges are asked.
-        places: How many results may be judged at once.
-        judge_failures: What could not be judged.
-        unknown_tools: The tools whose names no reference step has.
     """
 
     def __init__(
@@ -119,79 +124,191 @@ class Scores:
         templates: Sequence[Template],
         *,
         repeats: int,
-        file: ResultsFile | None,
-        tell: Observer,
         pricing: Pricing,
         judges: "Judges | None" = None,
-        on_judged: Callable[[JudgedCost], None] | None = None,
+        file: ResultsFile | None = None,
+        tell: Observer = tell_nobody,
+        on_judged: Callable[[float | None], None] | None = None,
         stalls: RunStalls | None = None,
     ) -> None:
+        self._warnings: list[str] = []
         self.judges = judges
-        self.stalls = stalls or RunStalls(lambda message: None, tell, repeats)
-        self.places = config.judges.max_concurrency
-        self.judge_failures = JudgeFailures()
+        self.stalls = stalls or RunStalls(self._warnings.append, tell, repeats)
         self._config = config
         self._repeats = repeats
+        self._pricing = pricing
         self._file = file
         self._tell = tell
-        self._pricing = pricing
         self._on_judged = on_judged
         self._judge_costs = JudgeCosts(config)
+        self._judge_failures = JudgeFailures()
+        self._unknown_tools = UnknownTools(config, reference_names(templates))
+        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
+        self._aggregates: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._kept: dict[int, Result] = {}
-        self.unknown_tools = UnknownTools(config, reference_names(templates))
-        self._aggregator = Aggregator(config, [str(template["template_id"]) for template in templates])
+        self._workers: Workers[tuple[Sample, Response]] | None = None
 
-    def score(self, sample: Sample, response: Response | None) -> None:
-        """Score a sample's response without judges; None is an error sample."""
-        self.take(sample, self.unjudged(sample, response))
+    # --- all at once ---
 
-    async def ascore(self, sample: Sample, response: Response | None) -> None:
-        """Score and judge a sample's response; None is an error sample."""
+    def add_all(
+        self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
+    ) -> int:
+        """Score and judge samples; see ``aadd_all``. Without judges no event loop is needed."""
+        if self.judges is not None:
+            return run_sync(lambda: self.aadd_all(samples, response_of, budget))
+        for sample in samples:
+            self.add(sample, response_of(sample))
+        return 0
+
+    async def aadd_all(
+        self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
+    ) -> int:
+        """Score and judge samples, many at once; the first problem ends it.
+
+        Args:
+            samples: The samples.
+            response_of: Gives a sample's response, when its turn comes; None is an error sample.
+            budget: What the judges may cost now; answers that were known cost nothing. What it does not allow is scored
+                without them.
+
+        Returns:
+            The number of samples that were not judged.
+        """
+        if self.judges is None:
+            return self.add_all(samples, response_of)
+        in_flight = unjudged = 0
+        some_end = asyncio.Event()
+
+        def spend(cost: JudgedCost) -> None:
+            if budget is not None and cost.now != 0:
+                budget.spend(0, None, cost.now)
+
+        async def score(sample: Sample) -> None:
+            nonlocal in_flight, unjudged
+            response = response_of(sample)
+            while (verdict := Verdict.GO if budget is None else budget.verdict(in_flight)) is Verdict.WAIT:
+                some_end.clear()
+                await some_end.wait()
+            if verdict is Verdict.END:
+                unjudged += 1
+                await asyncio.to_thread(self.add, sample, response)
+                return
+            in_flight += 1
+            try:
+                await self._ascore(sample, response, spend)
+            finally:
+                in_flight -= 1
+                some_end.set()
+
         try:
-            result = self.unjudged(sample, response)
-        except BaseException:
-            self.pass_over()
+            with self.stalls.watch:
+                await Workers(score, places=self.judges.places).arun(samples)
+        finally:
+            await self.judges.aclose()
+        return unjudged
+
+    # --- one after the other, as they come ---
+
+    def begin(self, room: int) -> None:
+        """Begin to score beside the running event loop what ``aadd`` is given.
+
+        Args:
+            room: How many responses may wait; more make ``aadd`` wait, and not the memory grow.
+        """
+        places = 1 if self.judges is None else self.judges.places
+        self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
+
+    async def aadd(self, sample: Sample, response: Response) -> None:
+        """Have a response scored and judged soon; wait where too many do so already.
+
+        What fails is told at once, and raised by ``aclose``: responses are paid for, and can be scored again.
+        """
+        await self._begun().aput((sample, response))
+
+    async def aclose(self) -> None:
+        """Wait for the last result, and close the judges.
+
+        Raises:
+            Exception: What went wrong in the scoring, such as a results file that cannot be written.
+        """
+        try:
+            await self._begun().aclose()
+        finally:
+            if self.judges is not None:
+                await self.judges.aclose()
+
+    def _begun(self) -> Workers[tuple[Sample, Response]]:
+        if self._workers is None:
+            raise RuntimeError("begin first")
+        return self._workers
+
+    async def _awork(self, added: tuple[Sample, Response]) -> None:
+        def spend(cost: JudgedCost) -> None:
+            if self._on_judged is not None:
+                self._on_judged(cost.total)
+
+        if self._begun().problem is not None:
+            spend(_NOTHING)
+            return
+        try:
+            await self._ascore(*added, spend)
+        except BaseException as problem:
+            self._tell_failed(problem)
             raise
-        await self.ajudge(sample, response, result)
-        self.take(sample, result)
 
-    async def ajudge(self, sample: Sample, response: Response | None, result: Result) -> None:
-        """Add what the judges say to a result."""
-        cost = JudgedCost(0.0, 0.0)
+    def _tell_failed(self, problem: BaseException) -> None:
+        message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
+        if self._begun().problem is None:
+            with contextlib.suppress(Exception):  # an observer that fails is the problem itself
+                self._tell(RunEvent("warning", {"message": message}))
+
+    # --- one response ---
+
+    def add(self, sample: Sample, response: Response | None) -> None:
+        """Price and score a sample's response without judges, and keep the result; None is an error sample."""
+        self._take(sample, self._unjudged(sample, response))
+
+    async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[JudgedCost], None]) -> None:
+        """Price, score and judge a response, and keep the result; comparisons run in a thread, judges in the loop.
+
+        Their models may share a client with the agent's.
+
+        Args:
+            sample: The sample.
+            response: Its response; None is an error sample.
+            spend: Told once what the judges cost, whatever happens: questions may wait for it.
+        """
+        cost = _NOTHING
         try:
+            result = await asyncio.to_thread(self._unjudged, sample, response)
             if self.judges is not None:
                 with self.stalls.judging(sample), noted_known_costs() as known:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
                 cost = _judged_cost(self._judge_costs.of(result), known)
-                self.judge_failures.add(result)
+                self._judge_failures.add(result)
         finally:
-            self._tell_judged(cost)
+            spend(cost)
+        await asyncio.to_thread(self._take, sample, result)
 
-    def pass_over(self) -> None:
-        """Leave a response unscored, whose judges then cost nothing."""
-        self._tell_judged(JudgedCost(0.0, 0.0))
+    def priced(self, response: Response) -> Response:
+        """Return a response with what its model calls cost; one that breaks the format stays as it is."""
+        return cast("Response", priced_response(response, self._pricing)) if isinstance(response, Mapping) else response
 
-    def _tell_judged(self, cost: JudgedCost) -> None:
-        if self._on_judged is not None:
-            self._on_judged(cost)
-
-    def unjudged(self, sample: Sample, response: Response | None) -> Result:
-        """Return the result of a sample's response before anybody judges it."""
-        if isinstance(response, Mapping):
-            response = cast("Response", priced_response(response, self._pricing))
+    def _unjudged(self, sample: Sample, response: Response | None) -> Result:
+        priced = None if response is None else self.priced(response)
         repeat = sample.repeat if self._repeats > 1 else None
-        return evaluate_question(sample.template, sample.question, response, self._config, repeat=repeat)
+        return evaluate_question(sample.template, sample.question, priced, self._config, repeat=repeat)
 
-    def take(self, sample: Sample, result: Result) -> None:
+    def _take(self, sample: Sample, result: Result) -> None:
         """Keep a result, and of it the numbers; from any thread."""
         with self._lock:
             if self._file is None:
                 self._kept[sample.position] = result
             else:
                 self._file.add(sample.position, result)
-            self._aggregator.add(result)
-            self.unknown_tools.add(result.get("reference_steps"), result)
+                self._aggregator.add(result)
+            self._unknown_tools.add(result.get("reference_steps"), result)
         fields = {
             "question_id": sample.key[0],
             "repeat": sample.repeat if self._repeats > 1 else None,
@@ -199,144 +316,46 @@ class Scores:
         }
         self._tell(RunEvent("result_scored", fields))
 
-    def tell_failed(self, problem: Exception) -> None:
-        """Tell that nothing can be scored any more."""
-        message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
-        with contextlib.suppress(Exception):  # an observer that fails is the problem itself
-            self._tell(RunEvent("warning", {"message": message}))
+    # --- the end ---
 
     def finish(self) -> dict[str, Any]:
-        """Put the results in order, and give the aggregates."""
+        """Put the results in order, and return the aggregates."""
         if self._file is not None:
             self._file.finish()
-        return self._aggregator.aggregates()
+        for result in self.kept():  # only now, as not everybody wants them
+            self._aggregator.add(result)
+        self._aggregates = self._aggregator.aggregates()
+        return self._aggregates
 
     def kept(self) -> list[Result]:
         """Return the results in order, where there is no file for them."""
         return [result for _, result in sorted(self._kept.items())]
 
+    def warnings(self, *, wants_costs: bool = False) -> list[str]:
+        """Return what is to be known of the results, once all are added.
 
-class Scoring(Protocol):
-    """Scoring that goes on beside the asking.
+        That is, in this order: who blocked the event loop, unless others were told; tools whose names no reference step
+        has; what could not be judged; a summary of who blocked the event loop; models without a price.
 
-    Attributes:
-        problem: What ended it; the asking goes on, as responses are paid for and can be scored again.
-    """
-
-    problem: Exception | None
-
-    async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored soon; wait where too many do so already."""
-
-    async def aclose(self) -> None:
-        """Wait for the last score.
-
-        Raises:
-            Exception: What went wrong in the scoring, such as a results file that cannot be written.
+        Args:
+            wants_costs: Whether costs matter although no model judges and the config has no prices.
         """
+        texts = [
+            *self._warnings,
+            *map(str, self._unknown_tools.found()),
+            self._judge_failures.warning(),
+            self.stalls.summary(),
+            self._unpriced(wants_costs=wants_costs),
+        ]
+        return [text for text in texts if text is not None]
 
-
-def begun_scoring(scores: Scores, room: int) -> Scoring:
-    """Return scoring beside the running event loop.
-
-    Args:
-        scores: Where the samples are scored.
-        room: How many responses may wait; more make the asking wait, and not the memory grow.
-    """
-    return ScoringThread(scores, room) if scores.judges is None else ScoringTasks(scores, room)
-
-
-class ScoringThread:
-    """Scores in a thread, so that a large comparison holds up no agent."""
-
-    def __init__(self, scores: Scores, room: int) -> None:
-        self.problem: Exception | None = None
-        self._scores = scores
-        self._room = room
-        self._waiting: queue.SimpleQueue[tuple[Sample, Response] | None] = queue.SimpleQueue()
-        self._loop = asyncio.get_running_loop()
-        self._has_room = asyncio.Event()
-        self._is_awaited = False
-        self._thread = threading.Thread(target=self._run, name="graphrag-eval-lc-scoring", daemon=True)
-        self._thread.start()
-
-    async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored soon; wait where too many do so already."""
-        self._waiting.put((sample, response))
-        while self._waiting.qsize() > self._room:
-            self._has_room.clear()
-            self._is_awaited = True
-            if self._waiting.qsize() > self._room:
-                await self._has_room.wait()
-
-    async def aclose(self) -> None:
-        """Wait for the last score."""
-        self._waiting.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
-        if self.problem is not None:
-            raise self.problem
-
-    def _run(self) -> None:
-        for sample, response in iter(self._waiting.get, None):
-            if self.problem is None:
-                try:
-                    self._scores.score(sample, response)
-                except Exception as problem:
-                    self.problem = problem
-                    self._scores.tell_failed(problem)
-            if self._is_awaited and self._waiting.qsize() <= self._room:
-                self._is_awaited = False
-                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    self._loop.call_soon_threadsafe(self._has_room.set)
-
-
-class ScoringTasks:
-    """Scores in threads, and asks the judges in the running loop: their models may share a client with the agent's."""
-
-    def __init__(self, scores: Scores, room: int) -> None:
-        self.problem: Exception | None = None
-        self._scores = scores
-        self._most = room + scores.places
-        self._places = asyncio.Semaphore(scores.places)
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored soon; wait where too many do so already."""
-        task = asyncio.create_task(self._ascore(sample, response))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        while len(self._tasks) > self._most:
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-
-    async def aclose(self) -> None:
-        """Wait for the last score."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self._scores.judges is not None:
-            await self._scores.judges.aclose()
-        if self.problem is not None:
-            raise self.problem
-
-    async def _ascore(self, sample: Sample, response: Response) -> None:
-        async with self._places:
-            try:
-                if self.problem is None:
-                    await self._ajudged(sample, response)
-                else:
-                    self._scores.pass_over()
-            except BaseException as problem:  # else whoever waits for room or for costs would wait for ever
-                self.problem = problem if isinstance(problem, Exception) else RuntimeError(f"{problem!r} ended it")
-                self._scores.tell_failed(self.problem)
-
-    async def _ajudged(self, sample: Sample, response: Response) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            result = await loop.run_in_executor(None, self._scores.unjudged, sample, response)
-        except BaseException:
-            self._scores.pass_over()
-            raise
-        await self._scores.ajudge(sample, response, result)
-        await loop.run_in_executor(None, self._scores.take, sample, result)
+    def _unpriced(self, *, wants_costs: bool) -> str | None:
+        has_judges = self.judges is not None and self.judges.asks_models
+        unpriced = self._pricing.unpriced
+        if not unpriced or not (wants_costs or has_judges or self._config.prices):
+            return None
+        totals = (self._aggregates or self.finish())["totals"]
+        return unpriced_warning(unpriced) if lacks_costs(totals, has_judges=has_judges) else None
 
 
 def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> JudgedCost:
@@ -345,60 +364,6 @@ def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> Judge
         return JudgedCost(None, None)
     total = sum(cost for cost in priced if cost is not None)
     return JudgedCost(total, max(0.0, round(total - sum(known), _DIGITS)))
-
-
-async def ajudge_all(
-    scores: Scores, samples: Sequence[Sample], response_of: Callable[[Sample], Response | None], budget: Budget
-) -> int:
-    """Score and judge samples; what the budget does not allow is scored without judges.
-
-    Args:
-        scores: Where they are scored; it tells the budget what each cost.
-        samples: The samples.
-        response_of: Gives a sample's response.
-        budget: What the judges may cost.
-
-    Returns:
-        The number of samples that were not judged.
-    """
-    places = asyncio.Semaphore(scores.places)
-    some_end = asyncio.Event()
-    in_flight = unjudged = 0
-
-    async def judge(sample: Sample, response: Response | None) -> None:
-        nonlocal in_flight
-        try:
-            await scores.ascore(sample, response)
-        finally:
-            in_flight -= 1
-            places.release()
-            some_end.set()
-
-    async def is_allowed() -> bool:
-        while (verdict := budget.verdict(in_flight)) is Verdict.WAIT:
-            some_end.clear()
-            await some_end.wait()
-        return verdict is Verdict.GO
-
-    try:
-        with scores.stalls.watch:
-            async with asyncio.TaskGroup() as tasks:
-                for sample in samples:
-                    await places.acquire()
-                    response = response_of(sample)
-                    if await is_allowed():
-                        in_flight += 1
-                        tasks.create_task(judge(sample, response))
-                    else:
-                        unjudged += 1
-                        scores.score(sample, response)
-                        places.release()
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None
-    finally:
-        if scores.judges is not None:
-            await scores.judges.aclose()
-    return unjudged
 
 
 def judges_of(

@@ -12,6 +12,7 @@ from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.run_folder import Key, Summary
 
 _MOST_SEEDS = 2**32
+_UNANSWERED = Summary(is_error=False, is_interrupted=True, is_superseded=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +169,7 @@ def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> 
     ]
 
 
-def answered_samples(questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]) -> list[Sample]:
+def recorded_samples(questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]) -> list[Sample]:
     """Return the samples that responses with these keys answer; a question without any is a sample too."""
     return [Sample(position, *asked) for position, asked in enumerate(repeats_of(questions, keys))]
 
@@ -194,13 +195,13 @@ def planned(
     done: list[Sample] = []
     errors = 0
     for sample in samples:
-        summary = None if known is None else known(sample.key)
-        if summary is None or summary.is_superseded or sample.key[0] in changed:
-            to_ask.append(sample)
-        elif not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error)):
-            to_ask.append(sample)
-        else:
+        summary = (None if known is None else known(sample.key)) or _UNANSWERED
+        is_answered = not summary.is_superseded and sample.key[0] not in changed
+        is_again = not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error))
+        if is_answered and not is_again:
             done.append(sample)
             errors += summary.is_error
+        else:
+            to_ask.append(sample)
     done.sort(key=lambda sample: sample.position)
     return RunPlan(to_ask, done, errors)

@@ -197,6 +197,9 @@ class Judges:
         scorers: The judged metrics.
         custom: The custom evaluations of the config.
         functions: The functions that were registered or passed in Python.
+
+    Attributes:
+        places: How many results may be judged at once: as many as requests, of which each takes some.
     """
 
     def __init__(
@@ -215,8 +218,7 @@ class Judges:
         self._custom = custom
         self._functions = functions
         self._given: dict[str, dict[str, None]] = {function.name: {} for function in functions}
-        self.max_concurrency = config.judges.max_concurrency
-        self._places = CallPool(self.max_concurrency)  # a pool of its own, as functions may ask models too
+        self.places = config.judges.max_concurrency
 
     @classmethod
     def from_config(
@@ -298,7 +300,7 @@ class Judges:
         jobs += [(result, evaluation.aevaluate(question, response)) for evaluation in self._custom]
         records, called = await asyncio.gather(
             asyncio.gather(*(job for _, job in jobs)),
-            asyncio.gather(*(self._call(function, question, response) for function in functions)),
+            _called(functions, question, response),
         )
         for (target, _), record in zip(jobs, records, strict=True):
             target.update(record)
@@ -381,9 +383,12 @@ class Judges:
                 scoring = _scored_contexts(scorers.retrieval_utilization, step, user_input=question, response=answer)
                 yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
-    async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
-        async with self._places.place():
-            return await function.acall(question, response)
+
+async def _called(
+    functions: Iterable[CustomFunction], question: Mapping[str, Any], response: Mapping[str, Any]
+) -> list[Record]:
+    """Call functions one after the other: they may ask models too, and are no more at once than results are judged."""
+    return [await function.acall(question, response) for function in functions]
 
 
 async def _pair_record(prefix: str, pair: tuple[Any, Any], step: Record, question: Any, reference: str) -> Record:

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.events import RunEvent
-from graphrag_eval_lc.evaluation.pipeline import Scores, ScoringThread
+from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import ResultsFile
@@ -32,41 +32,41 @@ def response(position: int, **keys: Any) -> Any:
     return {"question_id": f"q{position}", "status": "success", "actual_steps": [STEP], **keys}
 
 
-def scores_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any = lambda event: None) -> Scores:
-    return Scores(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, tell=tell, pricing=Pricing())
+def pipeline_of(*, repeats: int = 1, file: ResultsFile | None = None, tell: Any = lambda event: None) -> Pipeline:
+    return Pipeline(EvaluationConfig(), [TEMPLATE], repeats=repeats, file=file, tell=tell, pricing=Pricing())
 
 
 def test_results_are_kept_in_their_order_where_there_is_no_file() -> None:
-    scores = scores_of()
+    pipeline = pipeline_of()
     for position in (2, 0, 1):
-        scores.score(sample(position), response(position))
-    assert [result["question_id"] for result in scores.kept()] == ["q0", "q1", "q2"]
-    assert scores.finish()["micro"]["steps_score"]["mean"] == 1.0
+        pipeline.add(sample(position), response(position))
+    assert [result["question_id"] for result in pipeline.kept()] == ["q0", "q1", "q2"]
+    assert pipeline.finish()["micro"]["steps_score"]["mean"] == 1.0
 
 
 def test_results_go_to_the_file_in_their_order_and_are_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     with ResultsFile(path) as file:
-        scores = scores_of(file=file)
+        pipeline = pipeline_of(file=file)
         for position in (1, 0):
-            scores.score(sample(position), response(position))
-        scores.finish()
+            pipeline.add(sample(position), response(position))
+        pipeline.finish()
     assert [json.loads(line)["question_id"] for line in path.read_text().splitlines()] == ["q0", "q1"]
-    assert scores.kept() == []
+    assert pipeline.kept() == []
 
 
 def test_sample_without_a_response_is_an_error_sample() -> None:
-    scores = scores_of()
-    scores.score(sample(0), None)
-    assert scores.kept()[0]["status"] == "error"
-    assert scores.finish()["micro"]["number_of_error_samples"] == 1
+    pipeline = pipeline_of()
+    pipeline.add(sample(0), None)
+    assert pipeline.kept()[0]["status"] == "error"
+    assert pipeline.finish()["micro"]["number_of_error_samples"] == 1
 
 
 def test_each_score_is_told() -> None:
     told: list[RunEvent] = []
-    scores = scores_of(repeats=2, tell=told.append)
-    scores.score(sample(0, 2), response(0))
-    scores.score(sample(1, 1), response(1, actual_steps=[]))
+    pipeline = pipeline_of(repeats=2, tell=told.append)
+    pipeline.add(sample(0, 2), response(0))
+    pipeline.add(sample(1, 1), response(1, actual_steps=[]))
     assert [event.fields for event in told] == [
         {"question_id": "q0", "repeat": 2, "steps_score": 1.0},
         {"question_id": "q1", "repeat": 1, "steps_score": 0.0},
@@ -75,38 +75,39 @@ def test_each_score_is_told() -> None:
 
 @pytest.mark.parametrize(("repeats", "repeat"), [(1, None), (3, 2)])
 def test_result_has_its_repeat_where_there_are_several(repeats: int, repeat: int | None) -> None:
-    scores = scores_of(repeats=repeats)
-    scores.score(sample(0, repeat or 1), response(0))
-    assert dict(scores.kept()[0]).get("repeat") == repeat
+    pipeline = pipeline_of(repeats=repeats)
+    pipeline.add(sample(0, repeat or 1), response(0))
+    assert dict(pipeline.kept()[0]).get("repeat") == repeat
 
 
-# --- the thread ------------------------------------------------------------------------------------------------------
+# --- beside the event loop -------------------------------------------------------------------------------------------
 
 
 async def test_scoring_does_not_hold_up_the_event_loop() -> None:
     release = threading.Event()
-    scores = scores_of(tell=lambda event: release.wait(30))
-    scoring = ScoringThread(scores, room=10)
+    pipeline = pipeline_of(tell=lambda event: release.wait(30))
+    pipeline.begin(room=10)
     for position in range(5):
-        await asyncio.wait_for(scoring.aadd(sample(position), response(position)), 30)
+        await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
     release.set()
-    await scoring.aclose()
-    assert len(scores.kept()) == 5
+    await pipeline.aclose()
+    assert len(pipeline.kept()) == 5
 
 
 async def test_asking_waits_where_too_many_wait_for_their_scores() -> None:
     release = threading.Event()
-    scoring = ScoringThread(scores_of(tell=lambda event: release.wait(30)), room=2)
+    pipeline = pipeline_of(tell=lambda event: release.wait(30))
+    pipeline.begin(room=2)
 
     async def add(position: int) -> None:
-        await scoring.aadd(sample(position), response(position))
+        await pipeline.aadd(sample(position), response(position))
 
     adding = [asyncio.create_task(add(position)) for position in range(8)]
     await asyncio.wait(adding, timeout=0.2)
     assert not all(task.done() for task in adding)
     release.set()
     await asyncio.wait_for(asyncio.gather(*adding), 30)
-    await scoring.aclose()
+    await pipeline.aclose()
 
 
 async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> None:
@@ -116,9 +117,10 @@ async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> N
         told.append(event.kind)
         raise OSError("the disk is full")
 
-    scoring = ScoringThread(scores_of(tell=fail), room=1)
+    pipeline = pipeline_of(tell=fail)
+    pipeline.begin(room=1)
     for position in range(10):
-        await asyncio.wait_for(scoring.aadd(sample(position), response(position)), 30)
+        await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
     with pytest.raises(OSError, match="the disk is full"):
-        await scoring.aclose()
+        await pipeline.aclose()
     assert told == ["result_scored", "warning"]
