@@ -62,12 +62,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunManifest:
-    """The content of run.json, for a run that this process carries out.
+    """What run.json says of a run that this process carries out.
 
     Attributes:
         run_id: Unique for each run; a resumed run keeps it.
-        described: What ran: label, href, tags, dataset, selection, repeats, agent, capture, limits, matchers,
-            evaluators, versions, config.
+        described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, capture,
+            limits, matchers, evaluators, versions, config.
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
@@ -142,7 +142,7 @@ class RunManifest:
         )
 
     def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return the earlier sessions, with the options of their capture where those of this one are others."""
+        """Return the earlier sessions; where this one captures otherwise, each with the options of its capture."""
         sessions = (earlier.get("times") or {}).get("sessions") or ()
         if "capture" not in earlier or earlier["capture"] == self.described.get("capture"):
             return tuple(sessions)
@@ -261,7 +261,7 @@ def begun_record(
 
 
 def config_record(config: EvaluationConfig) -> dict[str, Any]:
-    """Return a configuration as run.json has it: complete, with the secrets of its models masked."""
+    """Return the whole configuration for run.json, with the secrets of its models masked."""
     record = config.model_dump()
     return {**record, "llm": masked_values(record["llm"])}
 
@@ -285,12 +285,12 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
 
 
 def _plain(config: Mapping[str, Any]) -> Any:
-    """Return an agent's config as JSON has it, the same in each process, without callbacks."""
+    """Return an agent's config as JSON without callbacks and addresses, so that each process says the same."""
     return parse_json(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
 
 
 def agent_name(agent: object) -> str:
-    """Return the spec of an agent, or what can be said of one that was made in Python, the same in each process."""
+    """Return an agent's spec; of one made in Python its type or function, without addresses, which change."""
     if isinstance(agent, str):
         return agent
     if isinstance(agent, partial):

@@ -49,7 +49,7 @@ def load_matchers(modules: Iterable[str]) -> None:
     """Load modules that register matchers.
 
     Args:
-        modules: ``package.module`` or ``path/to/file.py``, as whoever starts the command names them.
+        modules: ``package.module`` or ``path/to/file.py``, named by whoever starts the command.
 
     Raises:
         AgentError: One of them does not exist, or fails to load.
@@ -68,7 +68,7 @@ def load_matchers(modules: Iterable[str]) -> None:
 
 
 def evaluators_of(given: Any) -> tuple[Evaluator, ...]:
-    """Return evaluators, of which some may be named by their specs.
+    """Return evaluators as functions; those that are given as specs are loaded.
 
     Raises:
         OptionError: It is no list of functions and specs.
@@ -89,13 +89,13 @@ def scored_with(
     evaluators: Iterable[Evaluator | CustomFunction],
     judges: "Judges | None" = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return what run.json says of the matchers, evaluators and plugins of a run.
+    """Return the keys ``matchers``, ``evaluators`` and ``plugins`` of run.json.
 
     Args:
         questions: Those that are scored.
         config: The configuration.
         evaluators: The functions that are passed.
-        judges: Who called the functions, once they are done; None leaves out which metrics they gave.
+        judges: Who called the functions; given at the end, for which metrics each of them gave.
 
     Returns:
         ``matchers``: those that users registered for steps of these questions, with ``name`` and ``media_type`` (where

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.evaluation.samples import planned, samples_of
+from graphrag_eval_lc.evaluation.samples import planned, recorded_samples, samples_of
 from graphrag_eval_lc.run_folder import Journal
 
 TEMPLATE: Any = {"template_id": "t"}
@@ -62,3 +62,16 @@ def test_what_is_done_comes_in_the_order_of_the_results(journal: Journal) -> Non
             journal.add({"question_id": name, "repeat": repeat, "status": "success"})
     plan = planned(samples_of(QUESTIONS, 2), journal.summary, retry_errors=False)
     assert [sample.key for sample in plan.done] == [(name, repeat) for name in "abc" for repeat in (1, 2)]
+
+
+def test_where_nothing_is_asked_interrupted_answers_count_and_superseded_ones_do_not(journal: Journal) -> None:
+    journal.add({"question_id": "a", "status": "error", "interrupted": True, "superseded": True})
+    plan = planned(samples_of(QUESTIONS, 1), journal.summary, only_scores=True)
+    assert [sample.key for sample in plan.done] == [("b", 1), ("c", 1)]
+    assert [sample.key for sample in plan.to_ask] == [("a", 1)]
+
+
+def test_recorded_responses_give_each_question_its_repeats_or_one_sample_without_any() -> None:
+    samples = recorded_samples(QUESTIONS, [("c", 7), ("a", 1), ("c", 2), ("gone", 1)])
+    assert [sample.key for sample in samples] == [("a", 1), ("b", 1), ("c", 2), ("c", 7)]
+    assert [sample.position for sample in samples] == [0, 1, 2, 3]
