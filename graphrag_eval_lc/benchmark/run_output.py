@@ -199,7 +199,12 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     # --- the end ---
 
     def pipeline(
-        self, templates: Sequence[Template], *, repeats: int, on_judged: Callable[[float | None], None] | None = None
+        self,
+        templates: Sequence[Template],
+        *,
+        repeats: int,
+        on_judged: Callable[[float | None], None] | None = None,
+        stalls: RunStalls | None = None,
     ) -> Pipeline:
         """Return what scores the responses into the folder; see ``Pipeline``."""
         assert self._options is not None
@@ -212,7 +217,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
             tell=self.tell,
             on_judged=on_judged,
-            stalls=RunStalls(self.warn, self.tell, repeats),
+            stalls=stalls,
         )
 
     def end(

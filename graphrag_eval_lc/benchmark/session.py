@@ -10,6 +10,7 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.harness import Harness, attempts_in, cost_spent, tokens_spent
 from graphrag_eval_lc.benchmark.options import BenchmarkOptions
 from graphrag_eval_lc.benchmark.run_output import RunOutput
+from graphrag_eval_lc.evaluation.events import RunStalls
 from graphrag_eval_lc.evaluation.limits import Budget, StopSignal
 from graphrag_eval_lc.evaluation.pipeline import Pipeline
 from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, samples_of
@@ -37,6 +38,7 @@ class RunSession:
         self._step_names: set[str] = set()
         self._kept: dict[int, Response] = {}
         self._harness: Harness | None = None
+        self._stalls = RunStalls(output.warn, output.tell, options.repeats)
         self._is_judge_paid = output.judges is not None and output.judges.asks_models
         self._budget = Budget(
             options.max_tokens,
@@ -68,7 +70,7 @@ class RunSession:
             label=output.record.described.get("label"),
             output_dir=None if output.folder is None else str(output.folder.path),
         )
-        pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged)
+        pipeline = output.pipeline(templates, repeats=options.repeats, on_judged=self._judged, stalls=self._stalls)
         left_out = await self._ask(plan, agent, pipeline)
         aggregates = await asyncio.get_running_loop().run_in_executor(None, pipeline.finish)
         stopped = None
@@ -106,11 +108,11 @@ class RunSession:
             keep=self._keep,
             take=take,
             priced=pipeline.priced,
-            stalls=pipeline.stalls,
+            stalls=self._stalls,
         )
         pipeline.begin(room=_ROOM_PER_PLACE * options.max_concurrency)
         rescoring = asyncio.create_task(self._score_done(plan.done, pipeline))
-        with pipeline.stalls.watch:
+        with self._stalls.watch:
             try:
                 if options.max_tokens is not None or options.max_cost is not None:  # what was spent already counts
                     await rescoring

@@ -1,4 +1,4 @@
-"""Tables of answers in files of tab-separated values, and the cells in which a judge's findings stand."""
+"""Tables of answers as tab-separated values, and the columns that a judge adds."""
 
 import csv
 import difflib
@@ -23,12 +23,12 @@ _LONGEST_CELL = min(sys.maxsize, 2**31 - 1)
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """A table as it stands in a file.
+    """A table as read from a file.
 
     Attributes:
         path: The file.
         columns: The names in its first row.
-        rows: Its other rows, each with as many cells as there are columns.
+        rows: The other rows, each with a cell for each column.
         lines: The line of the file in which each row begins.
     """
 
@@ -38,10 +38,10 @@ class AnswerTable:
     lines: list[int]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return the places of columns in a row.
+        """Return the indexes of columns.
 
         Raises:
-            ResponsesError: A column is missing, or there are two of its name.
+            ResponsesError: A column is missing or stands there twice.
         """
         missing = [name for name in names if name not in self.columns]
         if missing:
@@ -63,18 +63,18 @@ class AnswerTable:
 
 
 def read_table(path: str | PathLike[str]) -> AnswerTable:
-    """Read a table; blank lines are passed over.
+    """Read a table; blank lines are skipped.
 
     Raises:
-        ResponsesError: The file cannot be read, is not UTF-8 or empty, or has a row with more or fewer cells than
-            columns, or with quotation marks that do not match.
+        ResponsesError: The file cannot be read, is empty or not UTF-8, or a row has too many or too few cells or
+            unmatched quotation marks.
     """
     file = read_text(path, ResponsesError, what=_WHAT)
     rows: list[list[str]] = []
     lines: list[int] = []
     line = 1
     with _cells_of_any_length():
-        # strict, as a lone quotation mark would else swallow the rows behind it without a word.
+        # strict: else a lone quotation mark silently swallows the rows after it.
         reader = csv.reader(io.StringIO(file.text, newline=""), delimiter="\t", strict=True)
         try:
             for row in reader:
@@ -104,19 +104,19 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
 
 
 def tsv_lines(rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
-    r"""Yield rows as the lines of a file, which ``read_table`` reads to the letter.
+    r"""Yield rows as lines of a file; ``read_table`` gives the same cells again.
 
     Example:
         >>> list(tsv_lines([["a", "b c"], ["d\te", ""]]))
         [b'a\tb c\n', b'"d\te"\t\n']
     """
     for row in rows:
-        # Half of a pair of UTF-16, which a model may write in JSON, has no bytes.
+        # A lone surrogate, which a model may write in JSON, cannot be encoded.
         yield ("\t".join(map(_quoted, row)) + "\n").encode("utf-8", "replace")
 
 
 def _quoted(cell: str) -> str:
-    # By hand, as csv leaves a lone carriage return unquoted in some versions of Python.
+    # Not csv: some versions of Python leave a lone carriage return unquoted.
     return '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in '\t\r\n"') else cell
 
 
@@ -164,7 +164,7 @@ def cells_of(record: Mapping[str, Any]) -> Cells:
     """Return the cells of answer correctness, by column.
 
     Args:
-        record: The keys of a result. What is absent is a blank cell; lists become JSON.
+        record: The keys of a result. Absent ones are blank cells; lists become JSON.
 
     Example:
         >>> cells = cells_of({"answer_matching_claims_count": 1, "answer_true_positives": ["Oslo is in NO1."]})

@@ -31,8 +31,9 @@ def run_evaluation(
 ) -> Results:
     """Score responses against a reference dataset.
 
-    It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed. Where tools are
-    called whose names no reference step has, and reference steps are missed for it, a ``GraphRAGEvalWarning`` says so.
+    It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed. A
+    ``GraphRAGEvalWarning`` tells of tools whose names no reference step has while reference steps are missed, of judges
+    that failed or block the event loop, and of models without a price.
 
     Args:
         qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
@@ -86,6 +87,8 @@ async def arun_evaluation(
 
 
 class _Begun(NamedTuple):
+    """A pipeline and what is to be added to it."""
+
     pipeline: Pipeline
     samples: Sequence[Sample]
     response_of: Callable[[Sample], Response | None]

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: its events, code that blocks the event loop, and the log file of both."""
+"""The events of a run, their log file, and warnings of code that blocks the event loop."""
 
 import os
 import threading
@@ -33,7 +33,7 @@ EventKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """One thing that happened in a run.
+    """An event of a run.
 
     A *sample* is one question asked once, known by `question_id` and `repeat` (from 1; None where the run asks each
     question once). An *attempt* is one call of the agent for a sample, counted from 1.
@@ -43,14 +43,14 @@ class RunEvent:
     - `run_started`: `total` (samples of the run), `done` (samples that an earlier session answered), `errors` (of
       those), `max_concurrency`, `run_id`, `label`, `output_dir`.
     - `attempt_started`: `question_id`, `repeat`, `attempt`.
-    - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not tried
-      again), `elapsed_sec`.
+    - `attempt_failed`: `question_id`, `repeat`, `attempt`, `error` (text), `retry_in_sec` (float; None: it is not
+      retried), `elapsed_sec`.
     - `response_ended`: `question_id`, `repeat`, `status` ("success" or "error"), `error` (text or None), `attempts`,
-      `elapsed_sec`, `stalled_sec` (those of them for which others blocked the event loop), `total_tokens` (failed
-      attempts included; None: unknown), `steps` (their number).
-    - `result_scored`: `question_id`, `repeat`, `steps_score` (0 to 1, or None). It comes from the scoring thread.
+      `elapsed_sec`, `stalled_sec` (how long others blocked the event loop meanwhile), `total_tokens` (failed attempts
+      included; None: unknown), `steps` (their number).
+    - `result_scored`: `question_id`, `repeat`, `steps_score` (0 to 1, or None). It comes from a scoring thread.
     - `limit_changed`: `limit` (samples that may be in flight from now on), `reason`.
-    - `loop_stalled`: `question_id` (of what blocks the event loop; None: it belongs to no question), `repeat`, `where`
+    - `loop_stalled`: `question_id` (whose code blocks the event loop; None: that of no question), `repeat`, `where`
       (function, file and line), `blocked_sec` (so far), `message`. It comes once for each question, while it blocks,
       from a thread of its own.
     - `run_stopping`: `reason` ("interrupted", "max_failures", "max_tokens", "max_time" or "max_cost"), `message`,
@@ -68,25 +68,25 @@ class RunEvent:
 
 
 Observer = Callable[[RunEvent], None]
-"""Who is told of the events. Events come from several threads, so an observer is thread-safe, and it is quick."""
+"""A function that is told the events. They come from several threads: it must be thread-safe, and quick."""
 
 
 def tell_nobody(_: RunEvent) -> None:
     """Do nothing: the observer where nobody is told."""
 
 
-# Names and fixed words hold no secrets, and masking each of them would slow a quick run down.
+# They hold no secrets, and masking them would slow down a quick run.
 _NAMES = frozenset({"question_id", "run_id", "status"})
 
 
 class EventLog:
-    """An observer that adds each event to a file: one JSON object a line, with `time`, `event` and the event's fields.
+    """An observer that appends each event to a file: one JSON object a line, with `time`, `event` and its fields.
 
-    A log that cannot be written later on does not end the run: it stops, and `problem` says why. Secrets in texts are
-    masked; question ids stay as they are.
+    Where the file cannot be written any more, the log stops, the run goes on, and `problem` says why. Secrets in texts
+    are masked; question ids are not.
 
     Args:
-        path: The file; what stands in it is kept.
+        path: The file; what it holds is kept.
 
     Attributes:
         problem: Why the log is not complete; None where it is.
@@ -127,7 +127,7 @@ class EventLog:
                 self._stop(problem)
 
     def __call__(self, event: RunEvent) -> None:
-        """Add one event; after the log is closed, nothing."""
+        """Append one event, unless the log is closed."""
         record: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "event": event.kind,
@@ -157,7 +157,7 @@ def _masked(key: str, value: Any) -> Any:
 
 
 def _is_torn(path: Path) -> bool:
-    """Return whether a file ends inside a line, as where a disk was full; the next line then begins a new one."""
+    """Return whether a file ends inside a line, as after a full disk."""
     if not path.is_file():
         return False
     try:
@@ -179,7 +179,7 @@ class _Doing:
 
     Attributes:
         sample: The sample.
-        text: What it is, in words.
+        text: What is done, for messages.
     """
 
     sample: Sample
@@ -187,18 +187,18 @@ class _Doing:
 
 
 class RunStalls:
-    """Tells of what blocks the event loop of a run.
+    """Tells which questions block the event loop of a run.
 
-    Each question is an event, `loop_stalled`. The first three are warnings too, with what helps, and ``summary`` says
-    how many there were.
+    Each is told as an event, `loop_stalled`. The first three are warned of too, and ``summary`` names all where there
+    are more.
 
     Args:
-        warn: Told the warnings, in a thread of the watch.
+        warn: Told the warnings, in a thread of its own.
         tell: Told the events, in the same thread.
         repeats: How often each question is asked.
 
     Attributes:
-        watch: Watches the loop, while its context lasts.
+        watch: Watches the loop while its context lasts.
     """
 
     def __init__(self, warn: Callable[[str], None], tell: Observer, repeats: int) -> None:
@@ -210,15 +210,15 @@ class RunStalls:
         self._blocking: dict[str, list[Span]] = {}
 
     def asking(self, sample: Sample) -> AbstractContextManager[Span]:
-        """Take what is run inside of this context as asking a sample."""
+        """Attribute what runs in this context to asking a sample."""
         return self.watch.span(_Doing(sample, self._name(sample)))
 
     def judging(self, sample: Sample) -> AbstractContextManager[Span]:
-        """Take what is run inside of this context as judging a sample."""
+        """Attribute what runs in this context to judging a sample."""
         return self.watch.span(_Doing(sample, f"judging {self._name(sample)}"))
 
     def summary(self) -> str | None:
-        """Say who blocked the loop, and for how long; None where all of them were told by warnings."""
+        """Return who blocked the loop, and for how long; None where warnings told of each."""
         with self._lock:
             blocking = {text: list(spans) for text, spans in self._blocking.items()}
         if len(blocking) <= _MOST_TOLD:

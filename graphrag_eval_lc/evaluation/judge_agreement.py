@@ -1,4 +1,4 @@
-"""How far a judge's verdicts agree with the labels of people."""
+"""Agreement of a judge's verdicts with the labels of people."""
 
 import difflib
 from collections.abc import Sequence
@@ -51,11 +51,11 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How often something was so.
+    """A share of cases.
 
     Attributes:
-        count: How often it was so.
-        number: How often it could have been.
+        count: The cases that count.
+        number: All cases.
     """
 
     count: int
@@ -63,7 +63,7 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """0 to 1; None where it could never have been so."""
+        """0 to 1; None where there is no case."""
         return self.count / self.number if self.number else None
 
     @property
@@ -77,20 +77,20 @@ class JudgeAgreement:
     """Labels against verdicts.
 
     Attributes:
-        labels: Whether people call each answer correct; None where nobody said.
-        verdicts: Whether the judge does; None where it could not be told.
+        labels: Whether people call each answer correct; None without a label.
+        verdicts: Whether the judge does; None without a verdict.
     """
 
     labels: Sequence[bool | None]
     verdicts: Sequence[bool | None]
 
     def count(self, *, label: bool, verdict: bool) -> int:
-        """Return how many rows have such a label and verdict."""
+        """Return the number of rows with this label and verdict."""
         return sum(pair == (label, verdict) for pair in zip(self.labels, self.verdicts, strict=True))
 
     @property
     def table(self) -> list[list[int]]:
-        """The counts: the labels correct and incorrect as rows, the verdicts so as columns."""
+        """The counts: a row for each label (correct, incorrect), a column for each verdict."""
         return [[self.count(label=label, verdict=verdict) for verdict in (True, False)] for label in (True, False)]
 
     @property
@@ -105,18 +105,18 @@ class JudgeAgreement:
 
     @property
     def agreement(self) -> Share:
-        """The rows on which both agree, of those with a label and a verdict."""
+        """The share of rows with a label and a verdict on which both agree."""
         (both, _), (_, neither) = self.table
         return Share(both + neither, self.judged)
 
     @property
     def false_positives(self) -> Share:
-        """The answers that the judge calls correct, of those that people call incorrect."""
+        """The share of the answers labelled incorrect that the judge calls correct."""
         return Share(self.table[1][0], sum(self.table[1]))
 
     @property
     def false_negatives(self) -> Share:
-        """The answers that the judge calls incorrect, of those that people call correct."""
+        """The share of the answers labelled correct that the judge calls incorrect."""
         return Share(self.table[0][1], sum(self.table[0]))
 
     @property
@@ -126,12 +126,12 @@ class JudgeAgreement:
 
     @property
     def kappa_interval(self) -> Interval | None:
-        """Its 95 % interval; None where nothing is known of its error."""
+        """Its 95 % interval; None where its error is not known."""
         return kappa_interval(self.table)
 
     @property
     def disagreements(self) -> list[int]:
-        """The places of the rows on which both disagree."""
+        """The indexes of the rows on which both disagree."""
         pairs = enumerate(zip(self.labels, self.verdicts, strict=True))
         return [place for place, (label, verdict) in pairs if None not in (label, verdict) and label is not verdict]
 
@@ -140,12 +140,12 @@ def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
     """Return whether a judge calls an answer correct.
 
     Args:
-        cells: What it found.
+        cells: The judge's cells.
         metric: The score that decides, ``answer_f1`` or ``answer_recall``.
         threshold: The least score of a correct answer, 0 to 1.
 
     Returns:
-        None where it found nothing, or no claims to count.
+        None where the answer was not judged or has no claims.
 
     Example:
         >>> verdict_in({"#Reference": "3", "#PTarget": "3", "#Matching": "2", "Error": ""}, "answer_f1", 0.5)
@@ -156,7 +156,7 @@ def verdict_in(cells: Cells, metric: str, threshold: float) -> bool | None:
 
 
 def verdict_text(verdict: bool | None) -> str:
-    """Return a label or verdict in words; nothing where there is none.
+    """Return a label or verdict in words.
 
     Example:
         >>> verdict_text(True), verdict_text(False), verdict_text(None)

@@ -1,4 +1,4 @@
-"""Judging all answers of a table: many at once, each paid for once, whatever happens in between."""
+"""Judges the answers of a table, many at once; each is paid for once, also where a session crashes."""
 
 import hashlib
 import json
@@ -38,9 +38,9 @@ class AnswerJudge:
 
     Attributes:
         correctness: The metric.
-        name: Its model.
-        max_concurrency: The most answers that are judged at once.
-        pricing: The prices, which know afterwards what had none.
+        name: The name of its model.
+        max_concurrency: How many answers may be judged at once.
+        pricing: The prices; afterwards its ``unpriced`` names the models without one.
     """
 
     correctness: AnswerCorrectness
@@ -53,8 +53,8 @@ def answer_judge(config: ConfigSource) -> AnswerJudge:
     """Return the judge of a config.
 
     Args:
-        config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used. None stands for
-            ``llm: {}``, OpenAI's default model.
+        config: Its ``llm``, ``judges``, ``prices`` and ``answer_correctness.prompt`` are used; None is ``llm: {}``,
+            OpenAI's default model.
 
     Raises:
         ConfigError: The config cannot be read, has no ``llm`` section, or its prompt or model cannot be used.
@@ -81,14 +81,14 @@ Answer = tuple[str, str, str]
 class EarlierCells:
     """The cells of answers that were judged without an error, by answer.
 
-    What is judged now is kept beside the output, in ``<output>.partial``, as it comes, so that a crash loses nothing
-    that was paid for. The output itself is only ever written as a whole.
+    New ones are added to ``<output>.partial`` as they come, so that a crash loses nothing that was paid for; the output
+    itself is only written as a whole.
 
     Args:
         output: The file that is written in the end.
 
     Raises:
-        RunFolderError: The output is another file than one of judged answers, or a file cannot be read.
+        RunFolderError: The output exists and holds no judged answers, or a file cannot be read.
     """
 
     def __init__(self, output: Path) -> None:
@@ -97,7 +97,7 @@ class EarlierCells:
         self._journal = JudgeCache(self._partial)
 
     def get(self, answer: Answer) -> Cells | None:
-        """Return the cells of an answer; None where it is to be judged."""
+        """Return the cells of an answer; None where it must be judged."""
         record = self._journal.get(_digest(answer))
         if record is not None and all(isinstance(record.get(column), str) for column in JUDGED_COLUMNS):
             return {column: record[column] for column in JUDGED_COLUMNS}
@@ -108,10 +108,10 @@ class EarlierCells:
         self._journal.put(_digest(answer), cells)
 
     def outdated(self, answers: Iterable[Answer]) -> int:
-        """Return how many judged answers of the output are none of ``answers``, and will be gone from it.
+        """Return how many judged answers of the output are not in ``answers``, and will be lost.
 
         Raises:
-            RunFolderError: That would be all of them.
+            RunFolderError: All of them would be.
         """
         lost = len(self._kept.keys() - set(answers))
         if lost and lost == len(self._kept):
@@ -123,14 +123,14 @@ class EarlierCells:
         return lost
 
     def close(self, *, is_done: bool) -> None:
-        """Close the file beside the output; where the output is written, remove it."""
+        """Close the partial file; remove it where the output is written."""
         self._journal.close()
         if is_done:
             _remove(self._partial)
 
 
 def forget_earlier(output: Path) -> None:
-    """Remove what earlier sessions wrote, to begin anew."""
+    """Remove the files of earlier sessions."""
     _remove(output)
     _remove(_partial_of(output))
 
@@ -175,26 +175,26 @@ def _digest(answer: Answer) -> str:
 _NOTHING = cells_of({})
 
 MoreColumns = Mapping[str, Callable[[Cells], str]]
-"""Further columns of the output, each with what gives its cell from those of the judge."""
+"""Further columns of the output: of each the function that makes its cell from the judge's cells."""
 
 
 class Progress(Protocol):
-    """Who is told how the judging goes."""
+    """Who is told of the progress."""
 
     def started(self, total: int, done: int) -> None:
-        """Hear how many different answers there are, and how many of them were judged earlier."""
+        """Take the number of different answers, and of those that were judged earlier."""
 
     def judged(self, error: str) -> None:
-        """Hear that another one is judged, or why it could not be."""
+        """Count one more judged answer; ``error`` says why it failed, or is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTable:
-    """A table with what the judge found.
+    """A judged table.
 
     Attributes:
-        cells: What it found of each row, in the table's order; blank where it was not asked.
-        asked: How many different answers were judged now; the others were known.
+        cells: The judge's cells of each row, in the table's order; blank where it was not asked.
+        asked: How many different answers were judged now.
         outdated: How many answers of an earlier output are no longer in the table.
         costs: USD of each answer judged now; None where it is not known.
     """
@@ -206,7 +206,7 @@ class JudgedTable:
 
     @property
     def cost(self) -> float | None:
-        """USD of all that was judged now; None where it is not known."""
+        """Their sum; None where one is not known."""
         return total_cost(self.costs)
 
 
@@ -225,18 +225,17 @@ def judge_table(
     Args:
         table: The table.
         judge: The judge.
-        progress: Who is told how it goes.
-        chosen: Which rows are judged; of the others only what is known from an earlier session. None: all.
-        output: The file to write: the table's columns, then those of the judge, which take the place of columns that
-            are called so in the table. What it holds from an earlier session is kept, but for errors. None: nothing
-            is written.
-        overwrite: Whether it is begun anew.
+        progress: Who is told of the progress.
+        chosen: Whether each row is judged; others have only the cells of an earlier session. None: all are.
+        output: The file to write: the table's columns, then those of the judge, which replace columns of these names.
+            Answers that it already holds are kept, but for errors. None: nothing is written.
+        overwrite: Whether earlier answers are removed first.
         more_columns: Further columns of that file.
 
     Raises:
         ResponsesError: The table lacks a column.
         OptionError: The output is the table's own file.
-        RunFolderError: The output is something else than judged answers, or cannot be written.
+        RunFolderError: The output exists and holds no judged answers, or cannot be written.
     """
     answers = answers_in(table)
     wanted = dict.fromkeys(answers if chosen is None else compress(answers, chosen))
@@ -267,7 +266,7 @@ def answers_in(table: AnswerTable) -> list[Answer]:
 
 
 class _Judging:
-    """The judging of different answers, as many at once as the judge's config says."""
+    """The judging of different answers, many at once."""
 
     def __init__(self, judge: AnswerJudge, progress: Progress, keep: Callable[[Answer, Cells], None] | None) -> None:
         self.cells: dict[Answer, Cells] = {}
@@ -277,7 +276,7 @@ class _Judging:
         self._keep = keep
 
     async def arun(self, answers: Iterable[Answer]) -> None:
-        with StallWatch(lambda stall: None):  # so that a model that blocks the loop costs the others no time
+        with StallWatch(lambda stall: None):  # a model that blocks the loop costs the others none of their timeouts
             await Workers(self._judge_answer, places=self._judge.max_concurrency).arun(answers)
 
     async def _judge_answer(self, answer: Answer) -> None:

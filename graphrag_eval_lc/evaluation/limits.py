@@ -1,4 +1,4 @@
-"""What ends a run before its time: a signal, too many failures, or a budget of tokens, time or money."""
+"""What ends a run early: a signal, too many failures, or a budget of tokens, time or money."""
 
 import asyncio
 import signal
@@ -18,15 +18,15 @@ StopReason = Literal["interrupted", "max_failures", "max_tokens", "max_time", "m
 
 
 class StopSignal:
-    """Whether a run shall stop asking, and whether it shall also give up what is in flight.
+    """Whether a run shall stop asking, and give up the questions in flight.
 
     ``request`` and ``abandon`` may be called from any thread and from signal handlers.
 
     Attributes:
         reason: Why it stops; None while it goes on.
         message: The same for people.
-        is_abandoned: Whether what is in flight is given up.
-        is_at_once: Whether nothing is waited for any more, not even for writing what is in flight.
+        is_abandoned: Whether the questions in flight are given up.
+        is_at_once: Whether it waits for nothing any more, not even for answers to be written.
     """
 
     def __init__(self) -> None:
@@ -40,32 +40,32 @@ class StopSignal:
         self._on_request: Callable[[], None] | None = None
 
     def bind(self, on_request: Callable[[], None]) -> None:
-        """Belong to the running event loop from now on; ``on_request`` is called there at the first request."""
+        """Use the running event loop from now on; the first request calls ``on_request`` there."""
         self._loop = asyncio.get_running_loop()
         self._requested, self._abandoned = self._loop.create_future(), self._loop.create_future()
         self._on_request = on_request
         self._tell()
 
     def request(self, reason: StopReason, message: str) -> None:
-        """Ask for no further question. The first reason stays."""
+        """Let no further question be asked. The first reason stays."""
         if self.reason is None:
             self.message, self.reason = message, reason
             self._tell_soon()
 
     def abandon(self) -> None:
-        """Return up what is in flight."""
+        """Give up the questions in flight."""
         self.is_abandoned = True
         self._tell_soon()
 
     @property
     def abandoned(self) -> "asyncio.Future[None]":
-        """Done when what is in flight is given up."""
+        """Done when the questions in flight are given up."""
         if self._abandoned is None:
             raise RuntimeError("bind the signal to a loop first")
         return self._abandoned
 
     async def sleep(self, seconds: float) -> bool:
-        """Wait, but no longer than until the run shall stop; tell whether it shall."""
+        """Wait, at most until the run shall stop; return whether it shall."""
         if self.reason is None and self._requested is not None:
             await asyncio.wait({self._requested}, timeout=seconds)
         return self.reason is not None
@@ -86,11 +86,10 @@ class StopSignal:
 
 @contextmanager
 def stopped_by_signals(stop: StopSignal) -> Generator[None, None, None]:
-    """Let Ctrl-C and SIGTERM stop a run in order, and the second of them at once.
+    """Let the first Ctrl-C or SIGTERM stop a run in order, and the second at once.
 
-    Where the run stops already for another reason, the first gives up what is in flight.
-
-    Signals reach only the main thread; in another one nothing is changed.
+    Where the run stops already for another reason, the first gives up the questions in flight. Only the main thread
+    gets signals; in another one nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -125,7 +124,7 @@ class FailureLimit:
 
     Attributes:
         value: The number, or the share from 0 to 1.
-        is_share: Which of both it is.
+        is_share: Whether it is a share.
 
     Example:
         >>> FailureLimit.read("5%").is_passed(errors=6, total=100)
@@ -137,7 +136,7 @@ class FailureLimit:
 
     @classmethod
     def read(cls, value: object) -> "FailureLimit":
-        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` means.
+        """Return the limit that a whole number such as ``20`` or a share such as ``5%`` stands for.
 
         Raises:
             OptionError: It is neither.
@@ -157,7 +156,7 @@ class FailureLimit:
         return cls(number / 100 if is_share else number, is_share)
 
     def is_passed(self, *, errors: int, total: int) -> bool:
-        """Return whether more questions failed than may fail."""
+        """Return whether more questions failed than allowed."""
         return errors > (self.value * total if self.is_share else self.value)
 
     def __str__(self) -> str:
@@ -165,25 +164,25 @@ class FailureLimit:
 
 
 class Verdict(Enum):
-    """What a budget says to one more question."""
+    """Whether one more question fits into a budget."""
 
     GO = "it fits"
-    WAIT = "it may fit, once those in flight have ended"
+    WAIT = "it may fit once those in flight have ended"
     END = "it does not fit"
 
 
 class Budget:
     """The tokens, the time and the money of a run.
 
-    The next question is taken to cost as much as the dearest so far, and those in flight too. While nothing is known
-    one question goes alone.
+    Each question that is asked or to be asked is assumed to cost as much as the dearest so far. While nothing is known,
+    one question is asked alone.
 
     Args:
         max_tokens: Tokens for all attempts of the run, earlier sessions included; None for no limit.
         max_time: Seconds for this session; None for no limit.
         max_cost: USD for agent and judges, earlier sessions included; None for no limit.
-        unpriced: The models without a price, for the message; those that are added later are seen.
-        has_judges: Whether judges spend money on top of what a question does.
+        unpriced: The models without a price, for the message; it may grow later.
+        has_judges: Whether judges cost money beside the agent.
         clock: Seconds, for tests.
     """
 
@@ -214,12 +213,12 @@ class Budget:
         return None if self._max_time is None else max(0.0, self._started + self._max_time - self._clock())
 
     def spend(self, tokens: int | None, elapsed_sec: float | None, cost: float | None = None) -> None:
-        """Take up what one question cost.
+        """Count what one question cost, all its attempts together.
 
         Args:
-            tokens: Those of all its attempts; None where they are not known.
-            elapsed_sec: Seconds of all its attempts; None for one of an earlier session.
-            cost: USD of all its attempts; None where it is not known.
+            tokens: Tokens; None where they are not known.
+            elapsed_sec: Seconds; None for a question of an earlier session.
+            cost: USD; None where it is not known.
         """
         self._tokens.spend(tokens)
         self._cost.spend(cost)
@@ -227,16 +226,16 @@ class Budget:
             self._longest = max(elapsed_sec, self._longest or 0.0)
 
     def await_judges(self) -> None:
-        """Note that the judges of one question are still to cost something, which ``spend_on_judges`` is told."""
+        """Note that one question is to be judged; ``spend_on_judges`` is told the cost."""
         self._judging += 1
 
     def spend_on_judges(self, cost: float | None) -> None:
-        """Take up the USD that the judges of one question cost, beside what the question did; None: not known."""
+        """Count the USD that the judges of one question cost; None where it is not known."""
         self._judging -= 1
         self._cost.spend_more(cost)
 
     def verdict(self, in_flight: int) -> Verdict:
-        """Return whether one more question fits; after END ``reason`` and ``message`` say which limit it is."""
+        """Return whether one more question fits; after END ``reason`` and ``message`` name the limit."""
         verdicts = [self._time_verdict(), self._token_verdict(in_flight), self._cost_verdict(in_flight)]
         return next((each for each in (Verdict.END, Verdict.WAIT) if each in verdicts), Verdict.GO)
 
@@ -286,11 +285,11 @@ class Budget:
 
 
 class _Limit:
-    """The most of something that may be spent, and what is.
+    """One limit, and what is spent of it.
 
     Args:
-        most: None for no limit.
-        most_more: The most that comes on top for one question; None while it is not known.
+        most: The limit; None for none.
+        most_more: The most that the judges of one question cost; None while it is not known.
     """
 
     def __init__(self, most: float | None, most_more: float | None = 0) -> None:
@@ -302,22 +301,22 @@ class _Limit:
 
     @property
     def dearest(self) -> float | None:
-        """What a question may take; None while nothing is known."""
+        """What one question may cost with its judges; None while nothing is known."""
         if self._most_more is None or (self._dearest is None and not self._most_more):
             return None
         return (self._dearest or 0) + self._most_more
 
     def spend(self, amount: float | None) -> None:
-        """Take up what one question took; None where it is not known."""
+        """Count what one question cost; None where it is not known."""
         if amount is None:
             self.is_unknown = True
         else:
             self.spent += amount
-            if amount:  # one that cost nothing, such as an early failure, says nothing of others
+            if amount:  # a free one, such as an early failure, says nothing of others
                 self._dearest = max(amount, self._dearest or 0)
 
     def spend_more(self, amount: float | None) -> None:
-        """Take up what came on top for one question; None where it is not known. Nothing says nothing of others."""
+        """Count what the judges of one question cost; None where it is not known."""
         if amount is None:
             self.is_unknown = True
         elif amount:
@@ -328,8 +327,8 @@ class _Limit:
         """Return whether one more question fits.
 
         Args:
-            in_flight: The questions that are being asked.
-            unfinished: Those of which only what comes on top is still to be told.
+            in_flight: The number of questions that are being asked.
+            unfinished: The number of questions that are only being judged.
         """
         if self.most is None:
             return Verdict.GO

@@ -1,10 +1,10 @@
-"""Many questions scored and judged at once: each result goes to disk, and of it only its numbers are kept."""
+"""The one pipeline: responses are priced, scored and judged, many at once, and their results kept."""
 
 import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
@@ -26,6 +26,7 @@ from graphrag_eval_lc.texts import shortened
 if TYPE_CHECKING:
     from graphrag_eval_lc.judges.judging import Judges
 
+MaybeResponse = TypeVar("MaybeResponse", Response, Response | None)
 
 # Older names for other keys, and what a comparison without judges says.
 _NOT_COUNTED = {*(judge.older_error_key for judge in JUDGES), "comparison_error"}
@@ -33,7 +34,7 @@ _LONGEST_TEXT = 300
 
 
 class JudgeFailures:
-    """Counts the results with a judge or a function that failed, and keeps what the first one said.
+    """Counts the results that a judge or a function of the user failed on, and keeps the first message.
 
     Example:
         >>> failures = JudgeFailures()
@@ -49,7 +50,7 @@ class JudgeFailures:
         self._first = ""
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """Take up a judged result."""
+        """Count a judged result."""
         self._number_of_results += 1
         key, text = next(_errors_in(result), (None, ""))
         if key is None:
@@ -60,7 +61,7 @@ class JudgeFailures:
             self._first = f"{result.get('question_id')}, {key}: {short}"
 
     def warning(self) -> str | None:
-        """Return the sentence; None where nothing failed."""
+        """Return one sentence on the failures; None where there are none."""
         if not self._number_of_failures:
             return None
         counted = f"{self._number_of_failures:,} of {self._number_of_results:,} results"
@@ -81,11 +82,11 @@ _DIGITS = 12
 
 
 class JudgedCost(NamedTuple):
-    """What the judges of one result cost in USD, 0 where none was asked; None: not known.
+    """What the judges of one result cost in USD: 0 where none was asked, None where it is not known.
 
     Attributes:
-        total: With what was paid in an earlier run.
-        now: Without it.
+        total: All of it; cached answers count as they once cost.
+        now: What was paid in this run.
     """
 
     total: float | None
@@ -96,9 +97,10 @@ _NOTHING = JudgedCost(0.0, 0.0)
 
 
 class Pipeline:
-    """Prices, scores and judges responses, and keeps their results: the one way of all who evaluate.
+    """Prices, scores and judges responses, and keeps their results.
 
-    ``add`` and ``add_all`` need no event loop; ``begin``, ``aadd`` and ``aclose`` work beside an agent that is asked.
+    Recorded responses are added all at once (``add_all``, ``aadd_all``), those of an agent that is being asked one by
+    one as they end (``begin``, ``aadd``, ``aclose``).
 
     Args:
         config: The configuration.
@@ -108,14 +110,12 @@ class Pipeline:
         judges: Who judges the results; None: nobody.
         file: Where results go; None keeps them in memory.
         tell: Told each result.
-        on_judged: Told once for each response of ``aadd`` what its judges cost in USD, with what was paid in an earlier
-            run; 0 where none was asked, None where it is not known.
-        stalls: Watches the event loop in which the judges are asked, while somebody enters its ``watch``. None: one of
-            its own, whose warnings are among ``warnings``.
+        on_judged: Told once for each response of ``aadd`` what its judges cost in USD, cached answers included: 0 where
+            none was asked, None where it is not known. Not told where there are no judges.
+        stalls: Tells at once what blocks the event loop of the judges; None: ``warnings`` says it in the end.
 
     Attributes:
         judges: Who judges the results; None: nobody.
-        stalls: Watches the event loop in which the judges are asked.
     """
 
     def __init__(
@@ -131,9 +131,9 @@ class Pipeline:
         on_judged: Callable[[float | None], None] | None = None,
         stalls: RunStalls | None = None,
     ) -> None:
-        self._warnings: list[str] = []
         self.judges = judges
-        self.stalls = stalls or RunStalls(self._warnings.append, tell, repeats)
+        self._stall_warnings: list[str] = []
+        self._stalls = stalls or RunStalls(self._stall_warnings.append, tell, repeats)
         self._config = config
         self._repeats = repeats
         self._pricing = pricing
@@ -147,14 +147,14 @@ class Pipeline:
         self._aggregates: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._kept: dict[int, Result] = {}
-        self._workers: Workers[tuple[Sample, Response]] | None = None
+        self.begin()
 
     # --- all at once ---
 
     def add_all(
         self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
     ) -> int:
-        """Score and judge samples; see ``aadd_all``. Without judges no event loop is needed."""
+        """Score and judge samples from synchronous code; see ``aadd_all``."""
         if self.judges is not None:
             return run_sync(lambda: self.aadd_all(samples, response_of, budget))
         for sample in samples:
@@ -164,13 +164,12 @@ class Pipeline:
     async def aadd_all(
         self, samples: Iterable[Sample], response_of: Callable[[Sample], Response | None], budget: Budget | None = None
     ) -> int:
-        """Score and judge samples, many at once; the first problem ends it.
+        """Score and judge samples, many at once; the first failure ends it.
 
         Args:
             samples: The samples.
-            response_of: Gives a sample's response, when its turn comes; None is an error sample.
-            budget: What the judges may cost now; answers that were known cost nothing. What it does not allow is scored
-                without them.
+            response_of: Returns a sample's response, None for an error sample; called when its turn comes.
+            budget: What the judges may cost; cached answers are free. Samples beyond it are scored without judges.
 
         Returns:
             The number of samples that were not judged.
@@ -202,88 +201,83 @@ class Pipeline:
                 some_end.set()
 
         try:
-            with self.stalls.watch:
-                await Workers(score, places=self.judges.places).arun(samples)
+            with self._stalls.watch:
+                await Workers(score, places=self.judges.max_concurrency).arun(samples)
         finally:
             await self.judges.aclose()
         return unjudged
 
     # --- one after the other, as they come ---
 
-    def begin(self, room: int) -> None:
-        """Begin to score beside the running event loop what ``aadd`` is given.
-
-        Args:
-            room: How many responses may wait; more make ``aadd`` wait, and not the memory grow.
-        """
-        places = 1 if self.judges is None else self.judges.places
+    def begin(self, room: int = 0) -> None:
+        """Set how many responses may wait for their scores; ``aadd`` waits while there are more."""
+        places = 1 if self.judges is None else self.judges.max_concurrency
         self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
 
     async def aadd(self, sample: Sample, response: Response) -> None:
-        """Have a response scored and judged soon; wait where too many do so already.
+        """Have a response scored and judged soon, beside the event loop; wait where too many wait already.
 
-        What fails is told at once, and raised by ``aclose``: responses are paid for, and can be scored again.
+        A failure is told at once and raised by ``aclose``. What follows is not scored, but the agent is asked on:
+        responses are paid for, and can be scored again.
         """
-        await self._begun().aput((sample, response))
+        await self._workers.aput((sample, response))
 
     async def aclose(self) -> None:
         """Wait for the last result, and close the judges.
 
         Raises:
-            Exception: What went wrong in the scoring, such as a results file that cannot be written.
+            Exception: The first failure, such as a results file that cannot be written.
         """
         try:
-            await self._begun().aclose()
+            await self._workers.aclose()
         finally:
             if self.judges is not None:
                 await self.judges.aclose()
-
-    def _begun(self) -> Workers[tuple[Sample, Response]]:
-        if self._workers is None:
-            raise RuntimeError("begin first")
-        return self._workers
 
     async def _awork(self, added: tuple[Sample, Response]) -> None:
         def spend(cost: JudgedCost) -> None:
             if self._on_judged is not None:
                 self._on_judged(cost.total)
 
-        if self._begun().problem is not None:
+        if self._workers.problem is not None:
             spend(_NOTHING)
             return
         try:
-            await self._ascore(*added, spend)
-        except BaseException as problem:
+            if self.judges is None:  # in batches: a change of threads takes as long as a comparison
+                await asyncio.to_thread(self._add_each, [added, *self._workers.take_waiting()])
+            else:
+                await self._ascore(*added, spend)
+        except Exception as problem:
             self._tell_failed(problem)
             raise
 
-    def _tell_failed(self, problem: BaseException) -> None:
+    def _tell_failed(self, problem: Exception) -> None:
         message = f"The scoring failed: {problem} The asking goes on, and the run can be scored again."
-        if self._begun().problem is None:
+        if self._workers.problem is None:
             with contextlib.suppress(Exception):  # an observer that fails is the problem itself
                 self._tell(RunEvent("warning", {"message": message}))
 
     # --- one response ---
 
     def add(self, sample: Sample, response: Response | None) -> None:
-        """Price and score a sample's response without judges, and keep the result; None is an error sample."""
-        self._take(sample, self._unjudged(sample, response))
+        """Price and score a response without judges; None is an error sample."""
+        self._take(sample, self._unjudged(sample, self.priced(response)))
+
+    def _add_each(self, added: Iterable[tuple[Sample, Response]]) -> None:
+        for sample, response in added:
+            self.add(sample, response)
 
     async def _ascore(self, sample: Sample, response: Response | None, spend: Callable[[JudgedCost], None]) -> None:
-        """Price, score and judge a response, and keep the result; comparisons run in a thread, judges in the loop.
+        """Price, score and judge a response; ``spend`` is told the cost in any case, as questions may wait for it.
 
-        Their models may share a client with the agent's.
-
-        Args:
-            sample: The sample.
-            response: Its response; None is an error sample.
-            spend: Told once what the judges cost, whatever happens: questions may wait for it.
+        Comparisons run in a thread. Judges are asked in the loop, as their models may share a client with the agent's.
         """
         cost = _NOTHING
         try:
+            response = self.priced(response)
             result = await asyncio.to_thread(self._unjudged, sample, response)
             if self.judges is not None:
-                with self.stalls.judging(sample), noted_known_costs() as known:
+                with self._stalls.judging(sample), noted_known_costs() as known:
                     await self.judges.ajudge(cast("dict[str, Any]", result), sample.question, response or {})
                 cost = _judged_cost(self._judge_costs.of(result), known)
                 self._judge_failures.add(result)
@@ -291,17 +285,18 @@ class Pipeline:
             spend(cost)
         await asyncio.to_thread(self._take, sample, result)
 
-    def priced(self, response: Response) -> Response:
-        """Return a response with what its model calls cost; one that breaks the format stays as it is."""
-        return cast("Response", priced_response(response, self._pricing)) if isinstance(response, Mapping) else response
+    def priced(self, response: MaybeResponse) -> MaybeResponse:
+        """Return a response with the costs of its model calls; one that breaks the format stays as it is."""
+        if not isinstance(response, Mapping):
+            return response
+        return cast("MaybeResponse", priced_response(response, self._pricing))
 
     def _unjudged(self, sample: Sample, response: Response | None) -> Result:
-        priced = None if response is None else self.priced(response)
         repeat = sample.repeat if self._repeats > 1 else None
-        return evaluate_question(sample.template, sample.question, priced, self._config, repeat=repeat)
+        return evaluate_question(sample.template, sample.question, response, self._config, repeat=repeat)
 
     def _take(self, sample: Sample, result: Result) -> None:
-        """Keep a result, and of it the numbers; from any thread."""
+        """Keep a result; from any thread."""
         with self._lock:
             if self._file is None:
                 self._kept[sample.position] = result
@@ -320,11 +315,12 @@ class Pipeline:
 
     def finish(self) -> dict[str, Any]:
         """Put the results in order, and return the aggregates."""
-        if self._file is not None:
-            self._file.finish()
-        for result in self.kept():  # only now, as not everybody wants them
-            self._aggregator.add(result)
-        self._aggregates = self._aggregator.aggregates()
+        if self._aggregates is None:
+            if self._file is not None:
+                self._file.finish()
+            for result in self.kept():  # only now, as not everybody wants the aggregates
+                self._aggregator.add(result)
+            self._aggregates = self._aggregator.aggregates()
         return self._aggregates
 
     def kept(self) -> list[Result]:
@@ -332,19 +328,19 @@ class Pipeline:
         return [result for _, result in sorted(self._kept.items())]
 
     def warnings(self, *, wants_costs: bool = False) -> list[str]:
-        """Return what is to be known of the results, once all are added.
+        """Return the warnings of all that was added.
 
-        That is, in this order: who blocked the event loop, unless others were told; tools whose names no reference step
-        has; what could not be judged; a summary of who blocked the event loop; models without a price.
+        They come in this order: what blocked the event loop, unless it was told at once; tools whose names no reference
+        step has; failed judges; a summary of what blocked the event loop; models without a price.
 
         Args:
-            wants_costs: Whether costs matter although no model judges and the config has no prices.
+            wants_costs: Whether missing prices are told although no model judges and the config has no prices.
         """
         texts = [
-            *self._warnings,
+            *self._stall_warnings,
             *map(str, self._unknown_tools.found()),
             self._judge_failures.warning(),
-            self.stalls.summary(),
+            self._stalls.summary(),
             self._unpriced(wants_costs=wants_costs),
         ]
         return [text for text in texts if text is not None]
@@ -354,8 +350,7 @@ class Pipeline:
         unpriced = self._pricing.unpriced
         if not unpriced or not (wants_costs or has_judges or self._config.prices):
             return None
-        totals = (self._aggregates or self.finish())["totals"]
-        return unpriced_warning(unpriced) if lacks_costs(totals, has_judges=has_judges) else None
+        return unpriced_warning(unpriced) if lacks_costs(self.finish()["totals"], has_judges=has_judges) else None
 
 
 def _judged_cost(costs: Iterable[float | None], known: Iterable[float]) -> JudgedCost:

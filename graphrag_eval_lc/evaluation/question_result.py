@@ -1,4 +1,4 @@
-"""The result of one question: its response scored against the reference, without judges."""
+"""The result of one question: a response scored against the reference, without judges."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -22,9 +22,9 @@ from graphrag_eval_lc.registry.metrics import (
 NO_RESPONSE = "there is no response to this question"
 
 
-# What was measured of the agent's run; what it cost is known by its prices.
+# Measured on the agent's run; its cost follows from the prices.
 _MEASURED = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
-# What an earlier evaluation found is no measurement of this one.
+# The keys of an earlier evaluation say nothing of this one.
 _NOT_HANDED_THROUGH = frozenset(
     {
         "id",
@@ -53,15 +53,14 @@ def evaluate_question(
         question: The question with its reference.
         response: The agent's response; None scores as an error sample.
         config: The configuration.
-        repeat: Which repeat of the question it is, for the result to say; None where each is asked once.
+        repeat: The number of the repeat; None where each question is asked once.
 
     Returns:
-        The result; its records are copies, with what is nested in them shared. Its keys are graphrag-eval's and, where
-        documents are to be retrieved, ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and
-        ``retrieval_text_…``, then
-        ``steps_diagnosis`` (for each reference step the nearest actual step and the reason) and ``steps_counts``
-        (steps that fit no reference step, repeated identical calls, failed calls; none of them changes the score),
-        then further keys of the question and the response.
+        The result, of shallow copies. Its keys are graphrag-eval's; where documents are to be retrieved,
+        ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and ``retrieval_text_…``;
+        ``steps_diagnosis`` (for each reference step the nearest actual step and the reason); ``steps_counts`` (steps
+        that fit no reference step, repeated identical calls, failed calls; none changes the score); then further keys
+        of the question and the response.
     """
     response, error = _usable(response)
     actual_steps = [_unmeasured(step) for step in response.get("actual_steps") or ()]
@@ -110,7 +109,7 @@ def evaluate_question(
 
 
 def _usable(response: Response | None) -> tuple[Response, str | None]:
-    """Return a response that can be scored, and its error where it has one."""
+    """Return what can be scored of a response, and its error, None without one."""
     if response is None:
         return {}, NO_RESPONSE
     try:
@@ -169,7 +168,7 @@ def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
 
 
 def _hand_through(result: dict[str, Any], question: Question, response: Response) -> None:
-    """Add the further keys of the question, then of the response, where nothing stands yet."""
+    """Add further keys of the question, then of the response, unless the result has them."""
     for record in (question, response):
         for key, value in record.items():
             if key not in _NOT_HANDED_THROUGH and key not in result:

@@ -1,4 +1,4 @@
-"""The samples of a run: which questions are selected, how often each is asked, and which are still to be asked."""
+"""The samples of a run: the selected questions and their repeats, and which of them are still to be asked."""
 
 import difflib
 import random
@@ -17,15 +17,15 @@ _UNANSWERED = Summary(is_error=False, is_interrupted=True, is_superseded=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The questions that a run asks: all, or those that every given filter leaves.
+    """The questions that a run asks: all, or those that pass every filter.
 
     Attributes:
         limit: At most so many, the first in the dataset's order; at least 1.
         template_ids: Only questions of these templates.
-        question_ids: Only these questions; with ``template_ids`` too, those of them that the templates have.
-        sample: So many at random, of those that the ids leave; at least 1. More than there are takes all.
-        seed: What the sample is drawn with; the same seed draws the same questions whatever their order in the
-            dataset. Without one it is drawn itself and stands here.
+        question_ids: Only these questions.
+        sample: So many at random of those with these ids, or all where there are fewer; at least 1.
+        seed: The seed of the sample; it draws the same questions in whatever order the dataset has them. Without one it
+            is drawn too and stands here.
 
     Raises:
         OptionError: A number is below 1, or there is a seed but no sample.
@@ -57,8 +57,7 @@ class Selection:
         """Return the selected questions with their templates, in the dataset's order.
 
         Raises:
-            DatasetError: A question id stands twice in the dataset, an id that was given does not exist in it, or no
-                question is left.
+            DatasetError: The dataset has a question id twice or lacks an id that was given, or no question is left.
         """
         given = list(templates)
         pairs = list(questions_of(given))
@@ -76,7 +75,7 @@ class Selection:
         return selected[: self.limit]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what was selected by as it stands in run.json: only what was given; ``{}`` for all questions."""
+        """Return the filters that were given, as run.json has them; ``{}`` for all questions."""
         values: dict[str, Any] = {
             "limit": self.limit,
             "template_ids": list(self.template_ids) or None,
@@ -123,10 +122,10 @@ class Sample:
     """One question, asked once.
 
     Attributes:
-        position: Its place among the results: by question in the dataset's order, then by repeat.
+        position: Its index among the results: by question in the dataset's order, then by repeat.
         template: The question's template.
         question: The question.
-        repeat: Which of its repeats, from 1.
+        repeat: The number of the repeat, from 1.
     """
 
     position: int
@@ -145,8 +144,8 @@ class RunPlan:
     """What a run still has to ask.
 
     Attributes:
-        to_ask: The samples to be asked, repeat by repeat.
-        done: Those that are answered already, in the order of results.
+        to_ask: The samples to ask, repeat by repeat.
+        done: The answered ones, in the order of results.
         errors: How many of those failed.
     """
 
@@ -189,7 +188,7 @@ def planned(
         known: Tells of the responses of earlier sessions; None: there are none.
         retry_errors: Whether failed samples are asked again; interrupted ones always are.
         only_scores: Whether nothing is asked again: an interrupted response counts as it is.
-        changed: The ids of questions that are asked again, since their text is another one now.
+        changed: The ids of questions whose text has changed, which are asked again.
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []

@@ -1,4 +1,4 @@
-"""The one loop that does many things at once: as many as there are places, while a bounded number waits."""
+"""The one loop that works on many items at once; a bounded number of them waits."""
 
 import asyncio
 from collections import deque
@@ -12,17 +12,17 @@ _CANCELLING_SEC = 1.0
 
 
 class Workers(Generic[Item]):
-    """Does the same with many items at once, in the running event loop. The first to be put is the first to begin.
+    """Works on many items at once, in the running event loop; they begin in the order in which they are put.
 
     Args:
-        work: What is done with an item.
+        work: Called with each item.
         places: How many items may be under way at once, at least 1.
-        room: How many more may wait for a place; ``aput`` waits while there are more.
-        goes_on: Whether the others are done where one fails; else they are cancelled.
+        room: How many more may wait; ``aput`` waits while there are more.
+        goes_on: Whether a failure leaves the other items alone and is raised by ``aclose``; else it cancels them and is
+            raised at once.
 
     Attributes:
-        problem: What the first item that failed raised; None while none did. It is raised at the end, or at once where
-            the others are cancelled.
+        problem: The first failure; None while there is none.
 
     Example:
         >>> async def halves(numbers):
@@ -48,10 +48,10 @@ class Workers(Generic[Item]):
         self._some_begun = asyncio.Event()
 
     async def arun(self, items: Iterable[Item]) -> None:
-        """Do all items. An item is taken from ``items`` only when there is room for it.
+        """Work on all items; each is taken from ``items`` when there is room for it.
 
         Raises:
-            BaseException: What the first item that failed raised.
+            BaseException: The first failure.
         """
         try:
             for item in items:
@@ -64,10 +64,10 @@ class Workers(Generic[Item]):
             raise
 
     async def aput(self, item: Item) -> None:
-        """Have an item done soon.
+        """Have an item worked on soon; wait where too many wait already.
 
         Raises:
-            BaseException: What an earlier item raised, unless the others go on.
+            BaseException: The first failure, unless the others go on.
         """
         self._waiting.append(item)
         if len(self._tasks) < self._places:
@@ -80,11 +80,16 @@ class Workers(Generic[Item]):
         if self.problem is not None and not self._goes_on:
             raise self.problem
 
+    def take_waiting(self) -> list[Item]:
+        """Return at most ``room`` items that wait, to work on them along with the one at hand."""
+        self._some_begun.set()
+        return [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
+
     async def aclose(self) -> None:
         """Wait for the last item.
 
         Raises:
-            BaseException: What the first item that failed raised.
+            BaseException: The first failure.
         """
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -92,16 +97,16 @@ class Workers(Generic[Item]):
             raise self.problem
 
     async def _awork(self) -> None:
-        """Do items until none waits."""
+        """Work on one item after the other until none waits."""
         while self._waiting and (self._goes_on or self.problem is None):
             item = self._waiting.popleft()
             self._some_begun.set()
             try:
                 await self._work(item)
-            except BaseException as problem:  # else whoever waits for a place would wait for ever
+            except BaseException as problem:  # else whoever waits for room would wait for ever
                 self._note(problem)
         task = asyncio.current_task()
-        if task is not None:  # at once, so that the next item gets a worker that lives
+        if task is not None:  # now, as the next item needs a worker that still runs
             self._tasks.discard(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

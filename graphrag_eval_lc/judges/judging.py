@@ -199,7 +199,7 @@ class Judges:
         functions: The functions that were registered or passed in Python.
 
     Attributes:
-        places: How many results may be judged at once: as many as requests, of which each takes some.
+        max_concurrency: How many results may be judged at once: as many as requests, of which each takes some.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Judges:
         self._custom = custom
         self._functions = functions
         self._given: dict[str, dict[str, None]] = {function.name: {} for function in functions}
-        self.places = config.judges.max_concurrency
+        self.max_concurrency = config.judges.max_concurrency
 
     @classmethod
     def from_config(

@@ -1,3 +1,4 @@
+import asyncio
 import copy
 import json
 import warnings
@@ -12,6 +13,7 @@ from openai_stub import OpenAIStub
 from graphrag_eval_lc import arun_evaluation, compute_aggregates, run_evaluation, score_responses
 from graphrag_eval_lc.errors import ConfigError, DatasetError, GraphRAGEvalWarning, OptionError, ResponsesError
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
+from graphrag_eval_lc.judges.custom_functions import CustomFunction
 
 QUESTION: dict[str, Any] = {
     "id": "q1",
@@ -380,3 +382,52 @@ def test_tool_whose_name_no_reference_step_has_is_warned_of() -> None:
         warnings.simplefilter("error")
         config = {"steps": {"names": {"add_up": "add"}}}
         assert run_evaluation(dataset, responses, config)[0]["steps_score"] == 1.0
+
+
+async def test_functions_are_no_more_at_once_than_results_may_be_judged() -> None:
+    now = most = 0
+
+    async def count(question: Any, response: Any) -> float:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.001)
+        now -= 1
+        return 1.0
+
+    functions = [CustomFunction(count, name) for name in ("first", "second", "third")]
+    config = {"judges": {"max_concurrency": 2}}
+    await arun_evaluation(judged_dataset(6), judged_responses(6), config, evaluators=functions)  # type: ignore[arg-type]
+    assert most == 2
+
+
+def test_what_could_not_be_judged_and_what_has_no_price_is_warned_of() -> None:
+    calls = [{"model": "nobody-knows-me", "input_tokens": 1, "output_tokens": 1}]
+    config = {"prices": {"other": {"input": 1.0, "output": 1.0}}}
+    responses = [{**response, "llm_calls": calls} for response in judged_responses()]
+    with pytest.warns(GraphRAGEvalWarning) as told:
+        run_evaluation(judged_dataset(), responses, config, evaluators=[raises])
+    assert [str(each.message)[:40] for each in told] == [
+        "not all could be judged in 2 of 2 result",
+        "no price is known for nobody-knows-me, s",
+    ]
+    assert {each.filename for each in told} == {__file__}
+
+
+async def test_warnings_of_the_async_twin_name_the_caller() -> None:
+    with pytest.warns(GraphRAGEvalWarning, match="not all could be judged") as told:
+        await arun_evaluation(judged_dataset(), judged_responses(), evaluators=[raises])
+    assert told[0].filename == __file__
+
+
+def test_functions_see_what_the_agents_model_calls_cost() -> None:
+    def agents_cost(question: dict[str, Any], response: dict[str, Any]) -> float:
+        return float(response["agent_cost"])
+
+    calls = [{"model": "m", "input_tokens": 1_000_000, "output_tokens": 0}]
+    responses: Any = {"q1": {**RESPONSE, "llm_calls": calls}}
+    config = {"prices": {"m": {"input": 0.5, "output": 2.0}}}
+    (result,) = run_evaluation(DATASET, responses, config, evaluators=[agents_cost])
+    assert dict(result)["agents_cost"] == 0.5
+    (scored,) = score_responses(DATASET, responses, config=config, evaluators=[agents_cost]).results
+    assert scored == result

@@ -10,7 +10,8 @@ import pytest
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.events import RunEvent
-from graphrag_eval_lc.evaluation.pipeline import Pipeline
+from graphrag_eval_lc.evaluation.limits import Budget
+from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.run_folder import ResultsFile
@@ -124,3 +125,106 @@ async def test_scoring_that_fails_is_told_at_the_end_and_holds_up_nothing() -> N
     with pytest.raises(OSError, match="the disk is full"):
         await pipeline.aclose()
     assert told == ["result_scored", "warning"]
+
+
+# --- judges ----------------------------------------------------------------------------------------------------------
+
+
+def judged_pipeline(function: Any, **options: Any) -> Pipeline:
+    """Give a pipeline in which a function judges, of which two calls may be under way at once."""
+    config = EvaluationConfig.model_validate({"judges": {"max_concurrency": 2}})
+    judges = judges_of(config, evaluators=[function])
+    return Pipeline(config, [TEMPLATE], repeats=1, pricing=Pricing(), judges=judges, **options)
+
+
+async def grade(question: Any, response: Any) -> float:
+    if question["id"] == "q1":
+        raise ValueError("nothing to see")
+    return 0.5
+
+
+async def test_each_result_is_judged_and_what_could_not_be_is_told() -> None:
+    pipeline = judged_pipeline(grade)
+    assert (
+        await pipeline.aadd_all([sample(position) for position in range(3)], lambda each: response(each.position)) == 0
+    )
+    assert [dict(result).get("grade") for result in pipeline.kept()] == [0.5, None, 0.5]
+    assert pipeline.warnings() == [
+        "not all could be judged in 1 of 3 results; the first is q1, grade_error: ValueError: nothing to see"
+    ]
+
+
+async def test_no_more_results_are_judged_at_once_than_there_are_places() -> None:
+    now = most = 0
+
+    async def count(question: Any, response: Any) -> float:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.001)
+        now -= 1
+        return 1.0
+
+    read: list[int] = []
+
+    def read_response(each: Sample) -> Any:
+        assert len(read) - len(pipeline.kept()) <= 2
+        read.append(each.position)
+        return response(each.position)
+
+    pipeline = judged_pipeline(count)
+    await pipeline.aadd_all([sample(position) for position in range(20)], read_response)
+    assert most == 2
+    assert read == list(range(20))
+
+
+async def test_result_that_cannot_be_kept_ends_it_at_once() -> None:
+    def fail(event: RunEvent) -> None:
+        raise OSError("the disk is full")
+
+    begun: list[int] = []
+
+    def read_response(each: Sample) -> Any:
+        begun.append(each.position)
+        return response(each.position)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        await judged_pipeline(grade, tell=fail).aadd_all([sample(position) for position in range(50)], read_response)
+    assert len(begun) < 10
+
+
+async def test_cost_of_each_response_is_told_once_although_the_scoring_failed() -> None:
+    costs: list[float | None] = []
+
+    def fail(event: RunEvent) -> None:
+        raise OSError("the disk is full")
+
+    pipeline = judged_pipeline(grade, tell=fail, on_judged=costs.append)
+    pipeline.begin(room=1)
+    for position in range(10):
+        await asyncio.wait_for(pipeline.aadd(sample(position), response(position)), 30)
+    with pytest.raises(OSError, match="the disk is full"):
+        await pipeline.aclose()
+    assert costs == [0.0] * 10
+
+
+async def test_what_the_budget_does_not_allow_is_scored_without_judges() -> None:
+    budget = Budget(None, 0.0)
+    pipeline = judged_pipeline(grade)
+    unjudged = await pipeline.aadd_all([sample(0), sample(1)], lambda each: response(each.position), budget)
+    assert unjudged == 2
+    assert [(result["steps_score"], "grade" in result) for result in pipeline.kept()] == [(1.0, False)] * 2
+
+
+def test_warnings_come_in_their_order() -> None:
+    config = EvaluationConfig.model_validate({"prices": {"other": {"input": 1.0, "output": 1.0}}})
+    judges = judges_of(config, evaluators=[grade])
+    pipeline = Pipeline(config, [TEMPLATE], repeats=1, pricing=Pricing(config.prices), judges=judges)
+    calls = [{"model": "nobody-knows-me", "input_tokens": 1, "output_tokens": 1}]
+    steps = [{**STEP, "name": "s_tool"}]
+    pipeline.add_all([sample(1)], lambda each: response(1, actual_steps=steps, llm_calls=calls))
+    tools, judged, unpriced = pipeline.warnings()
+    assert tools.startswith("s_tool is called in 1 of 1 response")
+    assert judged.startswith("not all could be judged in 1 of 1 results")
+    assert unpriced.startswith("no price is known for nobody-knows-me")
+    assert pipeline.finish()["micro"]["number_of_success_samples"] == 1

@@ -1,0 +1,168 @@
+"""Many items at once, as many as there are places: what waits, what fails, and what is cancelled."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from graphrag_eval_lc.evaluation import workers as module
+from graphrag_eval_lc.evaluation.workers import Workers
+
+
+class Counting:
+    """Counts what is under way at once; items in ``fails`` raise."""
+
+    def __init__(self, *, fails: tuple[int, ...] = ()) -> None:
+        self.fails = fails
+        self.begun: list[int] = []
+        self.done: list[int] = []
+        self.cancelled: list[int] = []
+        self.now = self.most = 0
+        self.release = asyncio.Event()
+
+    async def work(self, item: int) -> None:
+        self.begun.append(item)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            if item in self.fails:
+                await asyncio.sleep(0)
+                raise ValueError(f"no {item}")
+            await self.release.wait()
+            self.done.append(item)
+        except asyncio.CancelledError:
+            self.cancelled.append(item)
+            raise
+        finally:
+            self.now -= 1
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_as_many_are_under_way_as_there_are_places_and_all_are_done_in_their_order() -> None:
+    counting = Counting()
+    running = asyncio.create_task(Workers(counting.work, places=3).arun(range(10)))
+    await turns()
+    assert counting.begun == [0, 1, 2]
+    counting.release.set()
+    await running
+    assert counting.begun == sorted(counting.done) == list(range(10))
+    assert counting.most == 3
+
+
+async def test_items_are_taken_only_when_there_is_room_for_them() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(10):
+            taken.append(item)
+            yield item
+
+    counting = Counting()
+    running = asyncio.create_task(Workers(counting.work, places=2).arun(items()))
+    await turns()
+    assert taken == [0, 1, 2]
+    counting.release.set()
+    await running
+
+
+async def test_so_many_wait_as_there_is_room_for() -> None:
+    counting = Counting()
+    workers = Workers(counting.work, places=1, room=2)
+    for item in range(3):
+        await asyncio.wait_for(workers.aput(item), 30)
+    fourth = asyncio.create_task(workers.aput(3))
+    await turns()
+    assert (counting.begun, fourth.done()) == ([0], False)
+    counting.release.set()
+    await asyncio.wait_for(fourth, 30)
+    await workers.aclose()
+    assert counting.done == [0, 1, 2, 3]
+
+
+async def test_items_that_wait_may_be_done_along_with_the_one_at_hand() -> None:
+    counting = Counting()
+    workers = Workers(counting.work, places=1, room=2)
+    for item in range(3):
+        await workers.aput(item)
+    await turns()
+    assert workers.take_waiting() == [1, 2]
+    assert workers.take_waiting() == []
+    counting.release.set()
+    await workers.aclose()
+    assert counting.done == [0]
+
+
+async def test_first_problem_cancels_the_others_and_is_raised_as_it_is() -> None:
+    counting = Counting(fails=(2,))
+    with pytest.raises(ValueError, match="no 2") as raised:
+        await asyncio.wait_for(Workers(counting.work, places=3).arun(range(10)), 30)
+    assert type(raised.value) is ValueError
+    assert (counting.done, sorted(counting.cancelled)) == ([], [0, 1])
+    assert set(counting.begun) == {0, 1, 2}
+
+
+async def test_where_the_others_go_on_the_first_problem_is_raised_at_the_end() -> None:
+    counting = Counting(fails=(0, 2))
+    counting.release.set()
+    workers = Workers(counting.work, places=2, goes_on=True)
+    for item in range(5):
+        await workers.aput(item)
+    with pytest.raises(ValueError, match="no 0"):
+        await workers.aclose()
+    assert counting.done == [1, 3, 4]
+
+
+async def test_who_is_cancelled_cancels_what_is_under_way() -> None:
+    counting = Counting()
+    running = asyncio.create_task(Workers(counting.work, places=2).arun(range(5)))
+    await turns()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert counting.begun == sorted(counting.cancelled) == [0, 1]
+
+
+async def test_worker_that_somebody_else_cancels_leaves_nobody_waiting() -> None:
+    async def cancelled(item: int) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match=r"CancelledError.* ended it"):
+        await asyncio.wait_for(Workers(cancelled, places=2).arun(range(5)), 30)
+
+
+async def test_interrupt_inside_of_a_worker_is_raised_by_who_waits() -> None:
+    async def interrupted(item: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await Workers(interrupted, places=2).arun(range(5))
+
+
+async def test_task_that_refuses_to_be_cancelled_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CANCELLING_SEC", 0.05)
+    release = asyncio.Event()
+
+    async def refuse(item: int) -> None:
+        if item == 1:
+            raise ValueError("broken")
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    with pytest.raises(ValueError, match="broken"):
+        await asyncio.wait_for(Workers(refuse, places=2).arun(range(5)), 30)
+    release.set()
+    await turns()
+
+
+async def test_nothing_to_do_is_done_at_once() -> None:
+    await Workers(Counting().work, places=1).arun(())
