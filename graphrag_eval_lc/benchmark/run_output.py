@@ -45,7 +45,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         pricing: The prices of model calls.
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
-        warnings: What is to be known of the run, in the order in which it was told.
+        warnings: What the user should know of the run, in the order in which it was told.
         lock_warnings: What is to be told where the file system has no locks.
 
     Raises:
@@ -79,7 +79,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     # --- what is told ---
 
     def warn(self, *messages: str) -> None:
-        """Note what is to be known of the run, and tell it at once."""
+        """Note what the user should know of the run, and tell it at once."""
         for message in messages:
             self.warnings.append(message)
             self.event("warning", message=message)
@@ -112,7 +112,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         return None if self.judges is None else self.judges.describe()
 
     def prepare(self, options: "BenchmarkOptions | ScoreOptions") -> None:
-        """Make the prices and the judges, which may fail: it goes before all that changes an earlier run."""
+        """Make prices and judges; this may fail, so it goes before all that changes an earlier run."""
         self._options = options
         self.pricing = Pricing(options.config.prices)
         cache = None
@@ -233,9 +233,9 @@ class RunOutput(AbstractContextManager["RunOutput"]):
 
         Args:
             pipeline: What scored the responses.
-            aggregates: What it gave at last.
-            questions: Those that are scored.
-            responses: Theirs, where there is no folder.
+            aggregates: Its aggregates.
+            questions: The questions that were scored.
+            responses: Their responses, where there is no folder.
             stopped: Why the asking ended before its time, and how many samples it left out.
         """
         assert self._options is not None

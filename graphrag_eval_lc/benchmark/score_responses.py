@@ -63,7 +63,7 @@ def score_responses(
         config: A path, a dict or an EvaluationConfig; None for the defaults.
         label: A name for the run, for people.
         href: A link to what is known of it elsewhere.
-        tags: Marks for it.
+        tags: Its tags.
         overwrite: Whether an earlier run in the folder is replaced.
         max_cost: USD that the judges may cost now; what would exceed it is scored without them. Answers that the
             folder has cost nothing.
@@ -186,17 +186,16 @@ def score_run(
         source = _dataset_of(earlier, folder) if dataset is None else dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
+        if "agent" in earlier:
+            selected = earlier.get("questions") or {}
+            questions = [each for each in questions if str(each[1]["id"]) in selected]
         output.prepare(options)
-        journal = output.open_journal()
-        samples, unasked = _answered(journal, questions, earlier)
-        scored = [(sample.template, sample.question) for sample in samples]
-        record = RunManifest.begin(
-            source,
-            templates,
-            [question for _, question in _selected(questions, earlier)],
-            options.config,
-            scored_with(scored, options.config, options.evaluators),
+        samples, unasked = _answered(output.open_journal(), questions, earlier)
+        scorers = scored_with(
+            ((sample.template, sample.question) for sample in samples), options.config, options.evaluators
         )
+        asked = [question for _, question in questions]
+        record = RunManifest.begin(source, templates, asked, options.config, scorers)
         output.score_again(record, earlier)
         run = _scored(output, options, templates, samples, output.response)
         run.stopped = run.stopped or earlier.get("stopped")
@@ -209,32 +208,24 @@ def score_run(
     return run
 
 
-def _selected(
-    questions: list[tuple[Template, Question]], earlier: Mapping[str, Any]
-) -> list[tuple[Template, Question]]:
-    """Return the questions that a run of an agent was to ask; all, where its responses were recorded elsewhere."""
-    selected = earlier.get("questions") or {}
-    return [each for each in questions if str(each[1]["id"]) in selected] if "agent" in earlier else questions
-
-
 def _answered(
     journal: Journal, questions: list[tuple[Template, Question]], earlier: Mapping[str, Any]
 ) -> tuple[Sequence[Sample], int]:
     """Return the samples of a run that are scored, and how many were not asked yet."""
     keys = journal.keys()
-    if "agent" not in earlier:
+    if "agent" not in earlier:  # the responses were recorded elsewhere: what has none counts as failed
         return recorded_samples(questions, keys), 0
     asked_repeats = earlier.get("repeats") or 1
     most = max([asked_repeats, *(repeat for _, repeat in keys)])
-    plan = planned(samples_of(_selected(questions, earlier), most), journal.summary, only_scores=True)
+    plan = planned(samples_of(questions, most), journal.summary, only_scores=True)
     return plan.done, sum(sample.repeat <= asked_repeats for sample in plan.to_ask)
 
 
 def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the config of a run.json without its plugins, as a folder is no reason to import what it names.
+    """Return the config of a run.json without its plugins: nothing is imported because a folder names it.
 
-    A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself; with any other endpoint it stays
-    masked, and whoever asks a model is told to give the config.
+    A masked key is left out only where OPENAI_API_KEY would reach OpenAI itself. With any other endpoint it stays
+    masked, and asking a model tells the user to give the config.
     """
     config = earlier.get("config")
     if config:
@@ -275,17 +266,11 @@ def _scored(
 ) -> BenchmarkRun:
     """Score samples, and end the run."""
     budget = Budget(None, None, options.max_cost, unpriced=output.pricing.unpriced)
-    kept: list[Response] = []
-
-    def response_of(sample: Sample) -> Response | None:
-        response = response_to(sample.key)
-        if output.folder is None and response is not None:
-            kept.append(response)
-        return response
-
     pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
-    unjudged = pipeline.add_all(samples, response_of, budget)
-    run = output.end(pipeline, pipeline.finish(), ((each.template, each.question) for each in samples), kept)
+    unjudged = pipeline.add_all(samples, lambda sample: response_to(sample.key), budget)
+    known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
+    responses = [response for response in known if response is not None]
+    run = output.end(pipeline, pipeline.finish(), ((each.template, each.question) for each in samples), responses)
     if unjudged:  # which run.json does not tell: nothing was left out of the asking
         message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
         run.stopped = {"reason": "max_cost", "message": message, "left_out": 0}
@@ -293,7 +278,7 @@ def _scored(
 
 
 def _refuse_own_folder(responses: object, output_dir: str | PathLike[str] | None) -> None:
-    """Keep a run from being replaced by the scores of its own responses: what it says of its agent would be lost."""
+    """Refuse to replace a run by the scores of its own responses: what run.json says of the agent would be lost."""
     if output_dir is None or not isinstance(responses, str | PathLike):
         return
     if Path(responses).resolve().parent == Path(output_dir).resolve():
