@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphrag_eval_lc.config import ConfigSource, load_config
 from graphrag_eval_lc.dataset.loading import (
@@ -62,11 +62,11 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    begun = _begin(qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings)
-    begun.pipeline.add_all(begun.samples, begun.response_of)
-    for text in begun.pipeline.warnings():
+    pipeline, samples, response_of = _begin(qa_dataset, responses, config, evaluators, llm, embeddings)
+    pipeline.add_all(samples, response_of)
+    for text in pipeline.warnings():
         warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
-    return Results(begun.pipeline.kept())
+    return Results(pipeline.kept())
 
 
 async def arun_evaluation(
@@ -79,30 +79,22 @@ async def arun_evaluation(
     embeddings: Any = None,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
-    begun = _begin(qa_dataset, responses, config, evaluators=evaluators, llm=llm, embeddings=embeddings)
-    await begun.pipeline.aadd_all(begun.samples, begun.response_of)
-    for text in begun.pipeline.warnings():
+    pipeline, samples, response_of = _begin(qa_dataset, responses, config, evaluators, llm, embeddings)
+    await pipeline.aadd_all(samples, response_of)
+    for text in pipeline.warnings():
         warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
-    return Results(begun.pipeline.kept())
-
-
-class _Begun(NamedTuple):
-    """A pipeline and what is to be added to it."""
-
-    pipeline: Pipeline
-    samples: Sequence[Sample]
-    response_of: Callable[[Sample], Response | None]
+    return Results(pipeline.kept())
 
 
 def _begin(
     qa_dataset: Sequence[Template],
     responses: Responses,
     config: ConfigSource,
-    *,
     evaluators: Sequence[Callable[..., Any]],
     llm: Any,
     embeddings: Any,
-) -> _Begun:
+) -> tuple[Pipeline, list[Sample], Callable[[Sample], Response | None]]:
+    """Return the pipeline of an evaluation, its samples, and what gives their responses."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
     by_key = _responses_by_key(responses)
@@ -111,11 +103,11 @@ def _begin(
     samples = recorded_samples(questions_of(templates), by_key)
     repeats = max((sample.repeat for sample in samples), default=1)
     pipeline = Pipeline(settings, templates, repeats=repeats, pricing=pricing, judges=judges)
-    return _Begun(pipeline, samples, lambda sample: by_key.get(sample.key))
+    return pipeline, samples, lambda sample: by_key.get(sample.key)
 
 
 def _responses_by_key(responses: Responses) -> dict[Key, Response]:
-    """Return responses by question and repeat; of several to one the last wins. A mapping has one for each question."""
+    """Return responses by question and repeat; the last one wins. A mapping has no repeats."""
     if isinstance(responses, Mapping):
         return {(str(identifier), 1): response for identifier, response in responses.items()}
     return {response_key(response): response for response in response_records(responses)}

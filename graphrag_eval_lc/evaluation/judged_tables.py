@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -122,17 +122,14 @@ class EarlierCells:
             )
         return lost
 
-    def close(self, *, is_done: bool) -> None:
+    def __enter__(self) -> "EarlierCells":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the partial file; remove it where the output is written."""
         self._journal.close()
-        if is_done:
+        if kind is None:
             _remove(self._partial)
-
-
-def forget_earlier(output: Path) -> None:
-    """Remove the files of earlier sessions."""
-    _remove(output)
-    _remove(_partial_of(output))
 
 
 def _partial_of(output: Path) -> Path:
@@ -241,9 +238,11 @@ def judge_table(
     wanted = dict.fromkeys(answers if chosen is None else compress(answers, chosen))
     if output is not None:
         _prepare(output, table, overwrite=overwrite)
-    with _earlier(output) as earlier:
-        known = {} if earlier is None else _known(answers, earlier)
-        outdated = 0 if earlier is None else earlier.outdated(answers)
+    with nullcontext() if output is None else EarlierCells(output) as earlier:
+        known, outdated = {}, 0
+        if earlier is not None:
+            known = {answer: found for answer in answers if (found := earlier.get(answer)) is not None}
+            outdated = earlier.outdated(answers)
         missing = [answer for answer in wanted if answer not in known]
         progress.started(len(wanted), len(wanted) - len(missing))
         judging = _Judging(judge, progress, None if earlier is None else earlier.put)
@@ -305,26 +304,8 @@ def _prepare(output: Path, table: AnswerTable, *, overwrite: bool) -> None:
     except OSError as problem:
         raise cannot_write(output.parent, problem) from problem
     if overwrite:
-        forget_earlier(output)
-
-
-def _known(answers: Iterable[Answer], earlier: EarlierCells) -> dict[Answer, Cells]:
-    found = ((answer, earlier.get(answer)) for answer in answers)
-    return {answer: cells for answer, cells in found if cells is not None}
-
-
-@contextmanager
-def _earlier(output: Path | None) -> Iterator[EarlierCells | None]:
-    if output is None:
-        yield None
-        return
-    earlier = EarlierCells(output)
-    is_done = False
-    try:
-        yield earlier
-        is_done = True
-    finally:
-        earlier.close(is_done=is_done)
+        _remove(output)
+        _remove(_partial_of(output))
 
 
 def _output_rows(table: AnswerTable, cells: Sequence[Cells], more_columns: MoreColumns) -> Iterable[list[str]]:
