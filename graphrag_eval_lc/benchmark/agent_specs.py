@@ -1,4 +1,4 @@
-"""What specs such as ``package.module:attribute`` or ``path/to/file.py:attribute`` name."""
+"""Loads what specs such as ``package.module:attribute`` or ``path/to/file.py:attribute`` name."""
 
 import inspect
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
 
 
 def nearest_first(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names of what there is, those first that are most like one that is not there.
+    """Return known names, those first that are most like one that is not known.
 
     Example:
         >>> nearest_first("agnt", ["router", "agent"])
@@ -60,5 +60,5 @@ def _public_names(module: ModuleType) -> list[str]:
 
 
 def _is_runnable(value: Any) -> bool:
-    """Return whether a value has what a Runnable has; scoring, which loads no LangChain, reads specs too."""
+    """Return whether a value looks like a Runnable; scoring reads specs too, and loads no LangChain."""
     return hasattr(type(value), "invoke")

@@ -1,4 +1,4 @@
-"""What users give as an agent, made into a Runnable that is asked with a question."""
+"""Loads what users give as an agent, and makes a Runnable of it that is asked questions."""
 
 import asyncio
 import contextlib
@@ -32,11 +32,11 @@ from graphrag_eval_lc.retrying import error_text
 class FunctionRunnable(Runnable[str, Any]):
     """A function ``question -> answer or state``.
 
-    It does less than LangChain's ``RunnableLambda``, which looks at the function's signature several times a call.
+    LangChain's ``RunnableLambda`` would look at the function's signature several times a call.
 
     Args:
-        function: An async function, which runs in the event loop; or another one, which runs in a thread. What it
-            gives may be awaitable, or an iterator of the parts of a text.
+        function: An async function runs in the event loop, another one in a thread. It may return an awaitable, or an
+            iterator over the parts of a text.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -86,7 +86,7 @@ class FunctionRunnable(Runnable[str, Any]):
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return the text that a function streamed, or all that it gave."""
+    """Join the parts of a streamed text; other parts stay a list."""
     return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
 
 
@@ -105,15 +105,15 @@ class Agent:
 
     Attributes:
         runnable: What is asked.
-        takes: Its input where no function makes it: the question as the one user message of a messages state, or
-            its bare text.
+        takes: Its input unless ``input_fn`` makes it: a messages state with the question as user message, or the
+            question's text.
         name: What it is called in messages.
         is_function: Whether it is a bare function, whose output is the answer.
         spec: How run.json names it, where a spec names it in more than one way; None: as it was given.
-        source: What its spec stands for at present, where that may change while the spec stays the same.
-        warnings: What is to be known of it.
+        source: What its spec stands for now, where that may change while the spec stays the same.
+        warnings: What the user should know of it.
         resources: What is open as long as it is asked.
-        acancel: Ends what still runs on a thread somewhere else, as at a server; it takes the thread's id.
+        acancel: Ends what still runs for a thread id elsewhere, as at a server.
     """
 
     runnable: Runnable[Any, Any]
@@ -133,7 +133,7 @@ class Agent:
         return {"messages": [{"role": "user", "content": question_text}]}
 
     async def aclose(self) -> str | None:
-        """Close what is open, in the task that loaded the agent; give what went wrong."""
+        """Close what is open, in the task that loaded the agent; return what went wrong."""
         try:
             async with asyncio.timeout(_CLOSING_SEC):
                 await self.resources.aclose()
@@ -187,7 +187,7 @@ async def aload_agent(
 
 @dataclass(frozen=True, slots=True)
 class _Loading:
-    """How agents are loaded; ``aload_agent`` says what its attributes are."""
+    """Loads agents; ``aload_agent`` says what the attributes are."""
 
     resources: AsyncExitStack
     has_input_fn: bool
@@ -261,7 +261,7 @@ class _Loading:
 
 
 def _is_factory(candidate: Any, name: str) -> bool:
-    """Return whether ``candidate`` is called without arguments to give the agent; refuse what is no agent at all."""
+    """Return whether ``candidate`` makes the agent when it is called; refuse what is no agent at all."""
     if isinstance(candidate, Runnable):
         return False
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):
@@ -293,7 +293,7 @@ def _binds(signature: inspect.Signature, *arguments: object) -> bool:
 
 
 def _input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
-    """Return what a Runnable takes: a messages state, unless its input schema says a text."""
+    """Return what a Runnable takes: a messages state, unless its input schema is a text."""
     try:
         given = runnable.get_input_jsonschema()
     except Exception:  # pydantic takes no typing.TypedDict before Python 3.12, or types cannot be looked up from here
@@ -302,7 +302,7 @@ def _input_of(runnable: Runnable[Any, Any], name: str) -> Takes:
 
 
 def _taken(given: Mapping[str, Any], name: str, runnable: Runnable[Any, Any] | None = None) -> Takes:
-    """Return what an agent takes whose input has a JSON Schema."""
+    """Return what an agent takes, by the JSON Schema of its input."""
     schema = _resolved(given, given)
     alternatives = [_resolved(each, given) for each in schema.get("anyOf", ())]
     if schema.get("type") == "string" or any(each.get("type") == "string" for each in alternatives):

@@ -1,4 +1,4 @@
-"""One attempt: asking an agent one question, within its time, and capturing what it did."""
+"""One attempt: asks an agent one question within a time limit, and captures what it did."""
 
 import asyncio
 import contextlib
@@ -43,10 +43,10 @@ class RunInterruptedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one attempt gave.
+    """The outcome of one attempt.
 
     Attributes:
-        response: With the steps, tokens and time up to the end or the error.
+        response: The response, with steps, tokens and time up to the end or the error.
         error: Why it failed; None where it did not.
     """
 
@@ -62,11 +62,11 @@ class AgentCall:
         agent: The agent.
         input_fn: Makes its input from a question; None for its default.
         answer_fn: Makes the answer from its output; None for the default.
-        agent_config: What its config has beside the handler.
+        agent_config: Its LangChain config, to which the handler is added.
         capture: The options of the handler.
-        timeout: Seconds that one attempt may take, longer by those for which the event loop stood still by no fault of
-            the attempt; None for no limit.
-        use_threads: Whether it is asked through ``invoke`` in a thread, as its asynchronous path does not work.
+        timeout: Seconds that one attempt may take; seconds for which others blocked the event loop are added. None for
+            no limit.
+        use_threads: Whether it is asked through ``invoke`` in a thread, as ``ainvoke`` does not work.
     """
 
     agent: Agent
@@ -85,10 +85,10 @@ class AgentCall:
 
         Args:
             question: The question.
-            attempt_id: Unlike that of any other attempt. It stands in the metadata of the agent's config, and the id of
-                the attempt's own thread is made from it: a UUID, since deployed graphs take no other.
+            attempt_id: Unique. It stands in the metadata of the agent's config, and the attempt's thread id is made
+                from it: a UUID, since deployed graphs take no other.
             abandoned: Done when the attempt is to be given up.
-            span: Measures for how long the event loop stands still meanwhile; None where it is not watched.
+            span: Measures for how long the event loop is blocked meanwhile; None where it is not watched.
         """
         in_thread = self.use_threads
         attempt = await self._aattempt(question, attempt_id, abandoned, span, in_thread)
@@ -96,7 +96,7 @@ class AgentCall:
             return attempt
         if not isinstance(attempt.error, NotImplementedError) or not _did_nothing(attempt):
             return attempt
-        # A graph with a synchronous checkpointer refuses so; but so may an agent that cannot answer this question.
+        # A graph with a synchronous checkpointer raises this; but so may an agent that cannot answer this question.
         another = await self._aattempt(question, attempt_id, abandoned, span, in_thread=True)
         if isinstance(another.error, NotImplementedError | TypeError) and _did_nothing(another):
             return attempt  # its synchronous path does not exist
@@ -142,7 +142,7 @@ class AgentCall:
         return Attempt(_timed(response, times), error)
 
     def _put_answer(self, response: Response, output: Any) -> BaseException | None:
-        """Put the answer into a response that the caller's own function makes; give what that raised."""
+        """Put the answer that ``answer_fn`` makes into the response; return what it raised."""
         assert self.answer_fn is not None
         try:
             response["actual_answer"] = answer_of(self.answer_fn(output))
@@ -188,7 +188,7 @@ class AgentCall:
         return None, QuestionTimeoutError(f"no answer within {self.timeout:g} s, the run's timeout{longer}")
 
     async def _invoke(self, given: Any, config: RunnableConfig, in_thread: bool) -> tuple[Any, BaseException | None]:
-        """Return the output or the error; a task that raised SystemExit itself would end the event loop."""
+        """Return the output or the error; a task that raises SystemExit would end the event loop."""
         runnable = self.agent.runnable
         try:
             if in_thread:
@@ -198,7 +198,7 @@ class AgentCall:
             return None, problem
 
     async def _give_up(self, task: "asyncio.Task[Any]") -> None:
-        """Cancel an attempt, and wait no longer than a moment for its end."""
+        """Cancel an attempt, and wait a moment for its end."""
         task.cancel()
         await asyncio.wait({task}, timeout=_CANCELLING_SEC)
         if not task.done():
@@ -206,9 +206,9 @@ class AgentCall:
             task.add_done_callback(self._given_up.discard)
 
     async def _left_behind(self, config: RunnableConfig, error: BaseException) -> Any:
-        """Return the state in which a failed graph left the attempt's own thread; None where there is none.
+        """Return the state that a failed graph left in the attempt's thread; None where there is none.
 
-        A deployed graph tells of no run, so that what it did up to the error stands nowhere else.
+        A deployed graph calls no callbacks, so that only its state shows what it did up to the error.
         """
         is_given_up = isinstance(error, QuestionTimeoutError | RunInterruptedError)
         if is_given_up and self.agent.acancel is not None:  # else the server goes on with it, and others wait
@@ -235,7 +235,7 @@ class AgentCall:
         error: BaseException | None,
         times: "_Times",
     ) -> Response:
-        """Return what the handler heard; of an agent that told it of no run, what its output tells."""
+        """Return what the handler captured; where no callback was called, what the output tells."""
         if handler.has_runs or (error is not None and output is None):
             return self._heard_response(handler, question, output, error)
         handler.add_run(
@@ -273,7 +273,7 @@ class AgentCall:
         return response
 
     def _unheard_response(self, handler: GraphRAGEvalCallbackHandler, question: Question, output: Any) -> Response:
-        """Return the response of an agent that told of no run, such as a deployed graph, from what it gave."""
+        """Return the response of an agent that called no callback, such as a deployed graph, from its output."""
         response = handler.response(str(question["id"]))
         response["question_text"] = question["question_text"]
         has_messages = bool(response["actual_steps"] or response["llm_calls"])
@@ -285,7 +285,7 @@ class AgentCall:
         return response
 
     def _answer(self, output: Any) -> str | None:
-        """Return the answer in an output that the handler takes for none: what a function gives is its answer."""
+        """Return the answer in an output where the handler found none: what a function returns is its answer."""
         if isinstance(output, Mapping) and "messages" in output:
             return None
         is_answer = self.agent.is_function or isinstance(output, str)
@@ -297,9 +297,9 @@ class _Times(NamedTuple):
 
     Attributes:
         started_at: Seconds since 1970.
-        elapsed_sec: Seconds in all: a run that a blocked loop was late to begin took longer than the handler saw.
-        stalled_sec: Seconds of these for which others held the loop up.
-        blocked: That and where it held the loop up itself.
+        elapsed_sec: Seconds in all, more than the handler saw where a blocked loop delayed the beginning.
+        stalled_sec: Seconds of these for which others blocked the loop.
+        blocked: A sentence that and where it blocked the loop itself; None where it did not.
     """
 
     started_at: float
@@ -309,7 +309,7 @@ class _Times(NamedTuple):
 
 
 class _AttemptClock:
-    """The time of one attempt: all of it, and what of it the event loop stood still by no fault of the attempt.
+    """Measures the time of one attempt, and for how much of it others blocked the event loop.
 
     Args:
         span: That of the attempts of one question; None where the loop is not watched.
@@ -329,12 +329,12 @@ class _AttemptClock:
 
     @property
     def stalled_sec(self) -> float:
-        """Seconds of these for which others held the loop up; 0.0 where they are too few to count."""
+        """Seconds of these for which others blocked the loop; 0.0 where they are too few to count."""
         stalled = 0.0 if self._span is None else self._span.stalled_sec - self._stalled_before
         return min(stalled, self.elapsed_sec) if stalled >= SHORTEST_STALL_SEC else 0.0
 
     async def first_of(self, ends: "set[asyncio.Future[Any]]", seconds: float | None) -> None:
-        """Wait for an end, no longer than so many seconds and those that the loop stood still beside."""
+        """Wait for the first of some futures, at most ``seconds`` and those for which others blocked the loop."""
         left = seconds
         while True:
             done, _ = await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -359,12 +359,12 @@ class _AttemptClock:
 
 
 def _waits(response: Response, output: Any) -> bool:
-    """Return whether the agent waits for somebody: what it gave until then is a draft, and no answer."""
+    """Return whether the agent waits for a human: what it gave until then is a draft, and no answer."""
     return is_interrupted(output) or PAUSED in response.get("capture_warnings", ())
 
 
 def _no_answer(output: Any) -> str:
-    """Say that nothing in what an agent gave is an answer."""
+    """Say that no answer was found in an agent's output."""
     given = type(output).__name__
     if isinstance(output, Mapping):
         given = f"{given} with {', '.join(map(str, list(output)[:10])) or 'no keys'}"
@@ -372,7 +372,7 @@ def _no_answer(output: Any) -> str:
 
 
 def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
-    """Return callbacks with one more handler; what was passed in stays as it is."""
+    """Return callbacks with one more handler; what was passed in is not changed."""
     if callbacks is None:
         return [handler]
     if isinstance(callbacks, list):
@@ -383,7 +383,7 @@ def _with_handler(callbacks: Any, handler: BaseCallbackHandler) -> Any:
 
 
 def _failed(response: Response, error: str) -> Response:
-    """Return a response with its error, which stands where people look for it, behind the status."""
+    """Return a response with its error right behind the status, where people look for it."""
     failed: dict[str, Any] = {}
     for key, value in response.items():
         if key not in ("status", "error"):

@@ -1,4 +1,4 @@
-"""What a run gave: its aggregates, and its responses and results, read from the disk when they are asked for."""
+"""The outcome of a run: its aggregates, and its responses and results, which are read from disk on demand."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -36,25 +36,25 @@ _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
 class BenchmarkRun:
-    """What a run gave.
+    """The outcome of a run.
 
-    A run with a folder holds nothing but its aggregates in memory; ``iter_results`` reads one result at a time.
+    A run with a folder holds only its aggregates in memory; ``iter_results`` reads one result at a time.
 
     Args:
-        aggregates: The sums over the results.
+        aggregates: The statistics over the results.
         output_dir: The run's folder; None where none was asked for.
         responses: The responses of a run without a folder.
         results: Its results.
         stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
-        warnings: What is to be known of the run.
+        warnings: What the user should know of the run.
         judges: The judges of the run.
 
     Attributes:
-        aggregates: The sums over the results.
+        aggregates: The statistics over the results.
         output_dir: The run's folder, or None.
         stopped: Why the run ended before its time (``reason``: interrupted, max_failures, max_tokens, max_time or
             max_cost; ``message``) and how many samples it left out (``left_out``); None where it asked all.
-        warnings: What is to be known of the run, such as lines of the journal that were set aside.
+        warnings: What the user should know of the run, such as lines of the journal that were set aside.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
     """
 
@@ -134,7 +134,7 @@ class BenchmarkRun:
         return found or self._missing("response", question_id, repeat)
 
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
-        """Return a frame with a row for each sample, for each call of the agent, or for each number of the aggregates.
+        """Return a frame with a row for each sample, for each call of the agent, or for each value of the aggregates.
 
         See ``frames.questions_table``, ``frames.steps_table`` and ``frames.aggregates_table`` for the columns. The
         results are read one at a time.
@@ -179,8 +179,8 @@ class BenchmarkRun:
     def plot_templates(self, metric: str = MAIN_METRIC, *, ax: "Axes | None" = None) -> "Axes":
         """Draw a metric's mean for each template with its 95 % interval.
 
-        Repeats of a question count as their mean, and failed samples as 0, or as the greatest value of a score of which
-        less is better.
+        Repeats of a question count as their mean, and failed samples as 0, or as the greatest value of a score where
+        lower is better.
 
         Raises:
             MissingExtraError: matplotlib or scipy is not installed.
@@ -209,9 +209,9 @@ class BenchmarkRun:
         micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
         rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
         rows += [
-            (f"mean {metric}", f"{figure['mean']:.3f}")
-            for metric, figure in micro.items()
-            if isinstance(figure, Mapping) and "mean" in figure and not metric_spec(metric).is_spent
+            (f"mean {metric}", f"{statistics['mean']:.3f}")
+            for metric, statistics in micro.items()
+            if isinstance(statistics, Mapping) and "mean" in statistics and not metric_spec(metric).is_spent
         ]
         rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
         if self.stopped:
@@ -221,7 +221,7 @@ class BenchmarkRun:
         return table_html(f"Benchmark run ({self._means_are_over()})", rows)
 
     def _means_are_over(self) -> str:
-        """Say over which questions the aggregates' means are, as far as that is known."""
+        """Say which questions the means are over, as far as that is known."""
         if not self.aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]:
             return "means over all questions"
         errors = self._errors()
@@ -230,7 +230,7 @@ class BenchmarkRun:
         return "failed questions count as 0" if errors == "include" else "means over the answered questions"
 
     def _errors(self) -> str | None:
-        """Return ``aggregates.errors`` of the config in the run's folder; None where that does not tell it."""
+        """Return ``aggregates.errors`` of the config in the run's folder; None where it is not known."""
         try:
             record = read_run(self.output_dir) if self.output_dir else None
         except RunFolderError:

@@ -1,4 +1,4 @@
-"""Agents behind a LangGraph server, by their address: ``http://127.0.0.1:2024/agent``."""
+"""Finds agents on a LangGraph server by their address, such as ``http://127.0.0.1:2024/agent``."""
 
 import asyncio
 import os
@@ -64,15 +64,15 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class DeployedAgent:
-    """An assistant that is there.
+    """An assistant that was found on its server.
 
     Attributes:
         graph: What is asked.
-        spec: Its address, as it is written down.
-        source: Which graph it is, and which version of the assistant.
+        spec: Its address, as run.json says it.
+        source: Its graph, and the version of the assistant.
         input_schema: The JSON Schema of its input; empty where the server does not tell.
-        acancel: Ends what still runs on a thread; it takes the thread's id.
-        warnings: What is to be known of it.
+        acancel: Ends what still runs for a thread id.
+        warnings: What the user should know of it.
     """
 
     graph: RemoteGraph
@@ -81,16 +81,6 @@ class DeployedAgent:
     input_schema: Mapping[str, Any]
     acancel: Callable[[str], Awaitable[None]]
     warnings: tuple[str, ...] = ()
-
-
-def is_address(spec: str) -> bool:
-    """Return whether the spec of an agent is an address.
-
-    Example:
-        >>> is_address("http://127.0.0.1:2024/agent"), is_address("agent.py:make")
-        (True, False)
-    """
-    return "://" in spec
 
 
 def read_address(spec: str) -> Address:
@@ -126,7 +116,7 @@ def read_address(spec: str) -> Address:
 
 
 def api_key(variable: str | None) -> ApiKey:
-    """Read the key of a server from the environment. It is masked from now on, and never written down.
+    """Read the key of a server from the environment; it is masked from now on, and never written anywhere.
 
     Args:
         variable: The name of the environment variable; None: LANGSMITH_API_KEY, where it is set.
@@ -153,7 +143,7 @@ def _key_error(what: str, hint: str) -> OptionError:
 
 
 async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, wants_schema: bool = True) -> DeployedAgent:
-    """Find an assistant on its server, and give what asks it.
+    """Find an assistant on its server.
 
     Args:
         address: Where it is.
@@ -165,14 +155,14 @@ async def aconnect(address: Address, key: ApiKey, stack: AsyncExitStack, *, want
         AgentError: The server is not there or is none of LangGraph, refuses the key, or has no such assistant.
     """
     headers = {} if key.value is None else {_KEY_HEADER: key.value}
-    # As the SDK's client: without the proxies of the environment. A redirect is told, as it would take the key along.
+    # As the SDK's client, without the proxies of the environment. Redirects are refused: they would take the key along.
     transport = httpx.AsyncHTTPTransport()
     async with httpx.AsyncClient(transport=transport, headers=headers, timeout=_CHECK_SEC) as client:
         server = _Server(client, address, key)
         assistant = await server.assistant()
         identifier = str(assistant["assistant_id"])
         schema = await server.input_schema(identifier) if wants_schema else {}
-    timeouts = (_CONNECT_SEC, _SILENCE_SEC, _SILENCE_SEC, None)  # with no end of waiting for a place in the pool
+    timeouts = (_CONNECT_SEC, _SILENCE_SEC, _SILENCE_SEC, None)  # no limit for a place in the pool
     remote = get_client(url=address.server, api_key=key.value, timeout=timeouts)
     sync_remote = get_sync_client(url=address.server, api_key=key.value, timeout=timeouts)
     await stack.enter_async_context(remote)
@@ -204,7 +194,7 @@ async def _acancel(remote: LangGraphClient, thread_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A server that may not be there, and may be none of LangGraph."""
+    """A server that may be away, or not be LangGraph's."""
 
     client: httpx.AsyncClient
     address: Address
@@ -280,7 +270,7 @@ class _Server:
         return f"{server} does not speak HTTPS ({problem})", "Write http:// where it speaks plain HTTP."
 
     def _refuse(self, response: httpx.Response) -> NoReturn:
-        """Say why an answer is of no use."""
+        """Raise why a response cannot be used."""
         server, status = self.address.server, response.status_code
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             if self.key.value is None:
@@ -310,7 +300,7 @@ class _Server:
 
 
 def _is_open(server: str) -> bool:
-    """Return whether others can read what goes to a server: it is not encrypted, and leaves this machine."""
+    """Return whether others can read what is sent to a server: it leaves this machine unencrypted."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     try:

@@ -1,4 +1,4 @@
-"""Graph factories, called as LangGraph's server calls them, and the context managers that they give."""
+"""Calls graph factories as LangGraph's server does, and enters the context managers that they return."""
 
 import inspect
 import re
@@ -39,7 +39,7 @@ def server_arguments(
     """Return the arguments with which LangGraph's server calls a graph factory.
 
     Args:
-        function: The factory. It takes nothing, the config, a ``ServerRuntime``, or the last two. One argument is the
+        function: The factory. It takes nothing, the config, a ``ServerRuntime``, or both. A single argument is the
             config unless it is annotated as ``ServerRuntime``.
         name: What it is called in messages.
         config: LangChain's config, as the benchmark's caller gave it.
@@ -62,10 +62,10 @@ def server_arguments(
 
 
 async def opened(made: Any, stack: AsyncExitStack) -> Any:
-    """Return what a factory made: awaited where it can be, and entered where it is a context manager.
+    """Return what a factory made: awaited where it is awaitable, and entered where it is a context manager.
 
     Args:
-        made: What the factory gave.
+        made: What the factory returned.
         stack: Closes what is entered.
     """
     if inspect.isawaitable(made):
@@ -76,7 +76,7 @@ async def opened(made: Any, stack: AsyncExitStack) -> Any:
 
 
 def is_context_manager(made: Any) -> bool:
-    """Return whether something is to be entered, sync or async; what can be asked itself is not, nor is a class."""
+    """Return whether something is to be entered, sync or async; a Runnable, a callable or a class is not."""
     is_decorator = isinstance(made, ContextDecorator | AsyncContextDecorator)  # callable, as contextlib's are
     if isinstance(made, Runnable) or (callable(made) and not is_decorator):
         return False
@@ -87,7 +87,7 @@ _ENTERED = (("__aenter__", "__aexit__"), ("__enter__", "__exit__"))
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function's arguments by name, as types where their names are known."""
+    """Return the annotations of a function's arguments by name, as types where they can be looked up."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have none
@@ -101,7 +101,7 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _names(annotation: Any, names: frozenset[str]) -> bool:
-    """Return whether an annotation is one of these types, maybe with parameters, optional or still a text."""
+    """Return whether an annotation names one of these types; it may have parameters, be optional or be a text."""
     if isinstance(annotation, ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):

@@ -1,4 +1,4 @@
-"""The samples of a run on their way through the agent: several at a time, again where it is worth it, none lost."""
+"""Asks the samples of a run: several at a time, failed ones again where it is worth it, and none is lost."""
 
 import asyncio
 import time
@@ -15,7 +15,6 @@ from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
 from graphrag_eval_lc.retrying import is_rate_limit, retry_after_of
-from graphrag_eval_lc.run_folder import Key
 from graphrag_eval_lc.texts import counted
 
 _KEPT = (
@@ -25,37 +24,30 @@ _KEPT = (
 
 
 def failed_attempt(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a failed attempt."""
+    """Return what is kept of a failed attempt on the response that follows."""
     return {key: response[key] for key in _KEPT if key in response}
 
 
-def superseded(key: Key) -> dict[str, Any]:
-    """Return the record that takes the place of a response to another text of its question, which is asked again."""
-    question_id, repeat = key
-    record = {"question_id": question_id} | ({"repeat": repeat} if repeat > 1 else {})
-    error = "answered with another text of the question"
-    return {**record, "status": "error", "error": error, "interrupted": True, "superseded": True}
-
-
 def attempts_in(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the attempts that an earlier response stands for, itself the last, to be kept on the one that follows."""
-    if response.get("superseded"):
-        return []
+    """Return the attempts of an earlier response, itself the last, as they are kept on the response that follows."""
     return [*response.get("failed_attempts", ()), failed_attempt(response)]
+
+
+def _all_attempts(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return [response, *response.get("failed_attempts", ())]
 
 
 def tokens_spent(response: Mapping[str, Any]) -> int | None:
     """Return the tokens of a response with all its attempts; None where some are not known.
 
-    An attempt that made no model call spent none, and a call that failed without a figure is not counted.
+    An attempt without a model call spent none. A failed call whose tokens are not known is not counted.
 
     Example:
         >>> tokens_spent({"total_tokens": 7, "failed_attempts": [{"total_tokens": 5}, {"llm_calls": []}]})
         12
     """
-    attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
     spent = 0
-    for attempt in attempts:
+    for attempt in _all_attempts(response):
         if attempt.get(TOTAL_TOKENS) is not None:
             spent += attempt[TOTAL_TOKENS]
         elif any("error" not in call for call in attempt.get("llm_calls") or ()):
@@ -64,7 +56,7 @@ def tokens_spent(response: Mapping[str, Any]) -> int | None:
 
 
 def cost_spent(response: Mapping[str, Any]) -> float | None:
-    """Return the USD that a response cost the agent with all its attempts; None where some are not known.
+    """Return the USD that the agent's model calls of all attempts cost; None where some are not known.
 
     An attempt that spent no tokens cost nothing.
 
@@ -72,9 +64,8 @@ def cost_spent(response: Mapping[str, Any]) -> float | None:
         >>> cost_spent({"agent_cost": 0.5, "failed_attempts": [{"agent_cost": 0.25}, {"llm_calls": []}]})
         0.75
     """
-    attempts: Sequence[Mapping[str, Any]] = [response, *response.get("failed_attempts", ())]
     spent = 0.0
-    for attempt in attempts:
+    for attempt in _all_attempts(response):
         if attempt.get(AGENT_COST) is not None:
             spent += attempt[AGENT_COST]
         elif _spent_tokens(attempt) or any(
@@ -86,14 +77,12 @@ def cost_spent(response: Mapping[str, Any]) -> float | None:
 
 def seconds_spent(response: Mapping[str, Any]) -> float:
     """Return the seconds that a response took with all its attempts, without the waits between them."""
-    attempts = [response, *response.get("failed_attempts", ())]
-    return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in attempts)
+    return sum(attempt.get(ELAPSED_SEC) or 0.0 for attempt in _all_attempts(response))
 
 
 def seconds_stalled(response: Mapping[str, Any]) -> float:
-    """Return those of the spent seconds for which the event loop stood still by the fault of others."""
-    attempts = [response, *response.get("failed_attempts", ())]
-    return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in attempts)
+    """Return those of the spent seconds for which others blocked the event loop."""
+    return sum(attempt.get(STALLED_SEC) or 0.0 for attempt in _all_attempts(response))
 
 
 def _spent_tokens(record: Mapping[str, Any]) -> bool:
@@ -101,11 +90,11 @@ def _spent_tokens(record: Mapping[str, Any]) -> bool:
 
 
 class ConcurrencyLimit:
-    """The places for attempts, in one event loop.
+    """How many attempts may be under way at once, in one event loop; it adapts to rate limits.
 
-    At a rate limit the number of places is halved, and nothing starts before the time that the server names; for
-    attempts that began before the halving it is not halved again. After as many good attempts in a row as there are
-    places there is one more, up to ``most``: additive increase, multiplicative decrease, as TCP does.
+    Additive increase, multiplicative decrease, as TCP does. At a rate limit the number of places is halved, and nothing
+    starts before the time that the server names; attempts that began before the halving halve nothing again. After as
+    many good attempts in a row as there are places there is one more, up to ``most``.
 
     Args:
         most: The highest number of places, at least 1.
@@ -133,7 +122,7 @@ class ConcurrencyLimit:
         self.epoch = 0
 
     async def take_place(self, stop: StopSignal) -> int | None:
-        """Wait for a place and give the number of halvings so far, which ``leave`` wants; None where the run stops."""
+        """Wait for a place and return the number of halvings so far, for ``was_limited``; None where the run stops."""
         while True:
             if stop.reason is not None:
                 return None
@@ -150,7 +139,7 @@ class ConcurrencyLimit:
         return self.epoch
 
     def leave(self) -> None:
-        """Return a place back."""
+        """Free a place."""
         self.in_flight -= 1
         self._wake()
 
@@ -177,7 +166,7 @@ class ConcurrencyLimit:
             self._set(self.limit // 2, "rate limit")
 
     def wake_all(self) -> None:
-        """Let all that wait look again, since the run stops."""
+        """Wake all that wait for a place, since the run stops."""
         while self._waiting:
             self._wake()
 
@@ -211,10 +200,10 @@ class Harness:
         stop: Ends the session before its time.
         budget: What the run may spend.
         tell: Told what happens.
-        earlier_attempts: Gives the attempts of earlier sessions for a sample, which its response keeps.
+        earlier_attempts: Returns the attempts of earlier sessions at a sample, which its response keeps.
         keep: Keeps each response, as soon as it ends.
-        take: Given each response when it is kept; it may wait.
-        priced: Gives a response with what its model calls cost.
+        take: Given each response once it is kept; it may wait.
+        priced: Returns a response with what its model calls cost.
         stalls: Watches the event loop; None: nobody does.
     """
 
@@ -257,10 +246,10 @@ class Harness:
         )
 
     async def arun(self, samples: Sequence[Sample]) -> int:
-        """Ask samples, and give the number of those that were left out since the run was stopped."""
+        """Ask samples, and return the number of those that were left out since the run was stopped."""
         self._waiting = deque(samples)
         self._stop.bind(self._stopping)
-        timers = [asyncio.create_task(self._watch_time())]
+        timer = asyncio.create_task(self._watch_time())
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._options.max_concurrency, len(samples))):
@@ -268,8 +257,7 @@ class Harness:
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None  # a file cannot be written, or a caller's function failed: one says it
         finally:
-            for timer in timers:
-                timer.cancel()
+            timer.cancel()
         return len(self._waiting)
 
     @property
@@ -300,7 +288,7 @@ class Harness:
             await self._ended(sample, response, len(earlier))
 
     async def _may_start(self) -> bool:
-        """Return whether there is another sample to ask, after a wait for those in flight where the budget wants it."""
+        """Return whether there is another sample to ask; wait for those in flight where the budget wants it."""
         while self._waiting and self._stop.reason is None:
             verdict = self._budget.verdict(self._asking)
             if verdict is Verdict.GO:
@@ -361,7 +349,7 @@ class Harness:
     def _complete(
         self, sample: Sample, response: Response, earlier: list[dict[str, Any]], *, is_interrupted: bool = False
     ) -> Response:
-        """Return the response as it is kept: with its repeat, the attempts before it, and whether it was cut off."""
+        """Return the response as it is kept: with its repeat, the failed attempts, and whether it was interrupted."""
         complete: dict[str, Any] = {"question_id": sample.key[0]}
         if self._options.repeats > 1:
             complete["repeat"] = sample.repeat
@@ -373,7 +361,7 @@ class Harness:
         return self._priced(cast("Response", complete))
 
     async def _ended(self, sample: Sample, response: Response, earlier: int) -> None:
-        """Tell and hand on a response, of whose failed attempts so many are of earlier sessions."""
+        """Keep, tell and hand on a response; ``earlier`` of its failed attempts are of earlier sessions."""
         attempts = cast("dict[str, Any]", response).get("failed_attempts", [])
         own = {**response, "failed_attempts": attempts[earlier:]}
         self._keep(sample, response)  # before anything that may fail
@@ -400,7 +388,7 @@ class Harness:
                 self._stop.request("max_failures", f"{failed}, and no more than {limit} may")
 
     def _stopping(self) -> None:
-        """Note that the run stops: nobody waits for a place any longer, and those in flight have a time to end."""
+        """Stop the run: nobody waits for a place any longer, and those in flight have ``grace`` seconds to end."""
         in_flight = self._places.in_flight
         message = f"Stopping ({self._stop.message}): {in_flight or 'nothing'} in flight"
         if self._stop.reason == "interrupted" and in_flight:

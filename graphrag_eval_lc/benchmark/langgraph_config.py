@@ -1,4 +1,4 @@
-"""The graphs that a langgraph.json names, with the environment variables that they need."""
+"""Loads the graphs that a langgraph.json names, with the environment variables that they need."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from graphrag_eval_lc.texts import listed
 
 Variables = Mapping[str, str | None]
 
-# Agents may be open at the same time and end in any order: the last one that sets a variable wins, and once none does
+# Agents may be open at the same time and end in any order: the last one that sets a variable wins. Once none sets it,
 # it is again what it was.
 _lock = threading.Lock()
 _layers: list[Variables] = []
@@ -87,7 +87,7 @@ class GraphSpec:
         source: Where the graph is: ``./path/to/file.py:variable`` or ``package.module:variable``.
         dependencies: The local folders that go on ``sys.path``.
         variables: The environment variables of its ``env``.
-        warnings: What is to be known of it.
+        warnings: What the user should know of it.
     """
 
     file: Path
@@ -108,7 +108,7 @@ class GraphSpec:
 
 
 def is_graph_spec(spec: str) -> bool:
-    """Return whether a spec names a graph of a ``langgraph.json``; a bare name does where there is one to look into."""
+    """Return whether a spec names a graph of a ``langgraph.json``; a bare name does where the folder has that file."""
     file, _, _ = spec.rpartition(":")
     if spec.lower().endswith(".json") or file.lower().endswith(".json"):
         return True
@@ -152,9 +152,9 @@ def read_graph_spec(spec: str) -> GraphSpec:
 async def aopen_graph(spec: GraphSpec, config: Mapping[str, Any], stack: AsyncExitStack) -> Pregel[Any, Any, Any, Any]:
     """Load a graph, and keep open what it needs.
 
-    A factory is called once, with the config that is the same for all questions, and what it opens stays open until
-    the end; LangGraph's server calls it for each run. As there, a graph that is not compiled is compiled, and one
-    without a store gets one in memory.
+    A factory is called once, as the config is the same for all questions, and what it opens stays open until the end;
+    LangGraph's server calls it for each run. As there, a graph that is not compiled is compiled, and one without a
+    store gets one in memory.
 
     Args:
         spec: The graph.
@@ -222,7 +222,7 @@ def _source_of(entry: Any, file: Path, name: str) -> str:
 
 
 def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> Iterable[Path]:
-    """Return the dependencies that are folders; the others are packages, which whoever runs it has installed."""
+    """Return the dependencies that are folders; the others are packages, which the user has installed."""
     dependencies = config.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(each, str) for each in dependencies):
         hint = 'Write a list of folders and packages, such as ["."].'
@@ -231,7 +231,7 @@ def _local_dependencies(config: Mapping[str, Any], file: Path, folder: Path) -> 
 
 
 def _variables_of(config: Mapping[str, Any], file: Path, folder: Path) -> tuple[Variables, tuple[str, ...]]:
-    """Return the variables of ``env``, and what is to be known of them. They go before those of the process."""
+    """Return the variables of ``env``, which override those of the process, and warnings."""
     env = config.get("env") or {}
     if isinstance(env, str):
         return _variables_in(folder / env, env, file)
@@ -264,7 +264,7 @@ _folders: dict[str, bool] = {}
 
 
 def _put_on_path(spec: GraphSpec) -> None:
-    """Put the graph's folders on ``sys.path``, before those of other graphs; refuse where these hide its modules."""
+    """Put the graph's folders on ``sys.path``, before those of other graphs; refuse where theirs hide its modules."""
     own = [str(folder) for folder in spec.dependencies]
     others = [folder for folder in _folders if folder not in own]
     if others and (found := _hidden_module(own, others)):
@@ -283,7 +283,7 @@ def _put_on_path(spec: GraphSpec) -> None:
 
 
 def _hidden_module(own: list[str], others: list[str]) -> tuple[str, str, Path] | None:
-    """Find a module that was loaded from other folders and that these have, too: its name, its file and theirs."""
+    """Find a module that was loaded from ``others`` and that ``own`` has too: its name, its file and the hidden one."""
     for name, module in list(sys.modules.items()):
         loaded = getattr(module, "__file__", None)
         if not isinstance(loaded, str) or not loaded.startswith(tuple(others)):

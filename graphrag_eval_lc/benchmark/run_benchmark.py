@@ -1,28 +1,27 @@
 """The benchmark harness: the questions of a dataset through an agent, and scored; or only the plan of it."""
 
 import asyncio
-import contextlib
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
-from graphrag_eval_lc.benchmark.run_manifest import begun_record, changed_questions, missing_in_session, refuse_changes
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
+from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.session import RunSession
 from graphrag_eval_lc.dataset.loading import DatasetSource, templates_of
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
 from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
-from graphrag_eval_lc.evaluation.pipeline import judges_of
-from graphrag_eval_lc.evaluation.samples import RunPlan, planned, samples_of
+from graphrag_eval_lc.evaluation.samples import RunPlan, samples_of
 from graphrag_eval_lc.event_loop.http_connections import aclose_idle_connections, close_connections_of_resting_loops
 from graphrag_eval_lc.event_loop.loop import run_sync, use_daemon_threads
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.prices import Pricing
-from graphrag_eval_lc.run_folder import RunFolder
+from graphrag_eval_lc.records import Question, Template
 
 
 @of_agent(RunOptions)
@@ -92,57 +91,27 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
     templates = templates_of(dataset)
-    questions = options.selection.apply(templates)
-    loaded = await aload_agent(
-        agent,
-        has_input_fn=options.input_fn is not None,
-        agent_config=options.agent_config,
-        key_variable=options.agent_key_env,
-    )
-    async with contextlib.AsyncExitStack() as stack:
+    options.selection.apply(templates)  # an unknown id is told before an agent is loaded
+    loaded = await _aload(agent, options)
+    async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
-        folder, warnings = None, []
-        if options.output_dir is not None:
-            folder = RunFolder(options.output_dir)
-            lock = stack.enter_context(folder.lock())
-            warnings += [lock.warning] if lock.warning else []
+        output = stack.enter_context(RunOutput(options.output_dir))
         log = stack.enter_context(EventLog(options.log_file)) if options.log_file is not None else None
-        pricing = Pricing(options.config.prices)
-        judges = judges_of(
-            options.config,
-            evaluators=options.evaluators,
-            llm=options.llm,
-            embeddings=options.embeddings,
-            cache=_judge_cache(folder, options, stack),
-            pricing=pricing,
-        )
-        if folder is not None:
-            if options.overwrite:  # which nothing above forbids
-                folder.clear()
-            options = options.replaced(selection=options.selection_in(folder.earlier))
-            questions = options.selection.apply(templates)
+        output.prepare(options)
+        if options.overwrite and output.folder is not None:  # which nothing above forbids
+            output.folder.clear()
         display = stack.enter_context(progress_display(options.progress))
-        observers = [observer for observer in (display, log, options.on_event) if observer is not None]
-        described = None if judges is None else judges.describe()
-        given = loaded.spec or agent
-        record = begun_record(given, dataset, templates, questions, options, described, agent_source=loaded.source)
-        session = RunSession(options, questions, folder, observers, record, stop, pricing, judges)
-        session.warn(*warnings, *loaded.warnings)
+        output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
+        options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
+        output.warn(*output.lock_warnings, *loaded.warnings)
         try:
-            return await session.arun(loaded, templates)
+            output.resume(record, options)
+            return await RunSession(options, output, stop).arun(loaded, templates, questions)
         finally:
             if problem := await loaded.aclose():
-                session.warn(masked_text(problem))
+                output.warn(masked_text(problem))
             if log is not None and log.problem is not None:
-                session.warn(log.problem)
-
-
-def _judge_cache(folder: RunFolder | None, options: CheckedOptions, stack: contextlib.AsyncExitStack) -> Any:
-    """Return where the judges' answers are kept; None where nothing is judged, or not kept."""
-    is_judged = options.config.llm is not None or options.llm is not None
-    if folder is None or not is_judged or not options.judge_cache:
-        return None
-    return stack.enter_context(folder.judge_cache())
+                output.warn(log.problem)
 
 
 @of_agent(RunOptions)
@@ -161,40 +130,42 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     """
     checked = checked_options(options)
     templates = templates_of(dataset)
-    questions = checked.selection.apply(templates)
-    loaded = run_sync(lambda: _aloaded(agent, checked))
-    new = planned(samples_of(questions, checked.repeats), None, retry_errors=checked.retry_errors)
-    if checked.output_dir is None or checked.overwrite or not checked.output_dir.exists():
-        return new
-    folder = RunFolder(checked.output_dir)
-    with ExitStack() as stack:
-        stack.enter_context(folder.lock())
-        earlier = folder.earlier
-        if earlier is None:
-            return new
-        questions = checked.selection_in(earlier).apply(templates)
-        now = begun_record(
-            loaded.spec or agent, dataset, templates, questions, checked, agent_source=loaded.source
-        ).as_dict()
-        if not checked.force:
-            refuse_changes(earlier, now, folder.path)
-        missing_in_session(earlier, folder.path, checked)
-        journal = stack.enter_context(folder.journal())
-        return planned(
-            samples_of(questions, checked.repeats),
-            journal,
-            retry_errors=checked.retry_errors,
-            changed=changed_questions(earlier, now),
-        )
+    checked.selection.apply(templates)
+
+    async def aload() -> Agent:
+        loaded = await _aload(agent, checked)
+        await loaded.aclose()
+        return loaded
+
+    loaded = run_sync(aload)
+    folder = checked.output_dir
+    is_new = folder is None or checked.overwrite or not folder.exists()
+    with RunOutput(None if is_new else folder) as output:
+        checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
+        output.resume(record, checked, is_dry=True)
+        return output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
 
 
-async def _aloaded(agent: Any, options: CheckedOptions) -> Agent:
-    """Load an agent and close what it opened, as it is asked nothing."""
-    loaded = await aload_agent(
+async def _aload(agent: Any, options: CheckedOptions) -> Agent:
+    return await aload_agent(
         agent,
         has_input_fn=options.input_fn is not None,
         agent_config=options.agent_config,
         key_variable=options.agent_key_env,
     )
-    await loaded.aclose()
-    return loaded
+
+
+def _begun(
+    agent: Any,
+    loaded: Agent,
+    dataset: DatasetSource,
+    templates: Sequence[Template],
+    options: CheckedOptions,
+    output: RunOutput,
+) -> tuple[CheckedOptions, list[tuple[Template, Question]], RunManifest]:
+    """Return the options with the seed of the folder's run, the questions that they select, and the run's record."""
+    options = options.replaced(selection=options.selection_in(output.earlier))
+    questions = options.selection.apply(templates)
+    given, judges = loaded.spec or agent, output.judges_record
+    record = begun_record(given, dataset, templates, questions, options, judges, agent_source=loaded.source)
+    return options, questions, record

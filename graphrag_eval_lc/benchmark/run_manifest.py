@@ -1,4 +1,4 @@
-"""What run.json says of a run, and what must not have changed when the run goes on."""
+"""What run.json says of a run."""
 
 import hashlib
 import json
@@ -11,20 +11,17 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
-from graphrag_eval_lc.benchmark.scorers import Missing, missing_scorers, refuse_missing, scored_with
-from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
-from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.benchmark.scorers import scored_with
+from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.masking import masked_text, masked_values
 from graphrag_eval_lc.matching.unknown_tools import reference_names
 from graphrag_eval_lc.records import Question, Template
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
 from graphrag_eval_lc.registry.plugins import spec_of
-from graphrag_eval_lc.texts import counted, listed
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_options import CheckedOptions
@@ -66,17 +63,19 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunManifest:
-    """The content of run.json, for a run that this process carries out.
+    """What run.json says of a run that this process carries out.
 
     Attributes:
         run_id: Unique for each run; a resumed run keeps it.
-        described: What ran: label, href, tags, dataset, selection, repeats, agent, capture, limits, matchers,
-            evaluators, versions, config.
+        described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, capture,
+            limits, matchers, evaluators, versions, config.
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
         earlier_questions: Digests of questions that they asked and that are no longer selected.
         totals: What it spent; None before it is scored.
+        judges: Who judged, where that was not described when the run began.
+        scored_before: The run.json of a run whose responses are only scored again; what is said of its asking stays.
     """
 
     run_id: str
@@ -86,6 +85,8 @@ class RunManifest:
     earlier_sessions: Sequence[Mapping[str, Any]] = ()
     earlier_questions: Mapping[str, str] = field(default_factory=dict)
     totals: Mapping[str, Any] | None = None
+    judges: Mapping[str, Any] | None = None
+    scored_before: Mapping[str, Any] | None = None
 
     @classmethod
     def begin(
@@ -142,24 +143,53 @@ class RunManifest:
         )
 
     def _earlier_sessions(self, earlier: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return the earlier sessions, with the options of their capture where those of this one are others."""
+        """Return the earlier sessions; where this one captures otherwise, each with the options of its capture."""
         sessions = (earlier.get("times") or {}).get("sessions") or ()
         if "capture" not in earlier or earlier["capture"] == self.described.get("capture"):
             return tuple(sessions)
         return tuple({"capture": earlier["capture"], **session} for session in sessions)
+
+    def scored_again(self, earlier: Mapping[str, Any]) -> "RunManifest":
+        """Return the record of ``earlier``, a run.json, whose responses are scored again."""
+        return replace(self, scored_before=earlier)
 
     def end(
         self,
         totals: Mapping[str, Any],
         stopped: Mapping[str, Any] | None = None,
         scorers: Mapping[str, Any] | None = None,
+        judges: Mapping[str, Any] | None = None,
     ) -> "RunManifest":
-        """Return the record of the same run, whose session ends now; what is known of its scorers by now is taken."""
+        """Return the record of the same run, whose session ends now.
+
+        Args:
+            totals: What the run spent.
+            stopped: Why the session ended before its time, and how many samples it left out.
+            scorers: What ``scored_with`` gives by now.
+            judges: Who judged.
+        """
         session = replace(self.session, finished_at=datetime.now(UTC), stopped=stopped)
-        return replace(self, session=session, totals=totals, described={**self.described, **(scorers or {})})
+        described = {**self.described, **(scorers or {})}
+        return replace(self, session=session, totals=totals, described=described, judges=judges)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as it stands in run.json; what is not known is absent."""
+        judges = {} if self.judges is None or "judges" in self.described else {"judges": dict(self.judges)}
+        record = self._asked_dict() if self.scored_before is None else self._scored_dict(self.scored_before)
+        return {**record, **judges}
+
+    def _scored_dict(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an earlier run.json with what scoring changes; plugins and judges of before are gone."""
+        finished, scorers = self.session.finished_at, ("matchers", "evaluators", "plugins")
+        return {
+            **{key: value for key, value in earlier.items() if key not in ("judges", "plugins")},
+            **{key: self.described[key] for key in ("dataset", "config")},
+            "scored": None if finished is None else _time_text(finished),
+            "totals": self.totals,
+            **{key: self.described[key] for key in scorers if key in self.described},
+        }
+
+    def _asked_dict(self) -> dict[str, Any]:
         record: dict[str, Any] = {"run_id": self.run_id, **self.described, "times": self._times()}
         if self.session.stopped is not None:
             record["stopped"] = dict(self.session.stopped)
@@ -224,7 +254,7 @@ def begun_record(
 
 
 def config_record(config: EvaluationConfig) -> dict[str, Any]:
-    """Return a configuration as run.json has it: complete, with the secrets of its models masked."""
+    """Return the whole configuration for run.json, with the secrets of its models masked."""
     record = config.model_dump()
     return {**record, "llm": masked_values(record["llm"])}
 
@@ -248,12 +278,12 @@ def capture_record(options: "CaptureKeywords") -> dict[str, Any]:
 
 
 def _plain(config: Mapping[str, Any]) -> Any:
-    """Return an agent's config as JSON has it, the same in each process, without callbacks."""
+    """Return an agent's config as JSON without callbacks and addresses, so that each process says the same."""
     return parse_json(_ADDRESS.sub("", json_text({key: config[key] for key in config if key != "callbacks"})))
 
 
 def agent_name(agent: object) -> str:
-    """Return the spec of an agent, or what can be said of one that was made in Python, the same in each process."""
+    """Return an agent's spec; of one made in Python its type or function, without addresses, which change."""
     if isinstance(agent, str):
         return agent
     if isinstance(agent, partial):
@@ -304,110 +334,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
-
-
-def changed_questions(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the questions whose text is another one now.
-
-    Args:
-        earlier: The run.json of the run.
-        now: The same as this session would write it.
-    """
-    before, after = {**_questions(earlier, "earlier_questions"), **_questions(earlier)}, _questions(now)
-    return frozenset(key for key in after.keys() & before.keys() if after[key] != before[key])
-
-
-def refuse_changes(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
-
-    A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
-
-    Args:
-        earlier: The run.json of the run.
-        now: The same as this session would write it.
-        folder: Where the run is.
-
-    Raises:
-        RunFolderError: With everything that changed.
-    """
-    changes = [*_agent_changes(earlier, now), *_capture_changes(earlier, now), *_question_changes(earlier, now)]
-    if changes:
-        raise RunFolderError(
-            f"the folder holds a run that differs from this one: {'; '.join(changes)}",
-            path=folder,
-            hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
-            "questions kept; or --overwrite (overwrite=True) to start anew.",
-        )
-
-
-def missing_in_session(earlier: Mapping[str, Any], folder: Path, options: "CheckedOptions") -> list[Missing]:
-    """Return what scored the run in earlier sessions and would not score it in this one, which scores all anew.
-
-    Args:
-        earlier: The run.json of the run.
-        folder: Where the run is.
-        options: Those of this session.
-
-    Raises:
-        RunFolderError: Something is missing, and is not to be done without (``force``).
-    """
-    missing = missing_scorers(
-        earlier,
-        folder,
-        options.config,
-        evaluators=options.evaluators,
-        llm=options.llm,
-        embeddings=options.embeddings,
-    )
-    if not options.force:
-        refuse_missing(missing, folder, "--force (force=True) to go on without")
-    return missing
-
-
-def _agent_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
-    names = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
-    for key, name in names.items():
-        before, after = earlier.get(key), now.get(key)
-        if before != after:
-            yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"
-
-
-def _capture_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
-    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
-    defaults = CaptureConfig().model_dump()
-    before, after = ({**defaults, **_part(run, "capture")} for run in (earlier, now))
-    for key in defaults:
-        if before[key] != after[key]:
-            yield f"capture.{key} was {_shown(before[key])} and is {_shown(after[key])}"
-
-
-def capture_warnings(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
-    changes = "; ".join(_capture_changes(earlier, now))
-    return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
-
-
-def _shown(value: Any) -> str:
-    return "none" if value is None else json_text(value)
-
-
-def _question_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
-    before, after = _questions(earlier), _questions(now)
-    changed = changed_questions(earlier, now)
-    kinds = {
-        "with another text": [key for key in after if key in changed],
-        "added": [key for key in after if key not in before],
-        "left out": [key for key in before if key not in after],
-    }
-    for kind, ids in kinds.items():
-        if ids:
-            yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
-
-
-def _questions(run: Mapping[str, Any], key: str = "questions") -> Mapping[str, Any]:
-    return _part(run, key)
-
-
-def _part(run: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = run.get(key)
-    return part if isinstance(part, Mapping) else {}

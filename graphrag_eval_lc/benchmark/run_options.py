@@ -318,12 +318,6 @@ class RunOptions(ScoreOptions, AskingOptions):
             return replace(self.selection, seed=drawn["seed"])
         return self.selection
 
-    def replaced(self, **checked: Any) -> Self:
-        """Return the same options with other checked values, such as another ``selection``."""
-        options = self.model_copy()
-        vars(options).update(checked)
-        return options
-
     @classmethod
     def _types(cls) -> dict[str, Any]:
         from graphrag_eval_lc.capture.handler import CaptureKeywords

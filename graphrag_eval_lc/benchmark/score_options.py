@@ -6,7 +6,7 @@ Heavy modules are imported where they are needed, so that ``--help`` need not wa
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
@@ -50,6 +50,12 @@ class Options(BaseModel):
             if problem.key == REDACT and problem.path is None and isinstance(source, str | PathLike):
                 problem.path = source
             raise
+
+    def replaced(self, **checked: Any) -> Self:
+        """Return the same options with other checked values, such as another ``config``."""
+        options = self.model_copy()
+        vars(options).update(checked)
+        return options
 
     @classmethod
     def completed(cls) -> type[Self]:
@@ -172,6 +178,34 @@ class ScoreOptions(ScoringOptions):
     ] = ()
 
 
+class ScoredBy(Protocol):
+    """What scores responses, and what that may cost: the checked options of every call that scores."""
+
+    @property
+    def config(self) -> "EvaluationConfig":
+        """The configuration."""
+
+    @property
+    def evaluators(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that score."""
+
+    @property
+    def llm(self) -> Any:
+        """A model that judges in place of that of the config."""
+
+    @property
+    def embeddings(self) -> Any:
+        """A model for embeddings, likewise."""
+
+    @property
+    def judge_cache(self) -> bool:
+        """Whether the judges' answers are kept."""
+
+    @property
+    def max_cost(self) -> float | None:
+        """USD that may be spent."""
+
+
 # The options once they are checked: for type checkers what a field is then, where that is less than what may be given.
 class CheckedScoreOptions(ScoreOptions):
     """The options of ``score_responses``, checked."""
@@ -188,3 +222,7 @@ class CheckedScoreRunOptions(ScoreRunOptions):
 
     if TYPE_CHECKING:
         evaluators: tuple[Callable[..., Any], ...]
+
+    def scored_by(self, config: "EvaluationConfig") -> ScoredBy:
+        """Return them with the configuration that counts, where it was not given: that in run.json."""
+        return cast("ScoredBy", self.replaced(config=config))

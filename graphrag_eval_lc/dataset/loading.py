@@ -151,14 +151,15 @@ def response_key(response: Mapping[str, Any]) -> Key:
 
 
 def repeats_of(
-    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
+    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]
 ) -> Iterator[tuple[Template, Question, int]]:
     """Yield what is to be scored: the template, question and repeat of each response, in the order of the questions.
 
+    A question without a response stands there once.
+
     Args:
         questions: The questions with their templates.
-        keys: The keys of the responses.
-        only_answered: Whether to leave out questions without a response; else they are yielded once.
+        keys: What the responses are known by.
 
     Example:
         >>> asked = [({"template_id": "t"}, {"id": "a"}), ({"template_id": "t"}, {"id": "b"})]
@@ -169,7 +170,7 @@ def repeats_of(
     for question_id, repeat in keys:
         repeats.setdefault(question_id, []).append(repeat)
     for template, question in questions:
-        for repeat in sorted(repeats.get(str(question["id"]), [] if only_answered else [1])):
+        for repeat in sorted(repeats.get(str(question["id"]), [1])):
             yield template, question, repeat
 
 

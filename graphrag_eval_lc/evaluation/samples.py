@@ -2,16 +2,17 @@
 
 import difflib
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphrag_eval_lc.dataset.loading import questions_of, repeats_of
 from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.records import Question, Template
-from graphrag_eval_lc.run_folder import Journal, Key
+from graphrag_eval_lc.run_folder import Key, Summary
 
 _MOST_SEEDS = 2**32
+_UNANSWERED = Summary(is_error=False, is_interrupted=True, is_superseded=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,41 +168,39 @@ def samples_of(questions: Sequence[tuple[Template, Question]], repeats: int) -> 
     ]
 
 
-def recorded_samples(
-    questions: Iterable[tuple[Template, Question]], keys: Iterable[Key], *, only_answered: bool = False
-) -> list[Sample]:
-    """Return the samples that responses were recorded for, in the order of results.
-
-    Args:
-        questions: The questions with their templates.
-        keys: The keys of the responses.
-        only_answered: Whether questions without a response are left out; else each of them is one sample.
-    """
-    asked = repeats_of(questions, keys, only_answered=only_answered)
-    return [Sample(position, *each) for position, each in enumerate(asked)]
+def recorded_samples(questions: Iterable[tuple[Template, Question]], keys: Iterable[Key]) -> list[Sample]:
+    """Return the samples that responses with these keys answer; a question without any is a sample too."""
+    return [Sample(position, *asked) for position, asked in enumerate(repeats_of(questions, keys))]
 
 
 def planned(
-    samples: Sequence[Sample], journal: Journal | None, *, retry_errors: bool, changed: frozenset[str] = frozenset()
+    samples: Sequence[Sample],
+    known: Callable[[Key], Summary | None] | None,
+    *,
+    retry_errors: bool = False,
+    only_scores: bool = False,
+    changed: frozenset[str] = frozenset(),
 ) -> RunPlan:
-    """Return what a run still has to ask.
+    """Return what is answered, and what is to be asked.
 
     Args:
         samples: All samples of the run.
-        journal: The responses of earlier sessions.
+        known: Tells of the responses of earlier sessions; None: there are none.
         retry_errors: Whether failed samples are asked again; interrupted ones always are.
+        only_scores: Whether nothing is asked again: an interrupted response counts as it is.
         changed: The ids of questions whose text has changed, which are asked again.
     """
     to_ask: list[Sample] = []
     done: list[Sample] = []
     errors = 0
     for sample in samples:
-        summary = None if journal is None else journal.summary(sample.key)
-        is_done = summary is not None and not summary.is_interrupted and sample.key[0] not in changed
-        if summary is None or not is_done or (retry_errors and summary.is_error):
-            to_ask.append(sample)
-        else:
+        summary = (None if known is None else known(sample.key)) or _UNANSWERED
+        is_answered = not summary.is_superseded and sample.key[0] not in changed
+        is_again = not only_scores and (summary.is_interrupted or (retry_errors and summary.is_error))
+        if is_answered and not is_again:
             done.append(sample)
             errors += summary.is_error
+        else:
+            to_ask.append(sample)
     done.sort(key=lambda sample: sample.position)
     return RunPlan(to_ask, done, errors)

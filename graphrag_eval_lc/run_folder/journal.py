@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
-from graphrag_eval_lc.records import Key, is_error
+from graphrag_eval_lc.records import Key
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -35,20 +35,24 @@ class JournalLine(NamedTuple):
     has_newline: bool
 
 
+_ERROR = 1
+_INTERRUPTED = 2
+_SUPERSEDED = 4
+_FLAG_BITS = 3
+
+
 class Summary(NamedTuple):
     """What the journal knows of a response without reading it again.
 
     Attributes:
         is_error: Whether the agent failed.
-        is_interrupted: Whether the run was stopped while the agent was working on it.
+        is_interrupted: Whether the run was stopped while the agent was at it.
+        is_superseded: Whether it only stands for a response to another text of its question.
     """
 
     is_error: bool
     is_interrupted: bool
-
-
-_ERROR = 1
-_INTERRUPTED = 2
+    is_superseded: bool = False
 
 
 class Journal:
@@ -82,7 +86,7 @@ class Journal:
         self.path = path
         self.set_aside: list[str] = []
         self._lock = threading.Lock()
-        # By repeat and question id: the offset of the record in the file, times 4, plus two flags. 50,000 take 5 MB.
+        # By repeat and question id: the place of the record in the file, times 8, and three flags. 50,000 take 5 MB.
         self._places: dict[int, dict[str, int]] = {}
         AppendFile(path).close()  # so that one that cannot be written is refused first
         self._open_earlier()
@@ -126,7 +130,7 @@ class Journal:
     def summary(self, key: Key) -> Summary | None:
         """Return a summary of the last record of a key; None where there is none."""
         place = self._place(key)
-        return None if place is None else Summary(bool(place & _ERROR), bool(place & _INTERRUPTED))
+        return None if place is None else Summary(*(bool(place & flag) for flag in (_ERROR, _INTERRUPTED, _SUPERSEDED)))
 
     def read(self, key: Key) -> dict[str, Any] | None:
         """Read the last record of a key from the disk; None where there is none.
@@ -135,7 +139,7 @@ class Journal:
             RunFolderError: The file cannot be read, or was changed.
         """
         place = self._place(key)
-        return None if place is None else next(self._read([place >> 2]))
+        return None if place is None else next(self._read([place >> _FLAG_BITS]))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Read the last record of each key from the disk, one at a time, in the order of the file.
@@ -144,7 +148,7 @@ class Journal:
             RunFolderError: The file cannot be read, or was changed.
         """
         with self._lock:
-            offsets = sorted(place >> 2 for places in self._places.values() for place in places.values())
+            offsets = sorted(place >> _FLAG_BITS for places in self._places.values() for place in places.values())
         yield from self._read(offsets)
 
     def close(self) -> None:
@@ -189,9 +193,11 @@ class Journal:
         return unreadable, good_length
 
     def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
-        flags = is_error(record) * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
+        is_error = record.get("status") == "error" or record.get("error") is not None
+        flags = is_error * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
+        flags |= bool(record.get("superseded")) * _SUPERSEDED
         question_id, repeat = key
-        self._places.setdefault(repeat, {})[question_id] = offset << 2 | flags
+        self._places.setdefault(repeat, {})[question_id] = offset << _FLAG_BITS | flags
 
     def _read(self, offsets: Iterable[int]) -> Iterator[dict[str, Any]]:
         try:

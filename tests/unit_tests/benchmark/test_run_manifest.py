@@ -195,3 +195,24 @@ def test_names_of_all_reference_steps_are_recorded() -> None:
         {"template_id": "t", "questions": [{"id": "q", "question_text": "x", "reference_steps": steps}]}
     ]
     assert begin("a.yaml", dataset).described["dataset"]["step_names"] == ["a", "b"]
+
+
+# --- scored again ----------------------------------------------------------------------------------------------------
+
+
+def test_scoring_again_changes_what_it_knows_and_leaves_the_rest() -> None:
+    earlier = begin(label="first", agent="a.py:b", judges={"generation": "x"}).end({"total_tokens": 7}).as_dict()
+    earlier |= {"plugins": [], "of_a_later_version": 1}
+    other = EvaluationConfig.model_validate({"steps": {"scoring": "all_groups"}})
+    now = RunManifest.begin("b.yaml", DATASET, QUESTIONS, other).scored_again(earlier)
+    record = now.end({"total_tokens": 8}, scorers={"matchers": [], "evaluators": []}, judges=None).as_dict()
+    changed = {key for key in record if record[key] != earlier.get(key)}
+    assert changed == {"dataset", "config", "scored", "totals", "matchers", "evaluators"}
+    assert earlier.keys() - record.keys() == {"judges", "plugins"}
+    assert datetime.fromisoformat(record["scored"]).utcoffset() == timedelta(0)
+
+
+def test_judges_that_are_known_at_last_stand_last() -> None:
+    record = begin().end({}, judges={"generation": "x"}).as_dict()
+    assert (list(record)[-1], record["judges"]) == ("judges", {"generation": "x"})
+    assert list(begin(judges={"a": 1}).end({}, judges={"a": 1}).as_dict())[-1] == "questions"

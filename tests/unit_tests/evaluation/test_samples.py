@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.evaluation.samples import planned, samples_of
+from graphrag_eval_lc.evaluation.samples import planned, recorded_samples, samples_of
 from graphrag_eval_lc.run_folder import Journal
 
 TEMPLATE: Any = {"template_id": "t"}
@@ -34,25 +34,25 @@ def test_without_a_journal_all_is_asked() -> None:
 
 
 def test_answered_and_failed_samples_are_done_and_interrupted_ones_are_not(journal: Journal) -> None:
-    plan = planned(samples_of(QUESTIONS, 1), journal, retry_errors=False)
+    plan = planned(samples_of(QUESTIONS, 1), journal.summary, retry_errors=False)
     assert [sample.key for sample in plan.done] == [("a", 1), ("b", 1)]
     assert [sample.key for sample in plan.to_ask] == [("c", 1)]
     assert plan.errors == 1
 
 
 def test_failed_samples_are_asked_again_on_demand(journal: Journal) -> None:
-    plan = planned(samples_of(QUESTIONS, 1), journal, retry_errors=True)
+    plan = planned(samples_of(QUESTIONS, 1), journal.summary, retry_errors=True)
     assert [sample.key for sample in plan.to_ask] == [("b", 1), ("c", 1)]
     assert plan.errors == 0
 
 
 def test_changed_questions_are_asked_again(journal: Journal) -> None:
-    plan = planned(samples_of(QUESTIONS, 1), journal, retry_errors=False, changed=frozenset({"a"}))
+    plan = planned(samples_of(QUESTIONS, 1), journal.summary, retry_errors=False, changed=frozenset({"a"}))
     assert [sample.key for sample in plan.to_ask] == [("a", 1), ("c", 1)]
 
 
 def test_more_repeats_ask_only_those_that_are_missing(journal: Journal) -> None:
-    plan = planned(samples_of(QUESTIONS[:1], 3), journal, retry_errors=False)
+    plan = planned(samples_of(QUESTIONS[:1], 3), journal.summary, retry_errors=False)
     assert [sample.key for sample in plan.to_ask] == [("a", 2), ("a", 3)]
 
 
@@ -60,5 +60,18 @@ def test_what_is_done_comes_in_the_order_of_the_results(journal: Journal) -> Non
     for repeat in (1, 2):
         for name in "cba":
             journal.add({"question_id": name, "repeat": repeat, "status": "success"})
-    plan = planned(samples_of(QUESTIONS, 2), journal, retry_errors=False)
+    plan = planned(samples_of(QUESTIONS, 2), journal.summary, retry_errors=False)
     assert [sample.key for sample in plan.done] == [(name, repeat) for name in "abc" for repeat in (1, 2)]
+
+
+def test_where_nothing_is_asked_interrupted_answers_count_and_superseded_ones_do_not(journal: Journal) -> None:
+    journal.add({"question_id": "a", "status": "error", "interrupted": True, "superseded": True})
+    plan = planned(samples_of(QUESTIONS, 1), journal.summary, only_scores=True)
+    assert [sample.key for sample in plan.done] == [("b", 1), ("c", 1)]
+    assert [sample.key for sample in plan.to_ask] == [("a", 1)]
+
+
+def test_recorded_responses_give_each_question_its_repeats_or_one_sample_without_any() -> None:
+    samples = recorded_samples(QUESTIONS, [("c", 7), ("a", 1), ("c", 2), ("gone", 1)])
+    assert [sample.key for sample in samples] == [("a", 1), ("b", 1), ("c", 2), ("c", 7)]
+    assert [sample.position for sample in samples] == [0, 1, 2, 3]

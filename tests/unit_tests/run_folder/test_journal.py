@@ -50,11 +50,13 @@ def test_summary_tells_errors_and_interrupts(path: Path) -> None:
         journal.add({"question_id": "failed", "status": "error", "error": "E"})
         journal.add({"question_id": "foreign", "error": "E"})
         journal.add({"question_id": "stopped", "status": "error", "interrupted": True})
+        journal.add({"question_id": "other text", "status": "error", "interrupted": True, "superseded": True})
     with Journal(path) as again:
         assert again.summary(("good", 1)) == Summary(is_error=False, is_interrupted=False)
         assert again.summary(("failed", 1)) == Summary(is_error=True, is_interrupted=False)
         assert again.summary(("foreign", 1)) == Summary(is_error=True, is_interrupted=False)
         assert again.summary(("stopped", 1)) == Summary(is_error=True, is_interrupted=True)
+        assert again.summary(("other text", 1)) == Summary(is_error=True, is_interrupted=True, is_superseded=True)
 
 
 def test_empty_journal_is_true(path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compare_runs, run_benchmark, score_responses, score_run
+from graphrag_eval_lc.benchmark.earlier_run import judging_warnings, missing_scorers
 from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
-from graphrag_eval_lc.benchmark.scorers import judging_warnings, missing_scorers
+from graphrag_eval_lc.benchmark.score_options import CheckedScoreOptions
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.errors import OptionError, RunFolderError
 from graphrag_eval_lc.matching import register_matcher
@@ -264,7 +265,8 @@ IN_CONFIG = {"llm": {"generation": {"model": "a"}, "embedding": {"model": "b"}}}
 
 def missing_models(judges: dict[str, Any], before: dict[str, Any], now: Any, **given: Any) -> list[str]:
     earlier = {"judges": judges, "config": before, "matchers": [], "evaluators": []}
-    return [each.what for each in missing_scorers(earlier, Path(), load_config(now, has_llm=True), **given)]
+    options = CheckedScoreOptions.completed()(config=load_config(now, has_llm=True), **given)
+    return [each.what for each in missing_scorers(earlier, Path(), options)]
 
 
 def test_models_that_were_passed_in_python_are_missed() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import compare_runs, register_metric, run_benchmark, score_responses, score_run, validate_dataset
-from graphrag_eval_lc.benchmark.scorers import option_of, otherwise_of, plugin_warnings
+from graphrag_eval_lc.benchmark.earlier_run import option_of, otherwise_of, plugin_warnings
 from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec, registered_only_here
 from graphrag_eval_lc.registry.plugins import SWITCH, load_plugins, registered_now

@@ -1,0 +1,401 @@
+"""What a run.json of before says against what is there now: what changed, and which scorers are missing."""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+from graphrag_eval_lc.config.evaluation_config import is_enabled
+from graphrag_eval_lc.errors import RunFolderError
+from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.judges.custom_functions import all_functions
+from graphrag_eval_lc.matching.matchers import custom_matchers
+from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.registry.plugins import SWITCH
+from graphrag_eval_lc.registry.step_kinds import registered_name
+from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results
+from graphrag_eval_lc.texts import counted, listed, plural
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.score_options import ScoredBy
+
+Run = Mapping[str, Any]
+"""What run.json holds; that of an older version, or one changed by hand, may lack any key or have other types."""
+
+
+# --- questions, agent and capture ------------------------------------------------------------------------------------
+
+
+def changed_questions(earlier: Run, now: Run) -> frozenset[str]:
+    """Return the ids of the questions whose text is another one now."""
+    before, after = {**_mapping(earlier.get("earlier_questions")), **_questions(earlier)}, _questions(now)
+    return frozenset(key for key in after.keys() & before.keys() if after[key] != before[key])
+
+
+def refuse_changes(earlier: Run, now: Run, folder: Path) -> None:
+    """Refuse to go on with a run of other questions, of another agent, or of which other things are kept.
+
+    A mended reference and another configuration of the scoring are no such change: all is scored anew anyway.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same as this session would write it.
+        folder: Where the run is.
+
+    Raises:
+        RunFolderError: With everything that changed.
+    """
+    changes = [*_agent_changes(earlier, now), *_capture_changes(earlier, now), *_question_changes(earlier, now)]
+    if changes:
+        raise RunFolderError(
+            f"the folder holds a run that differs from this one: {'; '.join(changes)}",
+            path=folder,
+            hint="Give another folder; or --force (force=True) to go on nevertheless, with the answers of unchanged "
+            "questions kept; or --overwrite (overwrite=True) to start anew.",
+        )
+
+
+def capture_warnings(earlier: Run, now: Run) -> list[str]:
+    """Say which options of the capture the answers of earlier sessions were recorded with, where they were others."""
+    changes = "; ".join(_capture_changes(earlier, now))
+    return [f"answers of earlier sessions are kept as they were recorded: {changes}"] if changes else []
+
+
+def question_warnings(earlier: Run, now: Run) -> Iterator[str]:
+    """Say which questions of a run have another text now, and which the dataset has no more."""
+    if changed := sorted(changed_questions(earlier, now)):
+        yield f"{counted(len(changed), 'question')} with another text than was asked: {listed(changed)}"
+    if gone := [key for key in _questions(earlier) if key not in _questions(now)]:
+        yield f"{counted(len(gone), 'question')} of the run no longer in the dataset: {listed(gone)}"
+
+
+def _agent_changes(earlier: Run, now: Run) -> Iterator[str]:
+    names = {"agent": "the agent", "agent_source": "what it stands for", "agent_config": "the agent's config"}
+    for key, name in names.items():
+        before, after = earlier.get(key), now.get(key)
+        if before != after:
+            yield f"{name} was {'none' if before is None else before} and is {'none' if after is None else after}"
+
+
+def _capture_changes(earlier: Run, now: Run) -> Iterator[str]:
+    """Yield what is kept of the agent's runs otherwise; answers of both kinds would be scored beside each other."""
+    defaults = CaptureConfig().model_dump()
+    before, after = ({**defaults, **_mapping(run.get("capture"))} for run in (earlier, now))
+    for key in defaults:
+        if before[key] != after[key]:
+            was, is_now = ("none" if value is None else json_text(value) for value in (before[key], after[key]))
+            yield f"capture.{key} was {was} and is {is_now}"
+
+
+def _question_changes(earlier: Run, now: Run) -> Iterator[str]:
+    before, after = _questions(earlier), _questions(now)
+    changed = changed_questions(earlier, now)
+    kinds = {
+        "with another text": [key for key in after if key in changed],
+        "added": [key for key in after if key not in before],
+        "left out": [key for key in before if key not in after],
+    }
+    for kind, ids in kinds.items():
+        if ids:
+            yield f"{counted(len(ids), 'question')} {kind}: {listed(ids)}"
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------------
+
+_DIGEST_LENGTH = 12  # as people see it
+
+
+def option_of(plugin: Run) -> str | None:
+    """Return the option that loads a plugin again; None for what was registered by the program itself.
+
+    Example:
+        >>> option_of({"name": "my plugin.py", "via": "--plugin"})
+        "--plugin 'my plugin.py'"
+    """
+    name = str(plugin.get("name"))
+    return None if name == "__main__" else f"--plugin {shlex.quote(name)}"
+
+
+def otherwise_of(plugin: Run) -> str:
+    """Return how to get a plugin back without the option."""
+    if plugin.get("via") == "entry point" and plugin.get("distribution"):
+        version = f"=={plugin['version']}" if plugin.get("version") else ""
+        package = shlex.quote(str(plugin["distribution"]) + version)
+        return f"unset {SWITCH}, with {package} installed" if os.environ.get(SWITCH) else f"pip install {package}"
+    return "in Python, import the module that registers it"
+
+
+def plugins_text(run: Run) -> str:
+    """Return the plugins of a run with their versions, for people.
+
+    Example:
+        >>> plugins_text({"plugins": [{"name": "my_package.metrics", "distribution": "my-package", "version": "1.2"}]})
+        'my_package.metrics (my-package 1.2)'
+    """
+    return ", ".join(map(_plugin_text, _records(run.get("plugins"))))
+
+
+def plugin_warnings(earlier: Run, now: Run) -> list[str]:
+    """Say which plugins of a run have another version or content now.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same, or what ``scored_with`` gives, as it is now.
+    """
+    before, after = _plugins_by_thing(earlier), _plugins_by_thing(now)
+    content = ("distribution", "version", "sha256")
+    changes = {
+        (_plugin_text(before[thing]), _plugin_text(after[thing])): None
+        for thing in before
+        if thing in after and any(before[thing].get(key) != after[thing].get(key) for key in content)
+    }
+    return [f"scored with the plugin {new} now, and with {old} before" for old, new in changes]
+
+
+def _plugins_by_thing(run: Run) -> dict[str, Run]:
+    """Return the plugins of a run by what they gave, such as ``metric saved_sec``."""
+    return {str(thing): plugin for plugin in _records(run.get("plugins")) for thing in _list(plugin.get("gives"))}
+
+
+def _plugin_text(plugin: Run) -> str:
+    known = [str(plugin[key]) for key in ("distribution", "version") if plugin.get(key)]
+    known += [f"sha256 {str(plugin['sha256'])[:_DIGEST_LENGTH]}"] if plugin.get("sha256") else []
+    return f"{plugin.get('name')} ({' '.join(known) or 'of unknown content'})"
+
+
+# --- missing scorers -------------------------------------------------------------------------------------------------
+
+# The reason of a score that a user's matcher gave as a bare number.
+_OWN_REASON = re.compile(r"the score of (?P<function>\S+) is ")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that scored a run and is not there now.
+
+    Attributes:
+        what: What it is, as part of a sentence.
+        how: How to give it.
+        option: The option of the command line that loads its plugin; None where no plugin gave it.
+    """
+
+    what: str
+    how: str
+    option: str | None = None
+
+
+def missing_scorers(earlier: Run, folder: Path, options: "ScoredBy") -> list[Missing]:
+    """Return what scored a run and is not there now, so that scores would change or go without a word.
+
+    What another configuration leaves out is not missing: ``scoring_warnings`` tells that.
+
+    Args:
+        earlier: The run.json of the run.
+        folder: The run's folder.
+        options: The configuration, the evaluators and the models that are given now.
+    """
+    return [*missing_functions(earlier, folder, options.evaluators), *_missing_models(earlier, options)]
+
+
+def missing_functions(earlier: Run, folder: Path, evaluators: Iterable[Callable[..., Any]] = ()) -> list[Missing]:
+    """Return the matchers, metrics and evaluators that scored a run and are not there now.
+
+    The run.json of version 0.1.0 names no matchers and evaluators: the results show those that gave bare numbers.
+    """
+    given = {evaluator.name for evaluator in all_functions(evaluators)}
+    matchers, metrics = _seen_in_results(folder, earlier)
+    return [*_missing_matchers(earlier, matchers), *_missing_evaluators(earlier, given, metrics)]
+
+
+def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, command: str = "") -> None:
+    """Refuse to score a run without what scored it.
+
+    Args:
+        missing: What is missing.
+        folder: The run's folder.
+        otherwise: How to score it nevertheless.
+        command: The command line to which options that give plugins can be added; empty: the one that was used.
+
+    Raises:
+        RunFolderError: Something is missing.
+    """
+    if not missing:
+        return
+    ways = list(dict.fromkeys(each.how for each in missing if each.option is None))
+    if by_option := {each.option: each.how for each in missing if each.option}:
+        others = ", or ".join(dict.fromkeys(by_option.values()))
+        ways.insert(0, f"{' '.join(filter(None, [command, *by_option]))} (or {others})")
+    them = plural(len(missing), "it", "them")
+    raise RunFolderError(
+        f"what scored the run is missing now: {_missing_text(missing)}; without {them} its scores would change or go",
+        path=folder,
+        hint=f"Give {them}: {', '.join(ways)}; or {otherwise}.",
+    )
+
+
+def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequence[Missing]) -> list[str]:
+    """Say what scores a run otherwise than before: what is missing, plugins, judged metrics and models.
+
+    Args:
+        earlier: The run.json of the run.
+        now: The same, or what ``scored_with`` gives, as it is now.
+        judges: What the judges of now are; None where nobody judges.
+        missing: What is missing.
+    """
+    dropped = [f"scored without {_missing_text(missing)}"] if missing else []
+    return [*dropped, *plugin_warnings(earlier, now), *judging_warnings(earlier, judges, is_told=bool(missing))]
+
+
+def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:
+    """Say what another configuration does to judged scores: metrics that go, and models that are others now.
+
+    Args:
+        earlier: The run.json of the run.
+        now: What the judges of now are; None where nobody judges.
+        is_told: Whether missing scorers are told already; then nothing is said of metrics.
+    """
+    before, after = _mapping(earlier.get("judges")), now or {}
+    warnings = [
+        f"judged by {after[key]} now, and by {before[key]} before"
+        for key in ("generation", "embedding")
+        if key in before and key in after and before[key] != after[key]
+    ]
+    kinds = ("metrics", "custom_evaluations")
+    gone = [name for key in kinds for name in _names(before.get(key)) if name not in _names(after.get(key))]
+    if gone and not is_told:
+        warnings.append(f"judged before and not any more, as the config does not ask for it: {', '.join(gone)}")
+    return warnings
+
+
+def _missing_text(missing: Sequence[Missing]) -> str:
+    *others, last = (each.what for each in missing)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _seen_in_results(folder: Path, earlier: Run) -> tuple[dict[str, str], list[str]]:
+    """Return what the results show where run.json does not tell it: matchers by step name, evaluators' metrics."""
+    matchers: dict[str, str] = {}
+    metrics: dict[str, None] = {}
+    if "matchers" not in earlier or "evaluators" not in earlier:
+        try:
+            for result in iter_results(folder / RESULTS_FILE):
+                matchers.update(_own_matchers(result))
+                metrics.update(dict.fromkeys(_names(result.get("custom_metrics"))))
+        except RunFolderError:  # results that are broken or were never written are no reason to refuse new ones
+            pass
+    return matchers, list(metrics)
+
+
+def _own_matchers(result: Run) -> Iterator[tuple[str, str]]:
+    """Yield the names of the reference steps that a user's matcher compared, each with that matcher's name."""
+    groups = zip(_list(result.get("reference_steps")), _list(result.get("steps_diagnosis")), strict=False)
+    for steps, diagnoses in groups:
+        for step, diagnosis in zip(_list(steps), _list(diagnoses), strict=False):
+            if found := _OWN_REASON.match(str(_mapping(diagnosis).get("reason"))):
+                yield str(_mapping(step).get("name")), found["function"]
+
+
+def _missing_matchers(earlier: Run, seen: Mapping[str, str]) -> Iterator[Missing]:
+    known = custom_matchers()
+    if "matchers" not in earlier:
+        named = {name for name, _ in known}
+        for name, function in seen.items():
+            if name not in named and None not in named:
+                yield _missing_matcher(f"the matcher for {name} ({function})", function)
+    for record in _records(earlier.get("matchers")):
+        key = (_text(record.get("name")), _text(record.get("media_type")))
+        if key not in known:
+            thing, function = registered_name(key), str(record.get("function"))
+            what = f"the matcher for {thing.removeprefix('step kind ')} ({function})"
+            plugin = _plugins_by_thing(earlier).get(thing, {})
+            is_named = plugin.get("via") in ("entry point", "--plugin", "config")
+            yield (_missing_of(plugin, what) if is_named else None) or _missing_matcher(what, function)
+
+
+def _missing_of(plugin: Run, what: str) -> Missing | None:
+    """Return something that a plugin gave as missing; None where no option loads the plugin again."""
+    option = option_of(plugin) if plugin else None
+    return None if option is None else Missing(what, otherwise_of(plugin), option)
+
+
+def _missing_matcher(what: str, function: str) -> Missing:
+    module = function.rpartition(":")[0]
+    place = module if module and module != "__main__" else "MODULE"
+    return Missing(what, f"--matchers {place} (in Python, call register_matcher or import the module that does)")
+
+
+def _missing_evaluators(earlier: Run, given: set[str], seen: Sequence[str]) -> Iterator[Missing]:
+    if "evaluators" in earlier:
+        records = _records(earlier["evaluators"])
+    else:  # version 0.1.0 had their names among the judges
+        records = [{"name": name} for name in _names(_mapping(earlier.get("judges")).get("functions"))]
+    for record in records:
+        name, function, metrics = str(record.get("name")), record.get("function"), _names(record.get("metrics"))
+        if name in given:
+            continue
+        if "plugin" in record:
+            kind = "metric" if "declares" in record else "evaluator"
+            what = f"the {kind} {name} ({function})"
+            by_plugin = _missing_of(_plugins_by_thing(earlier).get(f"{kind} {name}", {}), what)
+            yield by_plugin or Missing(what, f"register the {kind} {name} again (register_{kind})")
+        else:
+            gave = None if metrics in ([], [name]) else f"it gave {listed(metrics)}"
+            told = "; ".join(str(each) for each in (function, gave) if each is not None)
+            spec = function if isinstance(function, str) and not function.startswith("__main__:") else "SPEC"
+            yield Missing(f"the evaluator {name}{told and f' ({told})'}", f"--evaluator {spec} (evaluators=[…])")
+    if not records and not given and seen:
+        yield Missing(f"the evaluators that gave {listed(seen)}", "--evaluator SPEC (evaluators=[…])")
+
+
+def _missing_models(earlier: Run, options: "ScoredBy") -> Iterator[Missing]:
+    """Yield the models that were passed in Python, of which run.json has only the names."""
+    config: EvaluationConfig = options.config
+    judges, llm = _mapping(earlier.get("judges")), _mapping(_mapping(earlier.get("config")).get("llm"))
+    metrics = _names(judges.get("metrics"))
+    if "generation" in judges and not llm and options.llm is None and config.llm is None:
+        judged = [*metrics, *_names(judges.get("custom_evaluations"))]
+        what = f"the model {judges['generation']} (it judged {listed(judged)})"
+        yield Missing(what, "llm=… in Python, or --config with an llm section")
+        return  # without it nothing is embedded either
+    has_embeddings = options.embeddings is not None or (config.llm is not None and config.llm.embedding is not None)
+    needing = [
+        judge.key
+        for judge in JUDGES
+        if judge.needs_embeddings
+        and is_enabled(config, judge) is not False
+        and judge.key in (config.judges.metrics or metrics)
+    ]
+    if "embedding" in judges and not llm.get("embedding") and needing and not has_embeddings:
+        what = f"the embedding model {judges['embedding']} ({needing[0]} needs it)"
+        yield Missing(what, "embeddings=… in Python, or --config with llm.embedding")
+
+
+# --- values of any type ----------------------------------------------------------------------------------------------
+
+
+def _mapping(value: object) -> Run:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _records(value: object) -> list[Run]:
+    return [each for each in _list(value) if isinstance(each, Mapping)]
+
+
+def _names(value: object) -> list[str]:
+    return [str(each) for each in _list(value)]
+
+
+def _questions(run: Run) -> Run:
+    return _mapping(run.get("questions"))

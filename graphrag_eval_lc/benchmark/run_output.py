@@ -1,0 +1,267 @@
+"""Where a run goes: its folder with lock, journal and results, what an earlier run left there, and the end of all."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.earlier_run import (
+    capture_warnings,
+    changed_questions,
+    missing_scorers,
+    refuse_changes,
+    refuse_missing,
+    scoring_warnings,
+)
+from graphrag_eval_lc.benchmark.run_manifest import RunManifest
+from graphrag_eval_lc.benchmark.scorers import scored_with
+from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
+from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
+from graphrag_eval_lc.evaluation.samples import RunPlan, Sample, planned
+from graphrag_eval_lc.prices import Pricing
+from graphrag_eval_lc.records import Question, Response, Template
+from graphrag_eval_lc.run_folder import Journal, Key, RunFolder
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.run_options import CheckedOptions
+    from graphrag_eval_lc.benchmark.score_options import ScoredBy
+    from graphrag_eval_lc.judges.judging import Judges
+
+
+class RunOutput(AbstractContextManager["RunOutput"]):
+    """What a run reads and writes of its folder, and what it tells; the folder is locked while the context lasts.
+
+    First ``prepare``; then ``resume`` for a run, ``replace`` for responses from elsewhere, or ``score_again``; then
+    ``pipeline`` and ``end``.
+
+    Args:
+        output_dir: The run's folder; None keeps all in memory.
+
+    Attributes:
+        folder: The folder, or None.
+        journal: The responses in the folder, once they are read.
+        pricing: The prices of model calls.
+        judges: Who judges; None: nobody.
+        observers: Who is told what happens.
+        warnings: What the user should know of the run, in the order in which it was told.
+        lock_warnings: What is to be told where the file system has no locks.
+
+    Raises:
+        RunFolderError: The folder cannot be made or written.
+    """
+
+    def __init__(self, output_dir: str | PathLike[str] | None) -> None:
+        self.folder = None if output_dir is None else RunFolder(output_dir)
+        self.journal: Journal | None = None
+        self.pricing = Pricing()
+        self.judges: Judges | None = None
+        self.observers: Sequence[Observer] = ()
+        self.warnings: list[str] = []
+        self.lock_warnings: list[str] = []
+        self._record: RunManifest | None = None
+        self._options: ScoredBy | None = None
+        self._changed: frozenset[str] = frozenset()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "RunOutput":
+        if self.folder is not None:
+            warning = self._stack.enter_context(self.folder.lock()).warning
+            self.lock_warnings += [] if warning is None else [warning]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    # --- what is told ---
+
+    def warn(self, *messages: str) -> None:
+        """Note what the user should know of the run, and tell it at once."""
+        for message in messages:
+            self.warnings.append(message)
+            self.event("warning", message=message)
+
+    def event(self, kind: EventKind, **fields: Any) -> None:
+        """Tell the observers what happened."""
+        self.tell(RunEvent(kind, fields))
+
+    def tell(self, event: RunEvent) -> None:
+        """Tell the observers of an event."""
+        for observer in self.observers:
+            observer(event)
+
+    # --- the beginning ---
+
+    @property
+    def earlier(self) -> Mapping[str, Any] | None:
+        """The run.json of the run in the folder; None where there is none."""
+        return None if self.folder is None else self.folder.earlier
+
+    @property
+    def record(self) -> RunManifest:
+        """What run.json says, once the run began."""
+        assert self._record is not None
+        return self._record
+
+    @property
+    def judges_record(self) -> Mapping[str, Any] | None:
+        """What run.json says of the judges; None where nobody judges."""
+        return None if self.judges is None else self.judges.describe()
+
+    def prepare(self, options: "ScoredBy") -> None:
+        """Make prices and judges; this may fail, so it goes before all that changes an earlier run."""
+        self._options = options
+        self.pricing = Pricing(options.config.prices)
+        cache = None
+        is_asked = options.config.llm is not None or options.llm is not None
+        if self.folder is not None and is_asked and options.judge_cache:
+            cache = self._stack.enter_context(self.folder.judge_cache())
+        self.judges = judges_of(
+            options.config,
+            evaluators=options.evaluators,
+            llm=options.llm,
+            embeddings=options.embeddings,
+            cache=cache,
+            pricing=self.pricing,
+        )
+
+    def resume(self, record: RunManifest, options: "CheckedOptions", *, is_dry: bool = False) -> None:
+        """Go on with the run in the folder, or begin it.
+
+        Args:
+            record: What run.json is to say.
+            options: The options of the run.
+            is_dry: Whether nothing is written.
+
+        Raises:
+            RunFolderError: The run in the folder is another one, or was scored with what is missing now; or a file
+                cannot be read or written.
+        """
+        self._record = record
+        earlier, now = self.earlier, record.as_dict()
+        if self.folder is None or (earlier is None and is_dry):
+            return
+        if earlier is not None:
+            missing = missing_scorers(earlier, self.folder.path, options)
+            if not options.force:
+                refuse_changes(earlier, now, self.folder.path)
+                refuse_missing(missing, self.folder.path, "--force (force=True) to go on without")
+            self._changed = changed_questions(earlier, now)
+            self.warn(*capture_warnings(earlier, now), *scoring_warnings(earlier, now, self.judges_record, missing))
+            self._record = record.resuming(earlier)
+        else:  # responses without a record of what they answer would be of no use
+            self.folder.write_run(now)
+        journal = self.open_journal()
+        if earlier is not None and not is_dry:
+            outdated = [key for key in journal.keys() if key[0] in self._changed]  # noqa: SIM118  # no dict
+            for key in outdated:
+                journal.add(_superseded(key))
+            self.folder.write_run(self.record.as_dict())
+
+    def replace(self, record: RunManifest, responses: Iterable[Response], *, overwrite: bool) -> None:
+        """Begin a run whose responses were recorded elsewhere.
+
+        Raises:
+            RunFolderError: The folder holds a run already, unless it is to be replaced; or cannot be written.
+        """
+        self._record = record
+        if self.folder is not None:
+            if overwrite:
+                self.folder.clear()
+            self.folder.refuse_earlier()
+            self.folder.write_run(record.as_dict())
+            self.folder.write_responses(responses)
+
+    def score_again(self, record: RunManifest, earlier: Mapping[str, Any]) -> None:
+        """Begin to score the responses in the folder again; ``open_journal`` read them."""
+        self._record = record.scored_again(earlier)
+
+    def open_journal(self) -> Journal:
+        """Read the responses in the folder; what cannot be read is set aside, and told."""
+        assert self.folder is not None
+        self.journal = self._stack.enter_context(self.folder.journal())
+        self.warn(*self.journal.set_aside)
+        return self.journal
+
+    def planned(self, samples: Sequence[Sample], *, retry_errors: bool) -> RunPlan:
+        """Return what is still to be asked of the run that was resumed."""
+        known = None if self.journal is None else self.journal.summary
+        return planned(samples, known, retry_errors=retry_errors, changed=self._changed)
+
+    def response(self, key: Key) -> Response | None:
+        """Return the response in the folder that counts for a sample; None where there is none."""
+        response: Any = None if self.journal is None else self.journal.read(key)
+        return None if response is None or response.get("superseded") else response
+
+    # --- the end ---
+
+    def pipeline(
+        self,
+        templates: Sequence[Template],
+        *,
+        repeats: int,
+        on_judged: Callable[[float | None], None] | None = None,
+        stalls: RunStalls | None = None,
+    ) -> Pipeline:
+        """Return what scores the responses into the folder; see ``Pipeline``."""
+        assert self._options is not None
+        return Pipeline(
+            self._options.config,
+            templates,
+            repeats=repeats,
+            pricing=self.pricing,
+            judges=self.judges,
+            file=None if self.folder is None else self._stack.enter_context(self.folder.results()),
+            tell=self.tell,
+            on_judged=on_judged,
+            stalls=stalls,
+        )
+
+    def end(
+        self,
+        pipeline: Pipeline,
+        aggregates: dict[str, Any],
+        questions: Iterable[tuple[Template, Question]],
+        responses: list[Response],
+        *,
+        stopped: Mapping[str, Any] | None = None,
+    ) -> BenchmarkRun:
+        """Write the aggregates and run.json, and return the run.
+
+        Args:
+            pipeline: What scored the responses.
+            aggregates: Its aggregates.
+            questions: The questions that were scored.
+            responses: Their responses, where there is no folder.
+            stopped: Why the asking ended before its time, and how many samples it left out.
+        """
+        assert self._options is not None
+        judges = self.judges_record
+        scorers = scored_with(questions, self._options.config, self._options.evaluators, self.judges)
+        self._record = self.record.end(aggregates["totals"], stopped, scorers, judges)
+        if self.journal is not None:
+            self.journal.close()
+        if self.folder is not None:
+            self.folder.write_aggregates(aggregates)
+            self.folder.write_run(self.record.as_dict())
+        self.warn(*pipeline.warnings(wants_costs=self._options.max_cost is not None))
+        return BenchmarkRun(
+            aggregates,
+            output_dir=None if self.folder is None else self.folder.path,
+            responses=responses if self.folder is None else None,
+            results=pipeline.kept() if self.folder is None else None,
+            stopped=stopped,
+            warnings=self.warnings,
+            judges=judges,
+        )
+
+
+def _superseded(key: Key) -> dict[str, Any]:
+    """Return the record that takes the place of a response to another text of its question, which is asked again."""
+    question_id, repeat = key
+    record = {"question_id": question_id} | ({"repeat": repeat} if repeat > 1 else {})
+    error = "answered with another text of the question"
+    return {**record, "status": "error", "error": error, "interrupted": True, "superseded": True}
