@@ -1,0 +1,61 @@
+"""ARCHITECTURE.md says what is so: its rooms are import-linter's floors, and every file that it names is there."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PACKAGE = PROJECT / "graphrag_eval_lc"
+TEXT = (PROJECT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+MOST_LINES = 500
+
+
+def floors() -> list[str]:
+    """Return import-linter's floors, from the top to the ground, each with its rooms."""
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = (
+        contract["layers"] for contract in settings["tool"]["importlinter"]["contracts"] if "layers" in contract
+    )
+    return list(layers)
+
+
+def described_rooms() -> list[str]:
+    """Return the rooms of the table, in its order."""
+    return re.findall(r"^\| `(\w+)` \| \S.*\|$", TEXT, flags=re.MULTILINE)
+
+
+def test_the_table_has_each_room_once_from_the_top_to_the_ground() -> None:
+    assert described_rooms() == [room for floor in floors() for room in floor.split(" | ")]
+
+
+def test_each_package_and_module_is_a_room() -> None:
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__"} == set(described_rooms())
+
+
+def named_files() -> list[str]:
+    """Return what the text names as ``room/file.py``, with or without a name in it."""
+    return re.findall(r"`([\w/]+\.py)(?:::[\w.]+)?`", TEXT)
+
+
+def test_the_walks_name_files() -> None:
+    assert len(named_files()) > 30
+
+
+@pytest.mark.parametrize("name", sorted(set(named_files())))
+def test_each_file_that_is_named_is_there(name: str) -> None:
+    assert (PACKAGE / name).is_file() or (PROJECT / name).is_file()
+
+
+@pytest.mark.parametrize(("name", "symbol"), sorted(set(re.findall(r"`([\w/]+\.py)::([\w.]+)`", TEXT))))
+def test_each_name_in_a_file_is_there(name: str, symbol: str) -> None:
+    source = (PACKAGE / name).read_text(encoding="utf-8")
+    for part in symbol.split("."):
+        assert re.search(rf"^\s*(?:async )?(?:def|class) {part}\b|^{part}\b.*=", source, flags=re.MULTILINE), part
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_can_be_read_in_one_go(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
