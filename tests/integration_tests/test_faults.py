@@ -254,7 +254,9 @@ def test_an_agent_that_hangs_holds_up_neither_the_others_nor_the_end_of_the_proc
     assert process.returncode == 0, process.stderr.read()
     run.check_complete(errors=4)
     errors = {record["error"] for record in run.journalled().values() if record["status"] == "error"}
-    assert errors == {"QuestionTimeoutError: no answer within 0.5 s, the run's timeout"}
+    # A busy machine may hold up the event loop, whose time the question then gets back.
+    timeout = "QuestionTimeoutError: no answer within 0.5 s, the run's timeout"
+    assert {error.partition(", and ")[0] for error in errors} == {timeout}
 
 
 @pytest.mark.full
