@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 from pydantic import Field, model_validator
 
 from graphrag_eval_lc.benchmark.option_checks import (
+    AS_GIVEN,
     POSITIVE,
     Checked,
+    Options,
     checked_capture,
     checked_failure_limit,
     checked_function,
@@ -38,7 +40,7 @@ from graphrag_eval_lc.benchmark.option_fields import (
     ProgressMode,
     Recorded,
 )
-from graphrag_eval_lc.benchmark.score_options import AS_GIVEN, Options, ScoreOptions
+from graphrag_eval_lc.benchmark.score_options import ScoreOptions
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
