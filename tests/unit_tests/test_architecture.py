@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md says what is so: its rooms are import-linter's floors, and all files that it and README name are there."""
+"""ARCHITECTURE.md says what is so: its rooms are import-linter's floors, and its files and README's are there."""
 
 import re
 import tomllib
