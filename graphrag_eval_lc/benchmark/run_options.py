@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 LIMITS = "limits"
 
 
-class AskingOptions(Options):
-    """Which questions an agent is asked, and how."""
+class QuestionOptions(Options):
+    """Which questions an agent is asked, and how: the first fields in ``help(run_benchmark)`` and in ``--help``."""
 
     limit: Annotated[int | None, Field(ge=1, description="Only the first N questions."), Cli(panel=SELECTION)] = None
     template_ids: Annotated[
@@ -225,7 +225,7 @@ class AskingOptions(Options):
     ] = False
 
 
-class RunOptions(ScoreOptions, AskingOptions):
+class RunOptions(ScoreOptions, QuestionOptions):
     """The options of ``run_benchmark``."""
 
     output_dir: Annotated[
