@@ -16,8 +16,7 @@ from typing import Any
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.event_loop.http_connections import is_before_sending, is_of_another_loop
 from graphrag_eval_lc.masking import masked_text
-from graphrag_eval_lc.texts import error_text as unmasked_error_text
-from graphrag_eval_lc.texts import text_of
+from graphrag_eval_lc.texts import error_text, text_of
 
 _log = logging.getLogger(__name__)
 
@@ -142,7 +141,7 @@ class RetryPolicy:
         try:
             return bool(self.retry_on(error))
         except Exception as problem:
-            _log.warning("retry_on raised %s on %s: no retry", error_text(problem), error_text(error))
+            _log.warning("retry_on raised %s on %s: no retry", masked_error_text(problem), masked_error_text(error))
             return False
 
 
@@ -154,20 +153,20 @@ _OTHER_LOOP = (
 )
 
 
-def error_text(error: BaseException) -> str:
+def masked_error_text(error: BaseException) -> str:
     """Return ``Type: message`` with secrets masked, for a group with the messages of its exceptions.
 
     It is never empty; beyond 10,000 characters it is cut, and says so.
 
     Example:
-        >>> error_text(ExceptionGroup("2 tools failed", [ValueError("no"), TimeoutError()]))
+        >>> masked_error_text(ExceptionGroup("2 tools failed", [ValueError("no"), TimeoutError()]))
         'ExceptionGroup: 2 tools failed (2 sub-exceptions): ValueError: no; TimeoutError'
-        >>> error_text(RuntimeError("401: api_key=5f2a99c1 is wrong"))
+        >>> masked_error_text(RuntimeError("401: api_key=5f2a99c1 is wrong"))
         'RuntimeError: 401: api_key=*** is wrong'
     """
-    text = unmasked_error_text(error)
+    text = error_text(error)
     if isinstance(error, BaseExceptionGroup):
-        text += f": {'; '.join(unmasked_error_text(leaf) for leaf in _leaves_of(error))}"
+        text += f": {'; '.join(error_text(leaf) for leaf in _leaves_of(error))}"
     if any(map(is_of_another_loop, _errors_in(error))):
         text += f". {_OTHER_LOOP}"
     text = masked_text(text)

@@ -1,1 +1,1 @@
-"""The benchmark harness: questions to responses at speed, scored and written to a run's folder."""
+"""The benchmark: questions to responses at speed, scored and written to a run's folder."""

@@ -26,7 +26,7 @@ from graphrag_eval_lc.benchmark.graph_factories import (
 )
 from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.event_loop.loop import run_sync
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.retrying import masked_error_text
 
 
 class FunctionRunnable(Runnable[str, Any]):
@@ -140,7 +140,7 @@ class Agent:
         except TimeoutError:
             return f"{self.name} was not closed within {_CLOSING_SEC:g} s"
         except (Exception, SystemExit) as problem:
-            return f"closing {self.name} failed with {error_text(problem)}"
+            return f"closing {self.name} failed with {masked_error_text(problem)}"
         return None
 
 
@@ -228,7 +228,7 @@ class _Loading:
         except GraphRAGEvalError:
             raise
         except (Exception, SystemExit) as problem:
-            what = f"{name}() failed with {error_text(problem)}"
+            what = f"{name}() failed with {masked_error_text(problem)}"
             raise AgentError(what, hint="Run it with --debug for the traceback.") from problem
 
     async def _of_langgraph_config(self, spec: str) -> Agent:

@@ -22,7 +22,7 @@ from graphrag_eval_lc.event_loop.stalls import SHORTEST_STALL_SEC, TOLD_SEC, UNB
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.records import Question, Response
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, STALLED_SEC
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.retrying import masked_error_text
 
 _CANCELLING_SEC = 2.0
 _STATE_SEC = 5.0
@@ -134,7 +134,7 @@ class AgentCall:
             error = self._put_answer(response, output)
             times = times._replace(blocked=clock.blocked())  # that function may have, too
         if error is not None:
-            response = _failed(response, error_text(error))
+            response = _failed(response, masked_error_text(error))
         elif response.get("status") == "error" and "error" in response:
             response["error"] = masked_text(response["error"])
         elif response.get("actual_answer") is None and not _waits(response, output):

@@ -136,8 +136,8 @@ class BenchmarkRun:
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
         """Return a frame with a row for each sample, for each call of the agent, or for each value of the aggregates.
 
-        See ``frames.questions_table``, ``frames.steps_table`` and ``frames.aggregates_table`` for the columns. The
-        results are read one at a time.
+        The columns are those of ``questions_table``, ``steps_table`` and ``aggregates_table`` in
+        ``graphrag_eval_lc.tables.run_tables``. The results are read one at a time.
 
         Raises:
             MissingExtraError: pandas is not installed.

@@ -10,7 +10,7 @@ from typing import Any, cast
 from graphrag_eval_lc.benchmark.attempts import AgentCall, Attempt, RunInterruptedError
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions
 from graphrag_eval_lc.evaluation.events import EventKind, Observer, RunEvent, RunStalls
-from graphrag_eval_lc.evaluation.limits import Budget, StopSignal, Verdict
+from graphrag_eval_lc.evaluation.limits import Budget, Fit, StopSignal
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.records import Response
 from graphrag_eval_lc.registry.metrics import AGENT_COST, ELAPSED_SEC, STALLED_SEC, TOKENS, TOTAL_TOKENS
@@ -274,7 +274,7 @@ class Harness:
             epoch = await self._places.take_place(self._stop)
             if epoch is None:
                 return
-            if not self._waiting or self._budget.verdict(self._asking) is not Verdict.GO:  # another one was quicker
+            if not self._waiting or self._budget.fit(self._asking) is not Fit.GO:  # another one was quicker
                 self._places.leave()
                 continue
             sample = self._waiting.popleft()
@@ -290,10 +290,10 @@ class Harness:
     async def _may_start(self) -> bool:
         """Return whether there is another sample to ask; wait for those in flight where the budget wants it."""
         while self._waiting and self._stop.reason is None:
-            verdict = self._budget.verdict(self._asking)
-            if verdict is Verdict.GO:
+            fit = self._budget.fit(self._asking)
+            if fit is Fit.GO:
                 return True
-            if verdict is Verdict.END and self._budget.reason is not None:
+            if fit is Fit.END and self._budget.reason is not None:
                 self._stop.request(self._budget.reason, self._budget.message)
                 return False
             self._some_end.clear()

@@ -20,7 +20,7 @@ from graphrag_eval_lc.errors import AgentError, GraphRAGEvalError
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.masking import remember_secrets_of
 from graphrag_eval_lc.registry.plugins import loaded_module
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.retrying import masked_error_text
 from graphrag_eval_lc.texts import listed
 
 Variables = Mapping[str, str | None]
@@ -173,7 +173,7 @@ async def aopen_graph(spec: GraphSpec, config: Mapping[str, Any], stack: AsyncEx
         except GraphRAGEvalError:
             raise
         except (Exception, SystemExit) as problem:
-            what = f"{spec.source} failed with {error_text(problem)}"
+            what = f"{spec.source} failed with {masked_error_text(problem)}"
             raise spec.error(what, "Run it with --debug for the traceback.") from problem
     if isinstance(value, StateGraph):
         value = value.compile()

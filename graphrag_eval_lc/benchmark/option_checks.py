@@ -1,4 +1,4 @@
-"""How the values of options are checked and completed, and how what is wrong with them is told.
+"""The base of the models of options: how their values are checked and completed, and how mistakes are told.
 
 Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
 """
@@ -8,9 +8,9 @@ from datetime import timedelta
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
-from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, ValidationInfo, model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.evaluation.limits import FailureLimit
 
 POSITIVE = Hint("Give a number greater than 0, or None.")
-REDACT = "capture.redact"
+_REDACT = "capture.redact"
 _HINTS = {"bool_type": "Give True or False.", "string_type": "Give a text."}
 
 
@@ -61,6 +61,9 @@ class Checked:
             return self._check(value, info.data)
 
         return core_schema.with_info_plain_validator_function(check)
+
+
+AS_GIVEN = Checked(lambda value: value)
 
 
 def checked_path(value: Any) -> Path | None:
@@ -182,14 +185,54 @@ def _redact(spec: str) -> Callable[[Any], Any]:
     try:
         function = named_by(spec, "a function")
     except AgentError as problem:
-        raise ConfigError(problem.what, key=REDACT, hint=problem.hint) from problem
+        raise ConfigError(problem.what, key=_REDACT, hint=problem.hint) from problem
     if not callable(function):
         hint = "Name a function that takes a value and gives what is kept in its place."
-        raise ConfigError(f"{spec} is {type(function).__name__}, no function", key=REDACT, hint=hint)
+        raise ConfigError(f"{spec} is {type(function).__name__}, no function", key=_REDACT, hint=hint)
     return cast("Callable[[Any], Any]", function)
 
 
-def refuse_unknown(given: Set[str], model: type[BaseModel]) -> None:
+class Options(BaseModel):
+    """Options that are checked when they are made; what is wrong with them is told as OptionError."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check(cls, given: Any, handler: Callable[[Any], Self]) -> Self:
+        if isinstance(given, Mapping):
+            _refuse_unknown(given.keys(), cls)
+        try:
+            return handler(given)
+        except ValidationError as problem:
+            raise _option_error(problem, cls) from None
+        except ConfigError as problem:
+            source = given.get("config") if isinstance(given, Mapping) else None
+            if problem.key == _REDACT and problem.path is None and isinstance(source, str | PathLike):
+                problem.path = source
+            raise
+
+    def replaced(self, **checked: Any) -> Self:
+        """Return the same options with other checked values, such as another ``config``."""
+        options = self.model_copy()
+        vars(options).update(checked)
+        return options
+
+    @classmethod
+    def completed(cls) -> type[Self]:
+        """Return the model with the types of its fields, also those that importing it does not load."""
+        cls.model_rebuild(_types_namespace=cls._types())
+        return cls
+
+    @classmethod
+    def _types(cls) -> dict[str, Any]:
+        from graphrag_eval_lc.config import ConfigSource
+        from graphrag_eval_lc.dataset.loading import DatasetSource
+
+        return {"ConfigSource": ConfigSource, "DatasetSource": DatasetSource}
+
+
+def _refuse_unknown(given: Set[str], model: type[BaseModel]) -> None:
     """Refuse options that a model does not have.
 
     Raises:
@@ -207,7 +250,7 @@ def refuse_unknown(given: Set[str], model: type[BaseModel]) -> None:
     raise OptionError(f"there is no option {', '.join(unknown)}", hint=hint)
 
 
-def option_error(problem: ValidationError, model: type[BaseModel]) -> OptionError:
+def _option_error(problem: ValidationError, model: type[BaseModel]) -> OptionError:
     """Return what the first wrong value of a model's options is told as."""
     error = problem.errors(include_url=False)[0]
     name, value = str(error["loc"][0]), error["input"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from graphrag_eval_lc.benchmark.score_options import Options
+from graphrag_eval_lc.benchmark.option_checks import Options
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 
 P = ParamSpec("P")

@@ -1,4 +1,4 @@
-"""The benchmark harness: the questions of a dataset through an agent, and scored; or only the plan of it."""
+"""run_benchmark: the questions of a dataset through an agent, and scored; plan_benchmark: only the plan of it."""
 
 import asyncio
 from collections.abc import Sequence

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 from pydantic import Field, model_validator
 
 from graphrag_eval_lc.benchmark.option_checks import (
+    AS_GIVEN,
     POSITIVE,
     Checked,
+    Options,
     checked_capture,
     checked_failure_limit,
     checked_function,
@@ -38,7 +40,7 @@ from graphrag_eval_lc.benchmark.option_fields import (
     ProgressMode,
     Recorded,
 )
-from graphrag_eval_lc.benchmark.score_options import AS_GIVEN, Options, ScoreOptions
+from graphrag_eval_lc.benchmark.score_options import ScoreOptions
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
 LIMITS = "limits"
 
 
-class AskingOptions(Options):
-    """Which questions an agent is asked, and how."""
+class QuestionOptions(Options):
+    """Which questions an agent is asked, and how: the first fields in ``help(run_benchmark)`` and in ``--help``."""
 
     limit: Annotated[int | None, Field(ge=1, description="Only the first N questions."), Cli(panel=SELECTION)] = None
     template_ids: Annotated[
@@ -223,7 +225,7 @@ class AskingOptions(Options):
     ] = False
 
 
-class RunOptions(ScoreOptions, AskingOptions):
+class RunOptions(ScoreOptions, QuestionOptions):
     """The options of ``run_benchmark``."""
 
     output_dir: Annotated[

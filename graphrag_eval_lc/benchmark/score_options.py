@@ -3,72 +3,28 @@
 Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import Field
 
 from graphrag_eval_lc.benchmark.option_checks import (
+    AS_GIVEN,
     POSITIVE,
-    REDACT,
     Checked,
+    Options,
     checked_evaluators,
     checked_path,
     checked_texts,
     loaded_config,
-    option_error,
-    refuse_unknown,
 )
 from graphrag_eval_lc.benchmark.option_fields import FOLDER, Cli, Recorded
-from graphrag_eval_lc.errors import ConfigError
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
     from graphrag_eval_lc.dataset.loading import DatasetSource
-
-AS_GIVEN = Checked(lambda value: value)
-
-
-class Options(BaseModel):
-    """Options that are checked when they are made; what is wrong with them is told as OptionError."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _check(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(given, Mapping):
-            refuse_unknown(given.keys(), cls)
-        try:
-            return handler(given)
-        except ValidationError as problem:
-            raise option_error(problem, cls) from None
-        except ConfigError as problem:
-            source = given.get("config") if isinstance(given, Mapping) else None
-            if problem.key == REDACT and problem.path is None and isinstance(source, str | PathLike):
-                problem.path = source
-            raise
-
-    def replaced(self, **checked: Any) -> Self:
-        """Return the same options with other checked values, such as another ``config``."""
-        options = self.model_copy()
-        vars(options).update(checked)
-        return options
-
-    @classmethod
-    def completed(cls) -> type[Self]:
-        """Return the model with the types of its fields, also those that importing it does not load."""
-        cls.model_rebuild(_types_namespace=cls._types())
-        return cls
-
-    @classmethod
-    def _types(cls) -> dict[str, Any]:
-        from graphrag_eval_lc.config import ConfigSource
-        from graphrag_eval_lc.dataset.loading import DatasetSource
-
-        return {"ConfigSource": ConfigSource, "DatasetSource": DatasetSource}
 
 
 class ScoringOptions(Options):

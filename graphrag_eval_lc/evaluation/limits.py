@@ -163,7 +163,7 @@ class FailureLimit:
         return f"{self.value:.10g}" if not self.is_share else f"{100 * self.value:.10g}%"
 
 
-class Verdict(Enum):
+class Fit(Enum):
     """Whether one more question fits into a budget."""
 
     GO = "it fits"
@@ -234,24 +234,24 @@ class Budget:
         self._judging -= 1
         self._cost.spend_more(cost)
 
-    def verdict(self, in_flight: int) -> Verdict:
+    def fit(self, in_flight: int) -> Fit:
         """Return whether one more question fits; after END ``reason`` and ``message`` name the limit."""
-        verdicts = [self._time_verdict(), self._token_verdict(in_flight), self._cost_verdict(in_flight)]
-        return next((each for each in (Verdict.END, Verdict.WAIT) if each in verdicts), Verdict.GO)
+        fits = [self._time_fit(), self._token_fit(in_flight), self._cost_fit(in_flight)]
+        return next((each for each in (Fit.END, Fit.WAIT) if each in fits), Fit.GO)
 
-    def _time_verdict(self) -> Verdict:
+    def _time_fit(self) -> Fit:
         left = self.seconds_left
         if left is None or left > (self._longest or 0.0):
-            return Verdict.GO
+            return Fit.GO
         return self._end(
             "max_time", f"the time of {self._max_time:g} s is too short for another question ({left:.0f} s are left)"
         )
 
-    def _token_verdict(self, in_flight: int) -> Verdict:
+    def _token_fit(self, in_flight: int) -> Fit:
         limit = self._tokens
-        verdict = limit.verdict(in_flight)
-        if verdict is not Verdict.END:
-            return verdict
+        fit = limit.fit(in_flight)
+        if fit is not Fit.END:
+            return fit
         if limit.is_unknown:
             return self._end(
                 "max_tokens",
@@ -263,11 +263,11 @@ class Budget:
             f"dearest took {limit.dearest:,}",
         )
 
-    def _cost_verdict(self, in_flight: int) -> Verdict:
+    def _cost_fit(self, in_flight: int) -> Fit:
         limit = self._cost
-        verdict = limit.verdict(in_flight, self._judging)
-        if verdict is not Verdict.END:
-            return verdict
+        fit = limit.fit(in_flight, self._judging)
+        if fit is not Fit.END:
+            return fit
         if limit.is_unknown:
             why = "the cost of some model calls is not known"
             if self._unpriced:
@@ -279,9 +279,9 @@ class Budget:
             f"and the dearest took {dollars(limit.dearest or 0.0)}",
         )
 
-    def _end(self, reason: StopReason, message: str) -> Verdict:
+    def _end(self, reason: StopReason, message: str) -> Fit:
         self.reason, self.message = reason, message
-        return Verdict.END
+        return Fit.END
 
 
 class _Limit:
@@ -323,7 +323,7 @@ class _Limit:
             self.spent += amount
             self._most_more = max(amount, self._most_more or 0)
 
-    def verdict(self, in_flight: int, unfinished: int = 0) -> Verdict:
+    def fit(self, in_flight: int, unfinished: int = 0) -> Fit:
         """Return whether one more question fits.
 
         Args:
@@ -331,12 +331,12 @@ class _Limit:
             unfinished: The number of questions that are only being judged.
         """
         if self.most is None:
-            return Verdict.GO
+            return Fit.GO
         if self.is_unknown:
-            return Verdict.END
+            return Fit.END
         is_open = in_flight + unfinished > 0
         if self.dearest is None:
-            return Verdict.WAIT if is_open else Verdict.GO
+            return Fit.WAIT if is_open else Fit.GO
         if self.spent + (in_flight + 1) * self.dearest + unfinished * (self._most_more or 0) <= self.most:
-            return Verdict.GO
-        return Verdict.WAIT if is_open else Verdict.END
+            return Fit.GO
+        return Fit.WAIT if is_open else Fit.END

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from graphrag_eval_lc.aggregation import Aggregator, JudgeCosts
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.events import Observer, RunEvent, RunStalls, tell_nobody
-from graphrag_eval_lc.evaluation.limits import Budget, Verdict
+from graphrag_eval_lc.evaluation.limits import Budget, Fit
 from graphrag_eval_lc.evaluation.question_result import evaluate_question
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.workers import Workers
@@ -186,10 +186,10 @@ class Pipeline:
         async def score(sample: Sample) -> None:
             nonlocal in_flight, unjudged
             response = response_of(sample)
-            while (verdict := Verdict.GO if budget is None else budget.verdict(in_flight)) is Verdict.WAIT:
+            while (fit := Fit.GO if budget is None else budget.fit(in_flight)) is Fit.WAIT:
                 some_end.clear()
                 await some_end.wait()
-            if verdict is Verdict.END:
+            if fit is Fit.END:
                 unjudged += 1
                 await asyncio.to_thread(self.add, sample, response)
                 return

@@ -30,7 +30,7 @@ from graphrag_eval_lc.judges.model_interface import (
 from graphrag_eval_lc.judges.scores import note_known_cost
 from graphrag_eval_lc.prices import Pricing
 from graphrag_eval_lc.registry.metrics import INPUT_TOKENS, OUTPUT_TOKENS
-from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
+from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, masked_error_text, retry_after_of
 
 Outcome = TypeVar("Outcome")
 Answered = TypeVar("Answered", bound=Asked[Any] | Embedded)
@@ -170,7 +170,7 @@ class AskedModel:
             cost = self._cost(paid)
             raise UnusableAnswerError(problem.what, hint=problem.hint, cost=cost, usages=paid) from problem.__cause__
         except Exception as problem:
-            text = ", ".join((error_text(problem), *getattr(problem, "__notes__", ())))
+            text = ", ".join((masked_error_text(problem), *getattr(problem, "__notes__", ())))
             raise UnusableAnswerError(
                 f"{self.name} could not be asked: {text}",
                 hint=_HINTS.get(getattr(problem, "status_code", 0)),

@@ -38,7 +38,7 @@ from graphrag_eval_lc.judges.chat_model import (
 from graphrag_eval_lc.judges.embedding_model import CachedEmbeddingModel, Vectors, check_vectors
 from graphrag_eval_lc.judges.model_interface import BrokenAnswerError, EmbeddingModel, JudgeModel, Usage
 from graphrag_eval_lc.masking import remember_secret
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.retrying import masked_error_text
 
 # Providers whose endpoints are not OpenAI-compatible, whatever their address.
 _OWN_LANGUAGE = ("anthropic", "azure", "bedrock", "cohere", "gemini", "google", "vertex_ai")
@@ -159,7 +159,7 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
     try:
         return make(name, **{**given, **extra})
     except Exception as problem:  # of any package
-        raise ConfigError(f"LangChain cannot make the model {name}: {error_text(problem)}") from problem
+        raise ConfigError(f"LangChain cannot make the model {name}: {masked_error_text(problem)}") from problem
 
 
 _Mode = Literal["structured", "function_calling", "prompt"]
@@ -231,7 +231,7 @@ class LangChainJudgeModel(StructuredJudgeModel):
             given: Any = await runnable.ainvoke(messages)
             message = given["raw"] if isinstance(given, dict) else given
         except _UNREADABLE as problem:
-            raise BrokenAnswerError(f"the answer cannot be read: {error_text(problem)}") from problem
+            raise BrokenAnswerError(f"the answer cannot be read: {masked_error_text(problem)}") from problem
         except Exception as problem:
             _check_openai_finish_reason(self.name, problem, paid)
             raise

@@ -21,7 +21,7 @@ from graphrag_eval_lc.judges.openai_models import answer_settings, answer_texts,
 from graphrag_eval_lc.judges.prompts import given_text, sendable_text
 from graphrag_eval_lc.judges.ragas_import import ENGINE_KEY, ragas_module
 from graphrag_eval_lc.judges.scores import JudgeScore
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.retrying import masked_error_text
 
 _Send = Callable[[], Awaitable[Any]]
 
@@ -211,7 +211,7 @@ class _RagasMetric:
             metric = self._kind(**{name: await model.get() for name, model in self._models.items()})
             value = float((await metric.ascore(**asked)).value)
         except Exception as problem:
-            failure = account.failure or JudgeError(f"ragas gave no score: {error_text(_first_cause(problem))}")
+            failure = account.failure or JudgeError(f"ragas gave no score: {masked_error_text(_first_cause(problem))}")
             raise paid_error(failure, account.costs) from problem
         finally:
             ACCOUNT.reset(token)

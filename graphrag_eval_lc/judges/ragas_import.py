@@ -5,7 +5,7 @@ from importlib import import_module
 from types import ModuleType
 
 from graphrag_eval_lc.errors import ConfigError, MissingExtraError
-from graphrag_eval_lc.retrying import error_text
+from graphrag_eval_lc.retrying import masked_error_text
 
 ENGINE_KEY = "judges.engine"
 
@@ -24,7 +24,7 @@ def ragas_module(name: str) -> ModuleType:
         if isinstance(problem, ModuleNotFoundError) and problem.name == "ragas":
             raise MissingExtraError(f"{ENGINE_KEY}: ragas", "ragas", "ragas") from None
         raise ConfigError(
-            f"ragas is installed and cannot be imported: {error_text(problem)}",
+            f"ragas is installed and cannot be imported: {masked_error_text(problem)}",
             key=ENGINE_KEY,
             hint="Run: pip install 'graphrag-eval-lc[ragas]', or leave engine out.",
         ) from problem

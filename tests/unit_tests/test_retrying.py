@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langgraph.errors import GraphRecursionError
 
 from graphrag_eval_lc.errors import OptionError
-from graphrag_eval_lc.retrying import RetryPolicy, error_text, is_rate_limit, is_worth_a_retry, retry_after_of
+from graphrag_eval_lc.retrying import RetryPolicy, is_rate_limit, is_worth_a_retry, masked_error_text, retry_after_of
 
 QUOTA = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
 
@@ -198,7 +198,7 @@ def test_circles_and_depths_of_exceptions_come_to_an_end() -> None:
     for _ in range(3000):
         nested = ExceptionGroup("deep", [nested])
     assert not is_worth_a_retry(nested)
-    assert error_text(nested).endswith("TimeoutError")
+    assert masked_error_text(nested).endswith("TimeoutError")
 
 
 @pytest.mark.parametrize(
@@ -322,10 +322,10 @@ def test_policy_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
     ],
 )
 def test_text_of_an_error_is_its_type_and_message(error: BaseException, text: str) -> None:
-    assert error_text(error) == text
+    assert masked_error_text(error) == text
 
 
 def test_huge_text_of_an_error_is_cut_and_says_so() -> None:
-    text = error_text(ValueError("x" * 1_000_000))
+    text = masked_error_text(ValueError("x" * 1_000_000))
     assert text.endswith("xxx… (the first 10,000 of 1,000,012 characters)")
     assert len(text) < 10_100
