@@ -31,7 +31,11 @@ def renamed_attribute(old: str, new: str) -> Any:
         warn_renamed(f"{type(self).__name__}.{old}", new)
         return getattr(self, new)
 
-    return property(value, doc=f"The old name of ``{new}``.")
+    def set_value(self: Any, given: Any) -> None:
+        warn_renamed(f"{type(self).__name__}.{old}", new)
+        setattr(self, new, given)
+
+    return property(value, set_value, doc=f"The old name of ``{new}``.")
 
 
 def renamed_names(module: str, new_names: Mapping[str, str], *, stacklevel: int = 1) -> Callable[[str], Any]:

@@ -80,6 +80,11 @@ def checked_texts(value: Any) -> tuple[str, ...]:
     raise UnfitError("Give a list of texts.")
 
 
+def checked_measures(value: Any) -> tuple[str, ...] | None:
+    """Return measures as a tuple."""
+    return None if value is None else checked_texts(value)
+
+
 def checked_ids(value: Any) -> tuple[str, ...]:
     """Return ids as texts; one may stand without a list."""
     if value is None or isinstance(value, str):

@@ -16,6 +16,7 @@ from graphrag_eval_lc.benchmark.option_checks import (
     Checked,
     Options,
     checked_evaluators,
+    checked_measures,
     checked_path,
     checked_texts,
     loaded_config,
@@ -89,7 +90,7 @@ class ScoreRunOptions(ScoringOptions):
     ] = None
     measures: Annotated[
         Sequence[str] | None,
-        AS_GIVEN,
+        Checked(checked_measures),
         Field(
             description="What is measured of retrieved ids, such as ``nDCG@10``, in place of ``retrieval.measures`` of "
             "the config; None leaves them."

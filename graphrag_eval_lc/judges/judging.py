@@ -220,6 +220,7 @@ class Judges:
         self._functions = functions
         self._given: dict[str, dict[str, None]] = {function.name: {} for function in functions}
         self.max_concurrency = config.judges.max_concurrency
+        self._places = CallPool(self.max_concurrency)  # not that of requests, as functions may ask models too
 
     @classmethod
     def from_config(
@@ -301,7 +302,7 @@ class Judges:
         jobs += [(result, evaluation.aevaluate(question, response)) for evaluation in self._custom]
         records, called = await asyncio.gather(
             asyncio.gather(*(job for _, job in jobs)),
-            _called(functions, question, response),
+            asyncio.gather(*(self._call(function, question, response) for function in functions)),
         )
         for (target, _), record in zip(jobs, records, strict=True):
             target.update(record)
@@ -384,12 +385,9 @@ class Judges:
                 scoring = _scored_contexts(scorers.retrieval_utilization, step, user_input=question, response=answer)
                 yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
-
-async def _called(
-    functions: Iterable[CustomFunction], question: Mapping[str, Any], response: Mapping[str, Any]
-) -> list[Record]:
-    """Call functions one after the other: they may ask models too, and are no more at once than results are judged."""
-    return [await function.acall(question, response) for function in functions]
+    async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
+        async with self._places.place():
+            return await function.acall(question, response)
 
 
 async def _pair_record(prefix: str, pair: tuple[Any, Any], step: Record, question: Any, reference: str) -> Record:

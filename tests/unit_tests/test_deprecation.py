@@ -17,6 +17,9 @@ def test_an_error_takes_and_gives_mend_with_a_warning() -> None:
     assert str(error) == "no text. Add one."
     with pytest.warns(DeprecationWarning, match="DatasetError.mend is now called hint"):
         assert error.mend == error.hint == "Add one."
+    with pytest.warns(DeprecationWarning, match="DatasetError.mend is now called hint"):
+        error.mend = "Add two."
+    assert error.hint == "Add two."
 
 
 @pytest.mark.parametrize("record", [matching.Finding("no text", "Add one."), Problem("no text", "Add one.")])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
+from graphrag_eval_lc.benchmark.score_responses import score_run
 from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 from graphrag_eval_lc.evaluation.samples import Selection
 
@@ -99,6 +100,12 @@ def test_option_that_does_not_exist_is_told_with_those_that_do() -> None:
 def test_value_that_an_option_cannot_have_is_told_with_its_name(name: str, value: Any) -> None:
     with pytest.raises(OptionError, match=name):
         checked(**{name: value})
+
+
+@pytest.mark.parametrize("value", [3, "nDCG@10", [3]])
+def test_measures_are_a_list_of_texts(value: Any) -> None:
+    with pytest.raises(OptionError, match=r"measures cannot be .* Give a list of texts"):
+        score_run("run", measures=value)
 
 
 def test_capture_option_that_does_not_exist_is_told_with_the_nearest() -> None:

@@ -12,6 +12,7 @@ from graphrag_eval_lc.errors import ConfigError, JudgeError, OptionError
 from graphrag_eval_lc.judges.answer_correctness import ClaimLists
 from graphrag_eval_lc.judges.answer_relevance import GeneratedQuestion
 from graphrag_eval_lc.judges.context_metrics import ContextVerdict, Statements
+from graphrag_eval_lc.judges.custom_functions import CustomFunction
 from graphrag_eval_lc.judges.judging import Judges
 from graphrag_eval_lc.judges.model_interface import Answer, Asked
 
@@ -382,6 +383,24 @@ async def test_all_metrics_of_a_result_are_asked_at_once() -> None:
 
     record = await judged({"custom_evaluations": [TONE]}, llm=WaitingJudge())
     assert not any(key.endswith("_error") for key in record)
+
+
+@pytest.mark.parametrize(("results", "most"), [(1, 3), (4, 5)])
+async def test_functions_of_a_result_are_called_at_once_and_bounded(results: int, most: int) -> None:
+    running = [0, 0]
+
+    async def slow(question: dict[str, Any], response: dict[str, Any]) -> float:
+        running[0] += 1
+        running[1] = max(running)
+        await asyncio.sleep(0.01)
+        running[0] -= 1
+        return 0.5
+
+    functions = [CustomFunction(slow, name) for name in ("one", "two", "three")]
+    judges = Judges.from_config(load_config({"judges": {"max_concurrency": 5}}), functions=functions)
+    assert judges is not None
+    await asyncio.gather(*(judges.ajudge({}, {"id": "q1"}, {"actual_answer": "4"}) for _ in range(results)))
+    assert running == [0, most]
 
 
 async def test_models_of_the_config_are_closed_and_passed_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
