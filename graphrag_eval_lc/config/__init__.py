@@ -22,6 +22,8 @@ from graphrag_eval_lc.config.judges import (
 from graphrag_eval_lc.config.sections import (
     AggregatesConfig,
     CaptureConfig,
+    OutputConfig,
+    OutputFormat,
     RepeatsConfig,
     RetrievalConfig,
     RetrievalStepConfig,
@@ -30,6 +32,7 @@ from graphrag_eval_lc.config.sections import (
     StepsConfig,
     TextSimilarityConfig,
     ToleranceConfig,
+    ValuesConfig,
 )
 from graphrag_eval_lc.registry.custom_metrics import is_reserved_key
 
@@ -46,6 +49,8 @@ __all__ = [
     "GenerationConfig",
     "JudgesConfig",
     "LLMConfig",
+    "OutputConfig",
+    "OutputFormat",
     "PriceConfig",
     "RepeatsConfig",
     "RetrievalConfig",
@@ -55,6 +60,7 @@ __all__ = [
     "StepsConfig",
     "TextSimilarityConfig",
     "ToleranceConfig",
+    "ValuesConfig",
     "check_models",
     "expanded",
     "is_reserved_key",

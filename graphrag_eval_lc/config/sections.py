@@ -15,6 +15,24 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 Scoring = Literal["last_group", "all_groups"]
 
 
+OutputFormat = Literal["json", "xml", "csv", "tsv", "markdown", "rows", "python"]
+
+
+class OutputConfig(Section):
+    """Where the results of a tool stand, and in which form, where that is not to be found out.
+
+    Attributes:
+        format: The form of the results: ``json`` (SPARQL 1.1 JSON), ``xml``, ``csv``, ``tsv``, a ``markdown`` table,
+            ``rows`` (a JSON array of objects) or ``python`` (its repr); None: found out.
+        path: The keys on the way to the results in a JSON output, such as ``result.rows``; None: the whole output.
+        artifact: Whether the step's artifact is read in place of its output.
+    """
+
+    format: OutputFormat | None = None
+    path: str | None = None
+    artifact: bool = False
+
+
 class StepsConfig(Section):
     """How the steps of a question become its ``steps_score``.
 
@@ -23,10 +41,12 @@ class StepsConfig(Section):
             groups, going back from the last and stopping after a group that is not fully matched.
         names: Step names by tool name, for tools with other names than the reference steps:
             ``{search_docs: retrieval}``.
+        outputs: How the results of tools are read, by tool name: ``{sparql_query: {format: csv}}``.
     """
 
     scoring: Scoring = "last_group"
     names: dict[str, str] = Field(default_factory=dict)
+    outputs: dict[str, OutputConfig] = Field(default_factory=dict)
 
 
 class ToleranceConfig(Section):
@@ -43,6 +63,25 @@ class ToleranceConfig(Section):
     double: RelativeTolerance = 1e-12
 
 
+class ValuesConfig(Section):
+    """Which terms are compared by what they mean and not by how they are written; ``strict`` ignores it.
+
+    Attributes:
+        times: xsd:dateTime, dateTimeStamp, date and time: with a time zone by instant; one without never equals one
+            with. Texts without a datatype that are times with a zone likewise.
+        durations: xsd:duration, dayTimeDuration and yearMonthDuration: P1D is PT24H, P1M is not P30D.
+        wkt: geo:wktLiteral: without regard to spacing and case, its numbers as numbers.
+        nfc: Texts in the Unicode normal form C.
+        iri_case: IRIs without regard to the case of percent-encoding (RFC 3986, 6.2.2.1).
+    """
+
+    times: bool = True
+    durations: bool = True
+    wkt: bool = True
+    nfc: bool = True
+    iri_case: bool = True
+
+
 class SparqlConfig(Section):
     """How SPARQL results are compared, where the reference step does not say.
 
@@ -51,16 +90,18 @@ class SparqlConfig(Section):
         ignore_duplicates: Compare unordered rows as a set; false compares them as a bag.
         strict: Compare RDF terms with kind, datatype and language tag; false compares values.
         tolerance: How much numbers may differ where values are compared; 1e-8 is always allowed.
+        values: Which terms are compared by what they mean and not by how they are written.
     """
 
     ordered: bool = False
     ignore_duplicates: bool = True
     strict: bool = False
     tolerance: ToleranceConfig = Field(default_factory=ToleranceConfig)
+    values: ValuesConfig = Field(default_factory=ValuesConfig)
 
     def step_defaults(self) -> dict[str, Any]:
-        """Return the defaults for the keys of a reference step."""
-        return self.model_dump()
+        """Return the defaults for the keys of a reference step; ``values`` stays an object, as no step has it."""
+        return {**self.model_dump(exclude={"values"}), "values": self.values}
 
 
 class AggregatesConfig(Section):

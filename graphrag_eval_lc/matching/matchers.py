@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.registry.step_kinds import (
@@ -22,6 +22,14 @@ Parsed = TypeVar("Parsed")
 
 class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
     """An output is not what its media type says; the text says what it is instead."""
+
+
+class CutOutput(UnreadableOutput):
+    """An output ends before its end, so that what is left does not tell whether it fits; the text says where."""
+
+
+ComparisonOutcome: TypeAlias = Literal["match", "mismatch", "undecided"]
+"""What a comparison found; undecided where an output is cut, or a search reached its bound before it could tell."""
 
 
 class StepView(Mapping[str, Any]):
@@ -103,21 +111,41 @@ class StepScore:
         reason: Returns why, in a sentence or two for people; called only for steps that the diagnosis shows.
         closeness: Returns a number from 0 to 1 that ranks the steps that score 0; the nearest has the highest.
         unreadable: What is wrong with the actual step's output where no comparison could be made of it.
+        is_undecided: Whether the steps may fit although the score is 0, as for a cut output.
+        cut: Where the actual step's output ends before its end; None where it is whole.
     """
 
     score: float
     reason: Callable[[], str]
     closeness: Callable[[], float]
     unreadable: str | None = None
+    is_undecided: bool = False
+    cut: str | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
             raise ValueError(f"a score is a number from 0 to 1, not {self.score!r}")
+        if self.is_undecided and self.score:
+            raise ValueError(f"an undecided comparison scores 0, not {self.score!r}")
+
+    @property
+    def outcome(self) -> ComparisonOutcome:
+        """``match`` where the score is above 0, else ``undecided`` or ``mismatch``."""
+        return "match" if self.score > 0 else "undecided" if self.is_undecided else "mismatch"
 
 
-def explained(score: float, reason: str, *, closeness: float | None = None, unreadable: str | None = None) -> StepScore:
+def explained(
+    score: float,
+    reason: str,
+    *,
+    closeness: float | None = None,
+    unreadable: str | None = None,
+    is_undecided: bool = False,
+    cut: str | None = None,
+) -> StepScore:
     """Return a StepScore whose reason is known already; its closeness is its score by default."""
-    return StepScore(score, lambda: reason, lambda: score if closeness is None else closeness, unreadable)
+    nearness = score if closeness is None else closeness
+    return StepScore(score, lambda: reason, lambda: nearness, unreadable, is_undecided, cut)
 
 
 Matcher = Callable[[StepView, StepView], StepScore | float]
@@ -220,6 +248,8 @@ def comparison_of(matcher: Matcher, reference: StepView, actual: StepView) -> St
     """
     try:
         outcome = matcher(reference, actual)
+    except CutOutput as problem:
+        return explained(0.0, str(problem), is_undecided=True, cut=str(problem))
     except UnreadableOutput as problem:
         return explained(0.0, str(problem))
     except Exception as problem:

@@ -7,8 +7,17 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
+from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.files.record_file import Finding
-from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import (
+    ComparisonOutcome,
+    CutOutput,
+    Step,
+    StepScore,
+    StepView,
+    UnreadableOutput,
+    explained,
+)
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
@@ -22,6 +31,7 @@ from graphrag_eval_lc.matching.sparql.results import (
     plain_columns,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
+from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import StepKind
@@ -33,6 +43,8 @@ class SparqlComparison:
     Attributes:
         score: 1.0 if the actual results hold the required ones, else 0.0.
         unreadable: What is wrong with the actual output where it is no SPARQL results at all.
+        is_undecided: Whether it is not known that the results differ, although the score is 0.
+        cut: Where the actual output ends before its end; None where it is whole.
     """
 
     def __init__(
@@ -41,14 +53,24 @@ class SparqlComparison:
         diagnose: Callable[[], Diagnosis],
         closeness: Callable[[], float] | None = None,
         unreadable: str | None = None,
+        *,
+        is_undecided: bool = False,
+        cut: str | None = None,
     ) -> None:
         self.score = score
         self.unreadable = unreadable
+        self.is_undecided = is_undecided
+        self.cut = cut
         self._diagnose = diagnose
         self._closeness = closeness
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
+
+    @property
+    def outcome(self) -> ComparisonOutcome:
+        """``match``, ``mismatch`` or, where the search or the output ended too early to tell, ``undecided``."""
+        return "match" if self.score else "undecided" if self.is_undecided else "mismatch"
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -118,6 +140,7 @@ def compare_sparql_results(
     ignore_duplicates: bool = True,
     strict: bool = False,
     tolerance: float | Mapping[str, float] | None = None,
+    values: Mapping[str, bool] | ValuesConfig | None = None,
 ) -> SparqlComparison:
     """Compare the results of a query with those that it should give.
 
@@ -141,13 +164,15 @@ def compare_sparql_results(
             a datatype is no number, and numbers are equal within 1e-8 only, or within a tolerance given as a number.
         tolerance: A number from 0 to below 1: the share for all numbers but integers, decimals too. Or the shares of
             xsd:float and xsd:double where they differ from the defaults: ``{"float": 1e-4}``.
+        values: Which terms are compared by what they mean, all by default: ``{"times": False}``; see
+            ``ValuesConfig``. It is not used where ``strict`` is.
 
     Returns:
         The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
         made scores 0 and says why. So does one whose search for the columns reaches its bound.
 
     Raises:
-        ValueError: ``tolerance`` is no tolerance.
+        ValueError: ``tolerance`` is no tolerance, or ``values`` has an unknown name.
 
     Example:
         >>> head = {"vars": ["name"]}
@@ -159,13 +184,15 @@ def compare_sparql_results(
         'The actual results have no rows, the reference has 1.'
     """
     rows_as: RowsAs = "list" if ordered else "set" if ignore_duplicates else "bag"
-    rules = Rules(rows_as, strict, Tolerances.of(tolerance, strict=strict))
+    rules = Rules(rows_as, strict, Tolerances.of(tolerance, strict=strict), ValueRules.of(values))
     try:
         expected = _results(reference)
     except UnreadableOutput as error:
         return _settled(0.0, _reference_at_fault(f"it is {error}"))
     try:
         found = _results(actual)
+    except CutOutput as error:
+        return _settled(0.0, f"The actual output is {error}.", is_undecided=True, cut=str(error))
     except UnreadableOutput as error:
         return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
     if expected.boolean is not None or found.boolean is not None:
@@ -185,9 +212,16 @@ def _results(results: Any) -> SparqlResults:
     return results if isinstance(results, SparqlResults) else parse_sparql_results(results)
 
 
-def _settled(score: float, reason: str, *, unreadable: str | None = None) -> SparqlComparison:
+def _settled(
+    score: float,
+    reason: str,
+    *,
+    unreadable: str | None = None,
+    is_undecided: bool = False,
+    cut: str | None = None,
+) -> SparqlComparison:
     diagnosis = Diagnosis(reason, row_precision=score, row_recall=score)
-    return SparqlComparison(score, lambda: diagnosis, unreadable=unreadable)
+    return SparqlComparison(score, lambda: diagnosis, None, unreadable, is_undecided=is_undecided, cut=cut)
 
 
 def _reference_at_fault(fault: str) -> str:
@@ -356,7 +390,14 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
     compared = compare_sparql_results(_parsed(reference), _parsed(actual), reference.get("required_columns"), **options)
-    return StepScore(compared.score, lambda: compared.reason, lambda: compared.closeness, compared.unreadable)
+    return StepScore(
+        compared.score,
+        lambda: compared.reason,
+        lambda: compared.closeness,
+        compared.unreadable,
+        compared.is_undecided,
+        compared.cut,
+    )
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
@@ -367,7 +408,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 
     Example:
         >>> comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
-        {'ordered': True, 'ignore_duplicates': True, 'strict': False, 'tolerance': 1e-06}
+        {'ordered': True, 'ignore_duplicates': True, 'strict': False, 'tolerance': 1e-06, 'values': None}
     """
     options = {"ordered": False, "ignore_duplicates": True, "strict": False}
     options |= {key: reference[key] for key in options if reference.get(key) is not None}
@@ -380,7 +421,8 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
             tolerance = relative_tolerance(tolerance)
         except ValueError as problem:
             raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
-    return {**options, "tolerance": tolerance}
+    values = reference.get("values")
+    return {**options, "tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
 
 
 def _parsed(step: StepView) -> Any:

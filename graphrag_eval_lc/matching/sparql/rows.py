@@ -12,6 +12,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
+from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     Number,
     NumberKind,
@@ -33,6 +34,7 @@ class Rules(NamedTuple):
     rows_as: RowsAs
     strict: bool
     tolerances: Tolerances
+    values: ValueRules
 
 
 def rows_of(columns: Sequence[Column]) -> Iterable[Row]:

@@ -15,6 +15,7 @@ def test_defaults_are_graphrag_evals_documented_behaviour() -> None:
         "ignore_duplicates": True,
         "strict": False,
         "tolerance": {"float": 1e-5, "double": 1e-12},
+        "values": {"times": True, "durations": True, "wkt": True, "nfc": True, "iri_case": True},
     }
     assert config.aggregates.errors == "exclude"
     assert config.repeats.model_dump() == {"metric": "steps_score", "threshold": 1.0}

@@ -5,6 +5,7 @@ import pytest
 from graphrag_eval_lc.matching.sparql.comparison import PlainVerdict, plain_verdict
 from graphrag_eval_lc.matching.sparql.results import PlainCells
 from graphrag_eval_lc.matching.sparql.rows import RowsAs, Rules
+from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import NumberKind, Tolerances
 
 A, B = PlainCells(["a1", "a2", "a2"]), PlainCells(["b1", "b2", "b3"])
@@ -12,7 +13,9 @@ FREE = PlainCells(["f", "f", "f"])
 
 
 def verdict(required: Sequence[PlainCells], actual: Sequence[PlainCells], rows_as: RowsAs) -> PlainVerdict | None:
-    return plain_verdict(required, actual, Rules(rows_as, strict=False, tolerances=Tolerances.of(None)))
+    return plain_verdict(
+        required, actual, Rules(rows_as, strict=False, tolerances=Tolerances.of(None), values=ValueRules())
+    )
 
 
 def shuffled(column: PlainCells) -> PlainCells:
