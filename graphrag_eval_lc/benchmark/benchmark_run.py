@@ -48,6 +48,7 @@ class BenchmarkRun:
         stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
         warnings: What the user should know of the run.
         judges: The judges of the run.
+        notes: Which questions were scored, where these are not all.
 
     Attributes:
         aggregates: The statistics over the results.
@@ -56,6 +57,7 @@ class BenchmarkRun:
             max_cost; ``message``) and how many samples it left out (``left_out``); None where it asked all.
         warnings: What the user should know of the run, such as lines of the journal that were set aside.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
+        notes: Which questions were scored, where a selection left some of them out: one sentence each.
     """
 
     def __init__(
@@ -68,12 +70,14 @@ class BenchmarkRun:
         stopped: Mapping[str, Any] | None = None,
         warnings: Sequence[str] = (),
         judges: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.aggregates = aggregates
         self.output_dir = output_dir
         self.stopped = stopped
         self.warnings = warnings
         self.judges = judges
+        self.notes = notes
         self._responses = responses
         self._results = results
 

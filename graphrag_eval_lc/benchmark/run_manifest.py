@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_SCORED_SELECTION = "scored_selection"
 _PACKAGES = ("graphrag-eval-lc", "langchain-core", "langgraph", "langchain")
 
 
@@ -68,7 +69,8 @@ class RunManifest:
     Attributes:
         run_id: Unique for each run; a resumed run keeps it.
         described: What ran, by the keys of run.json: label, href, tags, dataset, selection, repeats, agent, capture,
-            limits, matchers, evaluators, versions, config.
+            limits, matchers, evaluators, versions, config; ``scored_selection``, where only some of the run's questions
+            are scored again.
         questions: A digest of each selected question's text, by its id.
         session: The stretch that this process carries out.
         earlier_sessions: Those before it, as run.json has them.
@@ -181,12 +183,13 @@ class RunManifest:
     def _scored_dict(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
         """Return an earlier run.json with what scoring changes; plugins and judges of before are gone."""
         finished, scorers = self.session.finished_at, ("matchers", "evaluators", "plugins")
+        gone = ("judges", "plugins", _SCORED_SELECTION)
         return {
-            **{key: value for key, value in earlier.items() if key not in ("judges", "plugins")},
+            **{key: value for key, value in earlier.items() if key not in gone},
             **{key: self.described[key] for key in ("dataset", "config")},
             "scored": None if finished is None else _time_text(finished),
             "totals": self.totals,
-            **{key: self.described[key] for key in scorers if key in self.described},
+            **{key: self.described[key] for key in (_SCORED_SELECTION, *scorers) if key in self.described},
         }
 
     def _asked_dict(self) -> dict[str, Any]:

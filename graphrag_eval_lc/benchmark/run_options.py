@@ -3,7 +3,7 @@
 Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
@@ -21,7 +21,6 @@ from graphrag_eval_lc.benchmark.option_checks import (
     checked_capture,
     checked_failure_limit,
     checked_function,
-    checked_ids,
     checked_mapping,
     checked_path,
     checked_progress_mode,
@@ -40,14 +39,14 @@ from graphrag_eval_lc.benchmark.option_fields import (
     ProgressMode,
     Recorded,
 )
-from graphrag_eval_lc.benchmark.score_options import ScoreOptions
+from graphrag_eval_lc.benchmark.score_options import QuestionIds, RunFolderOptions, TemplateIds
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
     from graphrag_eval_lc.config import EvaluationConfig
+    from graphrag_eval_lc.dataset.selection import Selection
     from graphrag_eval_lc.evaluation.events import Observer
     from graphrag_eval_lc.evaluation.limits import FailureLimit
-    from graphrag_eval_lc.evaluation.samples import Selection
     from graphrag_eval_lc.records import Question, Response
     from graphrag_eval_lc.retrying import RetryOn, RetryPolicy
 
@@ -58,18 +57,8 @@ class QuestionOptions(Options):
     """Which questions an agent is asked, and how: the first fields in ``help(run_benchmark)`` and in ``--help``."""
 
     limit: Annotated[int | None, Field(ge=1, description="Only the first N questions."), Cli(panel=SELECTION)] = None
-    template_ids: Annotated[
-        Sequence[str],
-        Checked(checked_ids),
-        Field(description="Only the questions of these templates."),
-        Cli(name="--template", help="Only the questions of this template; may be repeated.", panel=SELECTION),
-    ] = ()
-    question_ids: Annotated[
-        Sequence[str],
-        Checked(checked_ids),
-        Field(description="Only the questions with these ids. Only what is selected is scored."),
-        Cli(name="--question", help="Only the question with this id; may be repeated.", panel=SELECTION),
-    ] = ()
+    template_ids: TemplateIds = ()
+    question_ids: QuestionIds = ()
     sample: Annotated[int | None, Field(ge=1, description="Only N questions at random."), Cli(panel=SELECTION)] = None
     seed: Annotated[
         int | None,
@@ -225,7 +214,7 @@ class QuestionOptions(Options):
     ] = False
 
 
-class RunOptions(ScoreOptions, QuestionOptions):
+class RunOptions(RunFolderOptions, QuestionOptions):
     """The options of ``run_benchmark``."""
 
     output_dir: Annotated[
@@ -297,7 +286,7 @@ class RunOptions(ScoreOptions, QuestionOptions):
     @cached_property
     def selection(self) -> "Selection":
         """Which questions are asked; with a seed that was drawn, where a sample is and no seed was given."""
-        from graphrag_eval_lc.evaluation.samples import Selection
+        from graphrag_eval_lc.dataset.selection import Selection
 
         return Selection(
             limit=self.limit,

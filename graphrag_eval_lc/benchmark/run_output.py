@@ -46,6 +46,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
         warnings: What the user should know of the run, in the order in which it was told.
+        notes: Which questions are scored, where these are not all of the dataset or the run.
         lock_warnings: What is to be told where the file system has no locks.
 
     Raises:
@@ -59,6 +60,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         self.judges: Judges | None = None
         self.observers: Sequence[Observer] = ()
         self.warnings: list[str] = []
+        self.notes: list[str] = []
         self.lock_warnings: list[str] = []
         self._record: RunManifest | None = None
         self._options: ScoredBy | None = None
@@ -256,6 +258,7 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             stopped=stopped,
             warnings=self.warnings,
             judges=judges,
+            notes=self.notes,
         )
 
 

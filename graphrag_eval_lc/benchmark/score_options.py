@@ -4,6 +4,7 @@ Heavy modules are imported where they are needed, so that ``--help`` need not wa
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
@@ -16,16 +17,57 @@ from graphrag_eval_lc.benchmark.option_checks import (
     Checked,
     Options,
     checked_evaluators,
+    checked_ids,
     checked_measures,
     checked_path,
     checked_texts,
     loaded_config,
 )
-from graphrag_eval_lc.benchmark.option_fields import FOLDER, Cli, Recorded
+from graphrag_eval_lc.benchmark.option_fields import FOLDER, SELECTION, Cli, Recorded
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
     from graphrag_eval_lc.dataset.loading import DatasetSource
+    from graphrag_eval_lc.dataset.selection import Selection
+
+TemplateIds = Annotated[
+    Sequence[str],
+    Checked(checked_ids),
+    Field(description="Only the questions of these templates."),
+    Cli(name="--template", help="Only the questions of this template; may be repeated.", panel=SELECTION),
+]
+QuestionIds = Annotated[
+    Sequence[str],
+    Checked(checked_ids),
+    Field(description="Only the questions with these ids. Only what is selected is scored."),
+    Cli(name="--question", help="Only the question with this id; may be repeated.", panel=SELECTION),
+]
+
+
+class SelectionOptions(Options):
+    """Which questions are scored."""
+
+    template_ids: TemplateIds = ()
+    question_ids: QuestionIds = ()
+    answered_only: Annotated[
+        bool,
+        Field(
+            description="Only the questions that have a response; the others are no error samples, and no part of the "
+            "aggregates."
+        ),
+        Cli(help="Only the questions that have a response; without it the others count as failed.", panel=SELECTION),
+    ] = False
+
+    @cached_property
+    def selection(self) -> "Selection":
+        """Which questions are scored."""
+        from graphrag_eval_lc.dataset.selection import Selection
+
+        return Selection(
+            template_ids=tuple(self.template_ids),
+            question_ids=tuple(self.question_ids),
+            answered_only=self.answered_only,
+        )
 
 
 class ScoringOptions(Options):
@@ -75,7 +117,7 @@ class ScoringOptions(Options):
     ] = True
 
 
-class ScoreRunOptions(ScoringOptions):
+class ScoreRunOptions(ScoringOptions, SelectionOptions):
     """The options of ``score_run``."""
 
     config: Annotated[
@@ -111,8 +153,8 @@ class ScoreRunOptions(ScoringOptions):
     ] = False
 
 
-class ScoreOptions(ScoringOptions):
-    """The options of ``score_responses``."""
+class RunFolderOptions(ScoringOptions):
+    """How responses are scored into a folder of their own."""
 
     output_dir: Annotated[
         str | PathLike[str] | None, Checked(checked_path), Field(description="The run's folder; None writes nothing.")
@@ -133,6 +175,10 @@ class ScoreOptions(ScoringOptions):
         Cli(name="--tag", help="A mark for the run, kept in run.json; may be repeated.", panel=FOLDER),
         Recorded(writes=list),
     ] = ()
+
+
+class ScoreOptions(RunFolderOptions, SelectionOptions):
+    """The options of ``score_responses``."""
 
 
 class ScoredBy(Protocol):

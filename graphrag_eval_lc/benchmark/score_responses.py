@@ -1,7 +1,7 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -35,13 +35,14 @@ from graphrag_eval_lc.dataset.loading import (
     response_records,
     templates_of,
 )
-from graphrag_eval_lc.errors import ConfigError, RunFolderError
+from graphrag_eval_lc.dataset.selection import Selection, answered_note
+from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
 from graphrag_eval_lc.evaluation.limits import Budget
-from graphrag_eval_lc.evaluation.samples import Sample, Selection, planned, recorded_samples, samples_of
+from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, listed, plural
 
 _DROP = "--drop-missing (drop_missing=True) to score without"
 
@@ -57,7 +58,8 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         **options: Those of ``ScoreOptions``; all have a default.
 
     Raises:
-        DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
+        DatasetError: The dataset cannot be read, breaks the format, has a question id twice, lacks an id that was
+            selected, or has no selected question (with a response, where only these are scored).
         ResponsesError: The file cannot be read, or the responses are neither a mapping nor a list of responses with
             question ids.
         ConfigError: The config has a key or value that does not exist.
@@ -66,23 +68,29 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     """
     given = CheckedScoreOptions.completed()(**options)
     templates = templates_of(dataset)
-    questions = Selection().apply(templates)
+    selected = given.selection.apply(templates)
     _refuse_own_folder(responses, given.output_dir)
     from_file = isinstance(responses, str | PathLike)
     records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
     by_key = {response_key(record): record for record in records}
+    questions = given.selection.answered(selected, {question_id for question_id, _ in by_key})
     record = RunManifest.begin(
         dataset,
         templates,
         [question for _, question in questions],
         given.config,
         scored_with(questions, given.config, given.evaluators),
+        selection=given.selection.as_dict(),
         **recorded(given),
     )
     with RunOutput(given.output_dir) as output:
         output.prepare(given)
         output.replace(record, by_key.values(), overwrite=given.overwrite)
-        return _scored(output, given, templates, recorded_samples(questions, by_key), by_key.get)
+        samples = recorded_samples(questions, by_key)
+        if given.answered_only:
+            output.notes.append(answered_note(len(questions), len(selected)))
+        output.warn(*_unanswered(samples, by_key))
+        return _scored(output, given, templates, samples, by_key.get)
 
 
 @of_folder(ScoreRunOptions)
@@ -90,17 +98,20 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
     """Score the responses of a run's folder again, in place; no agent is asked.
 
     Args:
-        run_dir: The folder. Its results, aggregates and totals are replaced; its responses stay.
+        run_dir: The folder. Its results, aggregates and totals are replaced, with a selection by those of the selected
+            questions alone; its responses stay.
         **options: Those of ``ScoreRunOptions``; all have a default.
 
     Returns:
-        The run. Questions that were selected and not asked stay left out.
+        The run. Questions that were selected and not asked stay left out, and so do those that the selection of
+            ``score_responses`` left out.
 
     Raises:
         RunFolderError: The folder holds no run, cannot be written, or is in use; or the run was scored with a plugin, a
             matcher, an evaluator or a model of Python's that is missing now, so that its scores would change or go.
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
-        DatasetError: The dataset cannot be read, or breaks the format.
+        DatasetError: The dataset cannot be read, breaks the format, or lacks an id that was selected; or the run has no
+            question that was selected.
         ConfigError: The config has a key or value that does not exist.
     """
     given = CheckedScoreRunOptions.completed()(**options)
@@ -131,17 +142,24 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         source = _dataset_of(earlier, folder) if given.dataset is None else given.dataset
         templates = templates_of(source)
         questions = Selection().apply(templates)
-        if "agent" in earlier:
-            selected = earlier.get("questions") or {}
-            questions = [each for each in questions if str(each[1]["id"]) in selected]
+        if "agent" in earlier or earlier.get("selection"):
+            asked_ids = earlier.get("questions") or {}
+            questions = [each for each in questions if str(each[1]["id"]) in asked_ids]
+        selected = _selected(given.selection, templates, questions, run_dir)
         output.prepare(scoring)
-        samples, unasked = _answered(output.open_journal(), questions, earlier)
+        journal = output.open_journal()
+        keys = journal.keys()
+        scored = given.selection.answered(selected, {key[0] for key in keys if _counts(journal, key)})
+        samples, unasked = _answered(journal, scored, earlier)
         scorers = scored_with(
             ((sample.template, sample.question) for sample in samples), scoring.config, scoring.evaluators
         )
         asked = [question for _, question in questions]
-        record = RunManifest.begin(source, templates, asked, scoring.config, scorers)
+        chosen = given.selection.as_dict()
+        record = RunManifest.begin(source, templates, asked, scoring.config, scorers, scored_selection=chosen)
         output.score_again(record, earlier)
+        output.notes += _notes(given.selection, len(scored), len(selected), len(questions))
+        output.warn(*_unanswered(samples, set(keys)))
         run = _scored(output, scoring, templates, samples, output.response)
         run.stopped = run.stopped or earlier.get("stopped")
         output.warn(
@@ -151,6 +169,52 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         if unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
     return run
+
+
+def _selected(
+    selection: Selection,
+    templates: Sequence[Template],
+    questions: list[tuple[Template, Question]],
+    folder: str | PathLike[str],
+) -> list[tuple[Template, Question]]:
+    """Return those of a run's questions that are to be scored."""
+    if selection.is_all:
+        return questions
+    ids = {str(question["id"]) for _, question in selection.apply(templates)}
+    selected = [each for each in questions if str(each[1]["id"]) in ids]
+    if not selected:
+        hint = "Select questions that it has; they stand in run.json, under questions."
+        raise DatasetError("the run has none of the selected questions", path=folder, hint=hint)
+    return selected
+
+
+def _notes(selection: Selection, scored: int, selected: int, number: int) -> list[str]:
+    """Say which questions of a run are scored, where these are not all."""
+    notes = [answered_note(scored, selected)] if selection.answered_only else []
+    if selected < number:
+        notes.append(
+            f"{counted(scored, 'question is', 'questions are')} scored of the {number:,} of the run, and its results, "
+            "aggregates and report are of these alone; score it without a selection for all of them"
+        )
+    return notes
+
+
+def _counts(journal: Journal, key: Key) -> bool:
+    """Return whether a response in the folder is one to the question as it stands there now."""
+    summary = journal.summary(key)
+    return summary is not None and not summary.is_superseded
+
+
+def _unanswered(samples: Sequence[Sample], keys: Collection[Key]) -> list[str]:
+    """Say it in one sentence where most of the questions have no response."""
+    number = len({sample.key[0] for sample in samples})
+    missing = [sample.key[0] for sample in samples if sample.key not in keys]
+    if 2 * len(missing) <= number:
+        return []
+    have, count = plural(len(missing), "has", "have"), plural(len(missing), "counts", "count")
+    found = f"{len(missing):,} of {counted(number, 'question')} {have} no response and {count} as failed"
+    hint = "; --answered-only (answered_only=True) scores only the others" if len(missing) < number else ""
+    return [f"{found}: {listed(missing, 3)}{hint}"]
 
 
 def _answered(

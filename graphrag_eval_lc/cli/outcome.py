@@ -116,6 +116,8 @@ def show_run(
     """
     console = output_console()
     shown = [parse_measure(name) for name in measures]
+    for note in run.notes:
+        console.print(f"{note}.\n", markup=False, highlight=False, soft_wrap=True)
     console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown))
     if run.output_dir:
         _show_files(console, run.output_dir, has_report=has_report)

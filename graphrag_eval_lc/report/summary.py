@@ -1,6 +1,7 @@
 """What a terminal shows at the end of a run: scores by template, and the worst questions."""
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.aggregator import shown_chances
+from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry.metrics import (
@@ -29,9 +31,10 @@ from graphrag_eval_lc.registry.metrics import (
     own_metrics,
 )
 from graphrag_eval_lc.report.formats import amount_text, passing_sign, score_display
-from graphrag_eval_lc.texts import plural, shortened
+from graphrag_eval_lc.texts import counted, listed, plural, shortened
 
 _SHOWN_TEXT = 90
+_MOST_WITHOUT_RESPONSE = 10
 # The judged metrics that have a column; recall and precision are in their f1.
 _JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
 
@@ -51,7 +54,14 @@ def summary_tables(
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
     """
+    seen = _Seen(results, worst)
+    hidden = seen.templates_to_hide()
+    if hidden:
+        by_template = aggregates["per_template"].items()
+        aggregates = {**aggregates, "per_template": {key: each for key, each in by_template if key not in hidden}}
     parts: list[RenderableType] = [_main_table(aggregates)]
+    if hidden:
+        parts.append(Text(f"{_without_response(hidden)}; not shown: {listed(list(hidden), 3)}"))
     if measures:
         parts += [Text(), _retrieval_table(aggregates, measures)]
     micro = aggregates["micro"]
@@ -65,7 +75,7 @@ def summary_tables(
         parts.append(Text(_repeats_line(aggregates["repeats"])))
     if cost := _cost_line(aggregates.get("totals", {})):
         parts.append(Text(cost))
-    if table := _worst_table(results, worst, has_repeats="repeats" in aggregates):
+    if table := _worst_table(seen, has_repeats="repeats" in aggregates):
         parts += [Text(), table]
     return Group(*parts)
 
@@ -194,14 +204,17 @@ def _mean(summary: Mapping[str, Any], metric: str, text_of: Callable[[float], st
     return text_of(summary[metric]["mean"]) if metric in summary else "–"
 
 
-def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeats: bool) -> Table | None:
-    if worst < 1:
-        return None
-    lacking = _Lacking(results)
-    shown = heapq.nsmallest(worst, lacking, key=_rank)
+def _without_response(questions: Mapping[str, int]) -> str:
+    """Say how many templates have no response; ``questions`` are their samples by template."""
+    number = sum(questions.values())
+    return f"{len(questions):,} more templates have no response to any of their {counted(number, 'question')}"
+
+
+def _worst_table(seen: "_Seen", *, has_repeats: bool) -> Table | None:
+    shown = seen.worst()
     if not shown:
         return None
-    title = f"The worst questions ({len(shown)} of {lacking.count} that did not score in full)"
+    title = f"The worst questions ({len(shown)} of {seen.lacking} that did not score in full)"
     table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, show_lines=True)
     table.add_column("Question", overflow="fold", ratio=2)
     table.add_column("Score", justify="right", no_wrap=True)
@@ -215,20 +228,65 @@ def _worst_table(results: Iterable[Mapping[str, Any]], worst: int, *, has_repeat
     return table
 
 
-class _Lacking:
-    """The results that did not score in full, counted while they are read."""
+class _Seen:
+    """What is kept of the results: the worst of them, and which templates have no response at all.
 
-    def __init__(self, results: Iterable[Mapping[str, Any]]) -> None:
-        self.count = 0
-        self._results = results
+    Args:
+        results: The results; read once.
+        worst: How many of the worst are kept.
 
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        for result in self._results:
-            if is_error(result) or result.get(MAIN_METRIC, 1.0) < 1.0:
-                self.count += 1
-                yield result
+    Attributes:
+        lacking: How many did not score in full.
+    """
+
+    def __init__(self, results: Iterable[Mapping[str, Any]], worst: int) -> None:
+        self.lacking = 0
+        self._number = 0
+        self._kept = worst
+        self._unanswered: list[_Ranked] = []
+        self._unanswered_of: Counter[str] = Counter()
+        self._answered_of: set[str] = set()
+        # Equal ones stay in the dataset's order.
+        self._worst = heapq.nsmallest(worst, self._read(results), key=lambda ranked: ranked[:2])
+
+    @property
+    def is_mostly_unanswered(self) -> bool:
+        """Whether more than half of the samples have no response."""
+        return 2 * self._unanswered_of.total() > self._number
+
+    def worst(self) -> list[Mapping[str, Any]]:
+        """Return the worst results; where most have no response, those that have one first."""
+        both = [*self._worst, *self._unanswered]
+        if not self.is_mostly_unanswered:
+            both.sort(key=lambda ranked: ranked[:2])
+        return [result for _, _, result in both[: self._kept]]
+
+    def templates_to_hide(self) -> dict[str, int]:
+        """Return the templates without any response, with their samples, where they would be most of a long table."""
+        without = {name: count for name, count in self._unanswered_of.items() if name not in self._answered_of}
+        return without if self.is_mostly_unanswered and len(without) > _MOST_WITHOUT_RESPONSE else {}
+
+    def _read(self, results: Iterable[Mapping[str, Any]]) -> Iterator["_Ranked"]:
+        for place, result in enumerate(results):
+            self._number += 1
+            template, is_unanswered = str(result.get("template_id")), result.get("error") == NO_RESPONSE
+            if is_unanswered:
+                self._unanswered_of[template] += 1
+            else:
+                self._answered_of.add(template)
+            if not is_error(result) and result.get(MAIN_METRIC, 1.0) >= 1.0:
+                continue
+            self.lacking += 1
+            ranked = _rank(result), place, result
+            if not is_unanswered:
+                yield ranked
+            elif len(self._unanswered) < self._kept:
+                self._unanswered.append(ranked)
+
+
+_Ranked = tuple[tuple[bool, float], int, Mapping[str, Any]]
 
 
 def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
-    """Order failed questions first, then by score; equal ones stay in the dataset's order."""
+    """Order failed questions first, then by score."""
     return not is_error(result), result.get(MAIN_METRIC, 0.0)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.errors import DatasetError, OptionError
-from graphrag_eval_lc.evaluation.samples import Selection
+from graphrag_eval_lc.dataset.selection import Selection
 
 
 def template(template_id: str, *ids: str) -> Any:

@@ -1,0 +1,193 @@
+"""Which questions of a dataset are asked, scored, checked or shown: all, or those that pass every filter."""
+
+import difflib
+import random
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_eval_lc.dataset.loading import questions_of
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, OptionError
+from graphrag_eval_lc.records import Question, Template
+from graphrag_eval_lc.texts import counted, plural
+
+_MOST_SEEDS = 2**32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The questions that a run asks, or that are scored: all, or those that pass every filter.
+
+    Attributes:
+        limit: At most so many, the first in the dataset's order; at least 1.
+        template_ids: Only questions of these templates.
+        question_ids: Only these questions.
+        sample: So many at random of those with these ids, or all where there are fewer; at least 1.
+        seed: The seed of the sample; it draws the same questions in whatever order the dataset has them. Without one it
+            is drawn too and stands here.
+        answered_only: Only questions that have a response; ``answered`` sees to it.
+
+    Raises:
+        OptionError: A number is below 1, there is a seed but no sample, or ids are no list of ids.
+
+    Example:
+        >>> templates = [{"template_id": "t", "questions": [{"id": f"q{n}", "question_text": "?"} for n in range(9)]}]
+        >>> [question["id"] for _, question in Selection(sample=3, seed=1).apply(templates)]
+        ['q1', 'q2', 'q8']
+    """
+
+    limit: int | None = None
+    template_ids: tuple[str, ...] = ()
+    question_ids: tuple[str, ...] = ()
+    sample: int | None = None
+    seed: int | None = None
+    answered_only: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "sample"):
+            if (number := getattr(self, name)) is not None and number < 1:
+                raise OptionError(f"{name} is at least 1, not {number}")
+        if self.seed is not None and self.sample is None:
+            raise OptionError("a seed selects nothing by itself", hint="Give the size of the sample too.")
+        for name in ("template_ids", "question_ids"):
+            object.__setattr__(self, name, _ids(name, getattr(self, name)))
+        if self.sample is not None and self.seed is None:
+            object.__setattr__(self, "seed", random.SystemRandom().randrange(_MOST_SEEDS))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether there is no filter."""
+        return not self.as_dict()
+
+    def apply(self, templates: Iterable[Template]) -> list[tuple[Template, Question]]:
+        """Return the selected questions with their templates, in the dataset's order, answered or not.
+
+        Raises:
+            DatasetError: The dataset has a question id twice or lacks an id that was given, or no question is left.
+        """
+        given = list(templates)
+        pairs = list(questions_of(given))
+        ids = [str(question["id"]) for _, question in pairs]
+        _refuse_repeated(ids)
+        self.refuse_unknown([str(template["template_id"]) for template in given], ids)
+        names = self.by_id()
+        selected = [pair for pair in pairs if names(pair[0]["template_id"], pair[1]["id"])]
+        if self.sample is not None and self.sample < len(selected):
+            in_order = sorted(str(question["id"]) for _, question in selected)
+            drawn = set(random.Random(self.seed).sample(in_order, self.sample))
+            selected = [pair for pair in selected if str(pair[1]["id"]) in drawn]
+        if not selected and not self.is_all:
+            raise DatasetError("no question is left by the selection", hint="Select fewer things at the same time.")
+        return selected[: self.limit]
+
+    def answered(
+        self, questions: Sequence[tuple[Template, Question]], answered: Container[str]
+    ) -> list[tuple[Template, Question]]:
+        """Return those of the questions that have a response; all of them without ``answered_only``.
+
+        Args:
+            questions: The questions with their templates.
+            answered: The ids that have a response.
+
+        Raises:
+            DatasetError: None of them has one.
+        """
+        if not self.answered_only:
+            return list(questions)
+        found = [pair for pair in questions if str(pair[1]["id"]) in answered]
+        if questions and not found:
+            what = f"none of {counted(len(questions), 'question')} has a response"
+            raise DatasetError(what, hint="Check that the question ids of the responses are those of the dataset.")
+        return found
+
+    def by_id(self) -> Callable[[object, object], bool]:
+        """Return what tells of the ids of a template and a question whether they pass the filters by ids."""
+        templates, questions = frozenset(self.template_ids), frozenset(self.question_ids)
+
+        def names(template_id: object, question_id: object) -> bool:
+            is_template = not templates or str(template_id) in templates
+            return is_template and (not questions or str(question_id) in questions)
+
+        return names
+
+    def refuse_unknown(
+        self,
+        template_ids: Iterable[str],
+        question_ids: Iterable[str],
+        *,
+        error: type[GraphRAGEvalError] = DatasetError,
+        where: str = "The dataset",
+    ) -> None:
+        """Refuse ids that are not there.
+
+        Args:
+            template_ids: The ids of the templates that there are.
+            question_ids: Those of the questions.
+            error: The exception to raise.
+            where: What has them.
+
+        Raises:
+            GraphRAGEvalError: Of the class ``error``; it names the nearest ids.
+        """
+        for given, known, kind in (
+            (self.template_ids, template_ids, "template"),
+            (self.question_ids, question_ids, "question"),
+        ):
+            _refuse_unknown(given, known, kind, error, where)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the filters that were given, as run.json has them; ``{}`` for all questions."""
+        values: dict[str, Any] = {
+            "limit": self.limit,
+            "template_ids": list(self.template_ids) or None,
+            "question_ids": list(self.question_ids) or None,
+            "sample": self.sample,
+            "seed": self.seed,
+            "answered_only": self.answered_only or None,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def answered_note(answered: int, total: int, done: str = "scored") -> str:
+    """Say that only the questions with a response count.
+
+    Example:
+        >>> answered_note(177, 5211)
+        '177 of 5,211 questions have a response; only these are scored'
+    """
+    have, these = plural(answered, "has", "have"), plural(answered, "it is", "these are")
+    return f"{answered:,} of {counted(total, 'question')} {have} a response; only {these} {done}"
+
+
+def _ids(name: str, given: Any) -> tuple[str, ...]:
+    if given is None or isinstance(given, str):
+        return () if given is None else (given,)
+    if not isinstance(given, Collection):
+        raise OptionError(f"{name} cannot be {given!r:.80}", key=name, hint="Give a list of ids.")
+    return tuple(dict.fromkeys(map(str, given)))
+
+
+def _refuse_repeated(ids: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for identifier in ids:
+        if identifier in seen:
+            raise DatasetError(
+                "two questions have this id", question_id=identifier, hint="Give each question an id of its own."
+            )
+        seen.add(identifier)
+
+
+def _refuse_unknown(
+    given: Sequence[str], known: Iterable[str], kind: str, error: type[GraphRAGEvalError], where: str
+) -> None:
+    if not given:
+        return
+    known = dict.fromkeys(known)
+    unknown = [identifier for identifier in given if identifier not in known]
+    if not unknown:
+        return
+    near = difflib.get_close_matches(unknown[0], known, n=3, cutoff=0.5)
+    others = f" (and {len(unknown) - 1} more that were named)" if len(unknown) > 1 else ""
+    first = ", ".join(list(known)[:10]) + (", …" if len(known) > 10 else "")
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"{where} has: {first or 'none'}."
+    raise error(f"there is no {kind} {unknown[0]}{others}", hint=hint)
