@@ -55,7 +55,7 @@ class SelectionOptions(Options):
             description="Only the questions that have a response; the others are no error samples, and no part of the "
             "aggregates."
         ),
-        Cli(help="Only the questions that have a response; without it the others count as failed.", panel=SELECTION),
+        Cli(help="Only the questions that have a response; the others are left out, not failed.", panel=SELECTION),
     ] = False
 
     @cached_property

@@ -1,14 +1,29 @@
 """The commands for datasets: validate and draft-dataset."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.cli.model_options import keywords, with_fields_of
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
 
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
 
+
+_FEW = 20
+
+
+def _selection() -> "tuple[type[SelectionOptions]]":
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
+
+    return (SelectionOptions,)
+
+
+@with_fields_of(_selection)
 def validate(
     dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
     responses: Annotated[
@@ -22,6 +37,7 @@ def validate(
     ] = None,
     config: Config = None,
     plugins: Plugins = None,
+    **options: Any,
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
@@ -38,17 +54,26 @@ def validate(
 
     `graphrag-eval-lc validate qa.yaml --responses runs/first --config config.yaml`
 
+    `graphrag-eval-lc validate qa.yaml --responses responses.jsonl --answered-only`
+
     `graphrag-eval-lc validate qa.yaml --plugin my_package.step_kinds`
     """
     # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.dataset.validation import validate_dataset
+    from graphrag_eval_lc.dataset.selection import Selection
+    from graphrag_eval_lc.dataset.validation import UNANSWERED, validated
 
     load_named_plugins(plugins)
-    problems = validate_dataset(dataset, responses, config)
+    problems, note = validated(dataset, responses, config, Selection(**keywords(_selection()[0], options)))
     for problem in problems:
         typer.echo(str(problem))
+    if note is not None:
+        typer.echo(f"{chr(10) if problems else ''}{note}.")
     if problems:
-        typer.echo(f"\n{counted(len(problems), 'problem')} found.")
+        typer.echo(f"{'' if note else chr(10)}{counted(len(problems), 'problem')} found.")
+        unanswered = sum(problem.what == UNANSWERED for problem in problems)
+        if unanswered > _FEW:
+            have = f"{counted(unanswered, 'question has', 'questions have')} no response"
+            typer.echo(f"{have}; --answered-only checks only the others.")
         raise typer.Exit(EXIT_FINDINGS)
     typer.echo("No problems found.")
 

@@ -5,14 +5,26 @@ import os
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_eval_lc.cli.model_options import keywords, with_fields_of
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
 
+
+def _selection() -> "tuple[type[SelectionOptions]]":
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
+
+    return (SelectionOptions,)
+
+
+@with_fields_of(_selection)
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
     output: Annotated[
@@ -20,17 +32,27 @@ def report(
         typer.Option("--output", "-o", help="The file; report.html in the run's folder by default.", metavar="FILE"),
     ] = None,
     opens: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    **options: Any,
 ) -> None:
     """Write the report of a run: scores, failures, and every question with its steps.
 
     It is one HTML file that needs nothing else, so that it can be sent to others. `run`, `score` and `demo` write it
-    too. Needs the extra `graphrag-eval-lc[report]`.
+    too. Needs the extra `graphrag-eval-lc[report]`. A report of some questions only says so, and needs --output, so
+    that it does not take the place of that of the whole run.
 
     For example:
 
     `graphrag-eval-lc report runs/monday --open`
+
+    `graphrag-eval-lc report runs/monday --template longest_lines --output lines.html`
     """
-    path = exporter(REPORT).export(run, output)
+    if selected := {name: value for name, value in keywords(_selection()[0], options).items() if value}:
+        # Imported here so that --help does not wait for it.
+        from graphrag_eval_lc.report.run_report import write_report
+
+        path = write_report(run, output, **selected)
+    else:
+        path = exporter(REPORT).export(run, output)
     typer.echo(f"Written to {path} ({path.stat().st_size / 1_000_000:,.1f} MB)")
     if opens:
         address = path.resolve().as_uri()

@@ -37,8 +37,8 @@ class Selection:
     """
 
     limit: int | None = None
-    template_ids: tuple[str, ...] = ()
-    question_ids: tuple[str, ...] = ()
+    template_ids: Sequence[str] = ()
+    question_ids: Sequence[str] = ()
     sample: int | None = None
     seed: int | None = None
     answered_only: bool = False

@@ -8,8 +8,10 @@ from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records, with_question_ids
+from graphrag_eval_lc.dataset.selected_findings import SelectedFindings
+from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.deprecation import renamed_attribute
-from graphrag_eval_lc.errors import DatasetError, MatcherError, RunFolderError
+from graphrag_eval_lc.errors import DatasetError, MatcherError, OptionError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
 from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, format_findings, read_records
 from graphrag_eval_lc.matching.candidates import RetrievalSteps
@@ -20,6 +22,8 @@ from graphrag_eval_lc.records import Response, Template, is_error
 from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, step_kind_for
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
+
+UNANSWERED = "the question has no response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,10 @@ def validate_dataset(
     dataset: Source | Sequence[Template],
     responses: Source | Mapping[str, Response] | Sequence[Response] | None = None,
     config: ConfigSource = None,
+    *,
+    template_ids: Sequence[str] = (),
+    question_ids: Sequence[str] = (),
+    answered_only: bool = False,
 ) -> list[Problem]:
     """Find all mistakes in a dataset and in responses to it.
 
@@ -65,12 +73,17 @@ def validate_dataset(
             that it asked need a response.
         config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
             those that count as retrieval.
+        template_ids: Only what is wrong with these templates, and with responses to their questions.
+        question_ids: Only what is wrong with these questions, and with responses to them.
+        answered_only: Only what is wrong with questions that have a response. Responses to questions that the dataset
+            does not have are always told.
 
     Returns:
         The problems, those of the dataset first, in the order of the file; an empty list where there are none.
 
     Raises:
-        DatasetError: The dataset cannot be read at all.
+        DatasetError: The dataset cannot be read at all, or lacks an id that was selected.
+        OptionError: ``answered_only`` without responses.
         ResponsesError: The responses cannot be read at all.
         RunFolderError: The folder holds no responses, or its run.json cannot be read.
         ConfigError: The config has a key or value that does not exist.
@@ -80,21 +93,39 @@ def validate_dataset(
         >>> [problem.what for problem in validate_dataset([{"template_id": "t", "questions": [{"id": "q"}]}])]
         ['the key question_text is missing']
     """
+    selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
+    return validated(dataset, responses, config, selection)[0]
+
+
+def validated(
+    dataset: Source | Sequence[Template],
+    responses: Source | Mapping[str, Response] | Sequence[Response] | None,
+    config: ConfigSource,
+    selection: Selection,
+) -> tuple[list[Problem], str | None]:
+    """Return what ``validate_dataset`` gives, and how many of the questions count where only answered ones do."""
+    if selection.answered_only and responses is None:
+        hint = "Give them too: --responses FILE (responses=...)."
+        raise OptionError("answered_only needs responses", key="answered_only", hint=hint)
     settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
     templates = (
         read_records(cast("Source", dataset), DatasetError, what="reference dataset")
         if _is_source(dataset)
         else RecordFile(_listed(dataset))
     )
-    problems = _problems(templates, _dataset_findings(templates, settings))
+    folder = _run_folder_of(responses)
+    records = None
     if responses is not None:
-        folder = _run_folder_of(responses)
         records = _response_records(cast("Any", responses)) if folder is None else _journal_records(folder)
+    selected = SelectedFindings(selection, templates, records)
+    problems = _problems(templates, selected.of_dataset(_dataset_findings(templates, settings)))
+    if records is not None:
         asked = None if folder is None else ((read_run(folder) or {}).get("questions") or None)
-        problems += _problems(records, _response_findings(records, templates))
-        problems += _problems(templates, _questions_without_response(templates, records, asked))
-        problems += _problems(records, _unknown_tools(templates, records, settings))
-    return problems
+        problems += _problems(records, selected.of_responses(_response_findings(records, templates)))
+        without = _questions_without_response(templates, records, asked)
+        problems += _problems(templates, selected.of_dataset(without))
+        problems += _problems(records, _unknown_tools(templates, selected.responses(records), settings))
+    return problems, selected.note()
 
 
 def _is_source(records: Any) -> bool:
@@ -314,7 +345,7 @@ def _questions_without_response(
         if question.get("id") is None or str(question["id"]) in answered:
             continue
         if asked is None or str(question["id"]) in asked:
-            yield Finding("the question has no response", "Ask the agent, or leave the question out.", location)
+            yield Finding(UNANSWERED, "Ask the agent, or leave the question out.", location)
 
 
 def _unknown_tools(dataset: RecordFile, responses: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from graphrag_eval_lc.dataset.loading import (
     response_key,
     response_records,
 )
+from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import GraphRAGEvalWarning
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample, recorded_samples
@@ -28,6 +29,9 @@ def run_evaluation(
     evaluators: Sequence[Callable[..., Any]] = (),
     llm: Any = None,
     embeddings: Any = None,
+    template_ids: Sequence[str] = (),
+    question_ids: Sequence[str] = (),
+    answered_only: bool = False,
 ) -> Results:
     """Score responses against a reference dataset.
 
@@ -46,6 +50,9 @@ def run_evaluation(
             evaluators (``register_metric``, ``register_evaluator``) are called too.
         llm: A LangChain chat model or JudgeModel that judges, in place of that of the config.
         embeddings: LangChain embeddings or an EmbeddingModel, likewise.
+        template_ids: Only the questions of these templates.
+        question_ids: Only the questions with these ids.
+        answered_only: Only the questions that have a response; the others are no error samples.
 
     Returns:
         One result for each question, in the dataset's order, or for each of its repeats, with ``repeat``, where a list
@@ -53,7 +60,8 @@ def run_evaluation(
         be used, is an error sample; it never ends the evaluation.
 
     Raises:
-        DatasetError: The dataset breaks the format.
+        DatasetError: The dataset breaks the format, lacks an id that was selected, or has no selected question (with a
+            response, where only these are scored).
         ResponsesError: The responses are neither a mapping nor a list of responses with question ids.
         ConfigError: The config has a key or value that does not exist.
 
@@ -62,7 +70,15 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    pipeline, samples, response_of = _begin(qa_dataset, responses, config, evaluators, llm, embeddings)
+    pipeline, samples, response_of = _begin(
+        qa_dataset,
+        responses,
+        config,
+        evaluators,
+        llm,
+        embeddings,
+        Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
+    )
     pipeline.add_all(samples, response_of)
     for text in pipeline.warnings():
         warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
@@ -77,9 +93,20 @@ async def arun_evaluation(
     evaluators: Sequence[Callable[..., Any]] = (),
     llm: Any = None,
     embeddings: Any = None,
+    template_ids: Sequence[str] = (),
+    question_ids: Sequence[str] = (),
+    answered_only: bool = False,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
-    pipeline, samples, response_of = _begin(qa_dataset, responses, config, evaluators, llm, embeddings)
+    pipeline, samples, response_of = _begin(
+        qa_dataset,
+        responses,
+        config,
+        evaluators,
+        llm,
+        embeddings,
+        Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
+    )
     await pipeline.aadd_all(samples, response_of)
     for text in pipeline.warnings():
         warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
@@ -93,6 +120,7 @@ def _begin(
     evaluators: Sequence[Callable[..., Any]],
     llm: Any,
     embeddings: Any,
+    selection: Selection,
 ) -> tuple[Pipeline, list[Sample], Callable[[Sample], Response | None]]:
     """Return the pipeline of an evaluation, its samples, and what gives their responses."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
@@ -100,7 +128,10 @@ def _begin(
     by_key = _responses_by_key(responses)
     pricing = Pricing(settings.prices)
     judges = judges_of(settings, evaluators=evaluators, llm=llm, embeddings=embeddings, pricing=pricing)
-    samples = recorded_samples(questions_of(templates), by_key)
+    has_ids = selection.template_ids or selection.question_ids
+    questions = selection.apply(templates) if has_ids else list(questions_of(templates))
+    questions = selection.answered(questions, {question_id for question_id, _ in by_key})
+    samples = recorded_samples(questions, by_key)
     repeats = max((sample.repeat for sample in samples), default=1)
     pipeline = Pipeline(settings, templates, repeats=repeats, pricing=pricing, judges=judges)
     return pipeline, samples, lambda sample: by_key.get(sample.key)

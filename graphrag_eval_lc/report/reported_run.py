@@ -15,12 +15,17 @@ from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import plugins_text
 from graphrag_eval_lc.compare.runs import RunSource, run_results
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import exporter
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ELAPSED_SEC, STEPS_SCORE, metric_spec, own_metrics
 from graphrag_eval_lc.report.formats import one_line, shown_name
 from graphrag_eval_lc.run_folder import RUN_FILE
+from graphrag_eval_lc.texts import counted
+
+_ALL = Selection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +70,17 @@ class ReportedRun:
         return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def reported_run(source: RunSource) -> ReportedRun:
+def reported_run(source: RunSource, selection: Selection = _ALL) -> ReportedRun:
     """Return a run as a report reads it.
 
     Args:
         source: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
+        selection: Which of its questions are shown.
 
     Raises:
         RunFolderError: It is no folder of a run that is scored, or was written by a newer version.
         ComparisonError: It is none of these.
+        OptionError: It has none of the selected questions, or lacks an id that was selected.
     """
     results = run_results(source)
     run = source if isinstance(source, BenchmarkRun) else None
@@ -86,14 +93,58 @@ def reported_run(source: RunSource) -> ReportedRun:
     config, problem = _config_in(record)
     if problem is not None:
         warnings.append(problem)
+    shown: Iterable[Mapping[str, Any]] = results
+    if not selection.is_all:
+        shown = _SelectedResults(results, selection)
+        warnings.insert(0, shown.note())
     return ReportedRun(
         folder=results.path,
         record=record,
         config=config,
-        results=results,
+        results=shown,
         warnings=warnings,
         more_metrics=own_metrics(run.aggregates.get("micro", {})) if run is not None else (),
     )
+
+
+class _SelectedResults:
+    """The results of the selected questions, which can be read several times.
+
+    Raises:
+        OptionError: There are none, or an id that was selected is not there.
+    """
+
+    def __init__(self, results: Iterable[Mapping[str, Any]], selection: Selection) -> None:
+        self._results = results
+        self._selection = selection
+        self._names = selection.by_id()
+        questions: dict[str, str] = {}
+        shown: set[str] = set()
+        for result in results:
+            questions[str(result["question_id"])] = str(result.get("template_id"))
+            if self._is_shown(result):
+                shown.add(str(result["question_id"]))
+        selection.refuse_unknown(questions.values(), questions, error=OptionError, where="The run")
+        if not shown:
+            what = "the run has none of the selected questions"
+            raise OptionError(what, hint="Select fewer things at the same time.")
+        self._counts = len(shown), len(questions)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return filter(self._is_shown, self._results)
+
+    def note(self) -> str:
+        """Say which part of the run is shown."""
+        shown, number = self._counts
+        return (
+            f"This report is of a part of the run: {shown:,} of its {counted(number, 'question')} "
+            f"({_text(self._selection.as_dict())}). All numbers are of these alone."
+        )
+
+    def _is_shown(self, result: Mapping[str, Any]) -> bool:
+        if self._selection.answered_only and result.get("error") == NO_RESPONSE:
+            return False
+        return self._names(result.get("template_id"), result["question_id"])
 
 
 def _config_in(record: Mapping[str, Any]) -> tuple[EvaluationConfig, str | None]:
@@ -228,6 +279,7 @@ def _facts(run: ReportedRun) -> dict[str, Any]:
         "Dataset": _dataset(dataset),
         "Dataset's digest": dataset.get("sha256"),
         "Selection": _text(record.get("selection")),
+        "Selection of the scoring": _text(record.get("scored_selection")),
         "Repeats": record.get("repeats"),
         "Judges": _text(judges),
         "Matchers": _functions(record.get("matchers")),

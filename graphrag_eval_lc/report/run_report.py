@@ -1,6 +1,6 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from os import PathLike
@@ -11,6 +11,7 @@ from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import RunValues, compute_aggregates
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare.runs import RunSource
+from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
@@ -35,12 +36,23 @@ from graphrag_eval_lc.texts import plural
 
 
 @recorded_only_here()
-def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Path:
-    """Write the report of a run: one HTML file that needs nothing else.
+def write_report(
+    run: RunSource,
+    path: str | PathLike[str] | None = None,
+    *,
+    template_ids: Sequence[str] = (),
+    question_ids: Sequence[str] = (),
+    answered_only: bool = False,
+) -> Path:
+    """Write the report of a run, or of some of its questions: one HTML file that needs nothing else.
 
     Args:
         run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
-        path: The file; None for ``report.html`` in the run's folder. An existing one is replaced as a whole.
+        path: The file; None for ``report.html`` in the run's folder. An existing one is replaced as a whole. A report
+            of some questions needs one.
+        template_ids: Only the questions of these templates.
+        question_ids: Only the questions with these ids.
+        answered_only: Only the questions that have a response.
 
     Returns:
         The file's path.
@@ -48,28 +60,44 @@ def write_report(run: RunSource, path: str | PathLike[str] | None = None) -> Pat
     Raises:
         RunFolderError: The run cannot be read, or the file cannot be written.
         MissingExtraError: Jinja2 is not installed.
-        OptionError: The path is a folder or in a folder that is not there, or no path is given for a run without one.
+        OptionError: The path is a folder or in a folder that is not there, or no path is given for a run without one or
+            for some of its questions; or the run has none of the questions.
     """
+    selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
     if path is not None:
         _check_writable(Path(path))  # before the results are read, which may take long
-    reported = reported_run(run)
+    elif not selection.is_all:
+        what = "a report of some questions does not take the place of that of the whole run"
+        raise OptionError(what, hint="Give it a file of its own: --output FILE (path=...).")
+    reported = reported_run(run, selection)
     target = Path(path) if path is not None else reported.file_of(REPORT)
     replace_file(target, [_page(reported).encode("utf-8")])
     return target
 
 
 @recorded_only_here()
-def report_html(run: RunSource) -> str:
-    """Return the report of a run as the text of an HTML page.
+def report_html(
+    run: RunSource,
+    *,
+    template_ids: Sequence[str] = (),
+    question_ids: Sequence[str] = (),
+    answered_only: bool = False,
+) -> str:
+    """Return the report of a run, or of some of its questions, as the text of an HTML page.
 
     Args:
         run: The folder of a run, what ``run_benchmark`` or ``score_run`` returned, or a list of results.
+        template_ids: Only the questions of these templates.
+        question_ids: Only the questions with these ids.
+        answered_only: Only the questions that have a response.
 
     Raises:
         RunFolderError: The run cannot be read.
         MissingExtraError: Jinja2 is not installed.
+        OptionError: The run has none of the questions.
     """
-    return _page(reported_run(run))
+    selection = Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only)
+    return _page(reported_run(run, selection))
 
 
 def _check_writable(path: Path) -> None:
