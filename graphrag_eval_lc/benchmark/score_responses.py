@@ -42,8 +42,9 @@ from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_sample
 from graphrag_eval_lc.masking import without_masked
 from graphrag_eval_lc.records import Question, Response, Template
 from graphrag_eval_lc.run_folder import RUN_FILE, Journal, Key
-from graphrag_eval_lc.texts import counted, listed, plural
+from graphrag_eval_lc.texts import counted, listed
 
+_FEW = 10  # questions without a response, which the table of templates and the worst questions still show well
 _DROP = "--drop-missing (drop_missing=True) to score without"
 
 
@@ -206,13 +207,12 @@ def _counts(journal: Journal, key: Key) -> bool:
 
 
 def _unanswered(samples: Sequence[Sample], keys: Collection[Key]) -> list[str]:
-    """Say it in one sentence where most of the questions have no response."""
+    """Say it in one sentence where most of the questions, and more than a few, have no response."""
     number = len({sample.key[0] for sample in samples})
     missing = [sample.key[0] for sample in samples if sample.key not in keys]
-    if 2 * len(missing) <= number:
+    if len(missing) <= _FEW or 2 * len(missing) <= number:
         return []
-    have, count = plural(len(missing), "has", "have"), plural(len(missing), "counts", "count")
-    found = f"{len(missing):,} of {counted(number, 'question')} {have} no response and {count} as failed"
+    found = f"{len(missing):,} of {number:,} questions have no response and count as failed"
     hint = "; --answered-only (answered_only=True) scores only the others" if len(missing) < number else ""
     return [f"{found}: {listed(missing, 3)}{hint}"]
 

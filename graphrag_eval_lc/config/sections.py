@@ -38,7 +38,8 @@ class StepsConfig(Section):
 
     Attributes:
         scoring: ``last_group``: only the last group of reference steps counts. ``all_groups``: the mean over the
-            groups, going back from the last and stopping after a group that is not fully matched.
+            groups, going back from the last and stopping after a group that is not fully matched. graphrag-eval 6.6.1
+            scores by all groups, its version 5 by the last.
         names: Step names by tool name, for tools with other names than the reference steps:
             ``{search_docs: retrieval}``.
         outputs: How the results of tools are read, by tool name: ``{sparql_query: {format: csv}}``.

@@ -34,7 +34,7 @@ from graphrag_eval_lc.report.formats import amount_text, passing_sign, score_dis
 from graphrag_eval_lc.texts import counted, listed, plural, shortened
 
 _SHOWN_TEXT = 90
-_MOST_WITHOUT_RESPONSE = 10
+_FEW = 10  # questions or templates without a response that are shown like others
 # The judged metrics that have a column; recall and precision are in their f1.
 _JUDGED = tuple(spec.key for judge in JUDGES for spec in judge.metrics if not spec.is_part)
 
@@ -251,8 +251,9 @@ class _Seen:
 
     @property
     def is_mostly_unanswered(self) -> bool:
-        """Whether more than half of the samples have no response."""
-        return 2 * self._unanswered_of.total() > self._number
+        """Whether more than half of the samples, and more than a few, have no response."""
+        unanswered = self._unanswered_of.total()
+        return unanswered > _FEW and 2 * unanswered > self._number
 
     def worst(self) -> list[Mapping[str, Any]]:
         """Return the worst results; where most have no response, those that have one first."""
@@ -264,7 +265,7 @@ class _Seen:
     def templates_to_hide(self) -> dict[str, int]:
         """Return the templates without any response, with their samples, where they would be most of a long table."""
         without = {name: count for name, count in self._unanswered_of.items() if name not in self._answered_of}
-        return without if self.is_mostly_unanswered and len(without) > _MOST_WITHOUT_RESPONSE else {}
+        return without if self.is_mostly_unanswered and len(without) > _FEW else {}
 
     def _read(self, results: Iterable[Mapping[str, Any]]) -> Iterator["_Ranked"]:
         for place, result in enumerate(results):

@@ -62,3 +62,19 @@ def test_aggregates_are_the_published_ones(conformance_dir: Path, run: str, scor
     found = compute_aggregates(evaluated(folder, scoring))
     assert found.pop("totals")["number_of_samples"] == questions
     assert unequal(expected, found) == []
+
+
+@pytest.mark.parametrize(
+    ("run", "scoring", "differing"),
+    [("substations", "last_group", 0), ("substations", "all_groups", 36)]
+    + [("timeseries", "last_group", 10), ("timeseries", "all_groups", 0)],
+)
+def test_as_many_published_scores_differ_by_the_other_scoring_as_the_readme_says(
+    conformance_dir: Path, run: str, scoring: str, differing: int
+) -> None:
+    folder = conformance_dir / "real_runs" / run
+    expected = json.loads((folder / "expected_scores.json").read_text())
+    published = {each["question_id"]: each["steps_score"] for each in expected}
+    found = {result["question_id"]: result["steps_score"] for result in evaluated(folder, scoring)}
+    assert found.keys() == published.keys()
+    assert sum(found[key] != pytest.approx(published[key], abs=1e-12) for key in found) == differing
