@@ -37,7 +37,7 @@ def report(
     """Write the report of a run: scores, failures, and every question with its steps.
 
     It is one HTML file that needs nothing else, so that it can be sent to others. `run`, `score` and `demo` write it
-    too. Needs the extra `graphrag-eval-lc[report]`. A report of some questions only says so, and needs --output, so
+    too. Needs the extra `graphrag-eval-lc[report]`. A report of only some questions says so, and needs --output, so
     that it does not take the place of that of the whole run.
 
     For example:

@@ -69,10 +69,13 @@ def score(
     Writes run.json, responses.jsonl, results.jsonl, aggregates.yaml and report.html, and prints the scores by
     template. With the folder of a run its responses are scored again, such as after a reference was mended: results,
     aggregates, totals and the report are replaced, and run.json's config by the one that was used; all else stays.
+    Where only some of its questions are selected, they are of these alone until it is scored again.
 
     For example:
 
     `graphrag-eval-lc score qa.yaml responses.jsonl --output runs/monday`
+
+    `graphrag-eval-lc score qa.yaml dev_responses.jsonl --answered-only --output runs/dev`
 
     `graphrag-eval-lc score runs/monday -c config.yaml`
 

@@ -9,8 +9,8 @@ import pytest
 
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.score_responses import score_run
-from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.errors import AgentError, CaptureError, ConfigError, OptionError
 
 
 def checked(**options: Any) -> CheckedOptions:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.errors import DatasetError, OptionError
 from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.errors import DatasetError, OptionError
 
 
 def template(template_id: str, *ids: str) -> Any:
@@ -113,3 +113,27 @@ def test_question_id_that_stands_twice_is_refused() -> None:
 def test_numbers_that_select_nothing_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Selection(**values)
+
+
+@pytest.mark.parametrize(("answered", "ids"), [({"n1", "l3", "other"}, ["l3", "n1"]), ({"l1"}, ["l1"])])
+def test_only_questions_with_a_response_are_left_where_these_are_wanted(answered: set[str], ids: list[str]) -> None:
+    questions = Selection().apply(TEMPLATES)
+    found = Selection(answered_only=True).answered(questions, answered)
+    assert [question["id"] for _, question in found] == ids
+    assert Selection().answered(questions, answered) == questions
+
+
+def test_selection_of_answered_questions_is_recorded() -> None:
+    assert Selection(answered_only=True).as_dict() == {"answered_only": True}
+    assert (Selection(answered_only=True).is_all, Selection().is_all) == (False, True)
+
+
+def test_no_response_to_any_question_is_an_error_where_only_these_are_wanted() -> None:
+    with pytest.raises(DatasetError, match=r"none of 5 questions has a response. Check that the question ids"):
+        Selection(answered_only=True).answered(Selection().apply(TEMPLATES), {"x"})
+
+
+@pytest.mark.parametrize("ids", [3, 1.5, object()])
+def test_ids_that_are_no_list_are_refused(ids: Any) -> None:
+    with pytest.raises(OptionError, match=r"question_ids cannot be .*. Give a list of ids."):
+        Selection(question_ids=ids)

@@ -1,0 +1,137 @@
+"""Findings of the selected questions, and of responses to them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import score_responses, validate_dataset
+from graphrag_eval_lc.errors import DatasetError, OptionError
+
+BAD = [[{"name": "lookup"}]]
+
+
+def question(identifier: str, **keys: Any) -> dict[str, Any]:
+    return {"id": identifier, "question_text": f"{identifier}?", **keys}
+
+
+DATASET: list[Any] = [
+    {"template_id": "lines", "questions": [question("l1", reference_steps=BAD), question("l2", reference_steps=BAD)]},
+    {"template_id": "nodes", "questions": [question("n1", reference_steps=BAD)]},
+    {"template_id": "bare", "questions": "none"},
+]
+
+
+def found(dataset: Any = DATASET, responses: Any = None, **selection: Any) -> list[tuple[str | None, str | None]]:
+    return [(each.question_id, each.key) for each in validate_dataset(dataset, responses, **selection)]
+
+
+@pytest.mark.parametrize(
+    ("selection", "ids"),
+    [
+        ({}, [None, "l1", "l2", "n1"]),
+        ({"template_ids": ["lines"]}, ["l1", "l2"]),
+        ({"question_ids": "l2"}, ["l2"]),
+        ({"template_ids": ["lines"], "question_ids": ["n1", "l1"]}, ["l1"]),
+        ({"template_ids": ["bare"]}, [None]),
+        ({"template_ids": ["nodes"], "question_ids": ["l1"]}, []),
+    ],
+)
+def test_findings_are_those_of_the_selected_templates_and_questions(
+    selection: dict[str, Any], ids: list[str | None]
+) -> None:
+    assert [identifier for identifier, _ in found(**selection)] == ids
+
+
+def test_response_to_a_question_that_is_not_selected_is_no_stranger_and_not_checked() -> None:
+    responses: list[Any] = [
+        {"question_id": "l1", "actual_steps": "no list"},
+        {"question_id": "n1", "actual_steps": "no list"},
+        {"question_id": "l1x"},
+    ]
+    problems = validate_dataset(DATASET, responses, template_ids=["nodes"])
+    assert [(each.question_id, each.what) for each in problems] == [
+        ("n1", "no output to compare with"),
+        ("n1", "a list is needed here, not str"),
+        ("l1x", "a response to a question that the dataset does not have"),
+    ]
+
+
+def test_questions_without_a_response_are_left_out_on_demand() -> None:
+    responses: list[Any] = [{"question_id": "l2"}]
+    whats = [each.what for each in validate_dataset(DATASET, responses)]
+    assert whats.count("the question has no response") == 2
+    assert [identifier for identifier, _ in found(DATASET, responses, answered_only=True)] == ["l2"]
+
+
+def test_responses_that_fit_no_question_are_told_where_only_answered_ones_are_checked() -> None:
+    problems = validate_dataset(DATASET, [{"question_id": "l-1"}], answered_only=True)  # type: ignore[typeddict-item]
+    assert [each.question_id for each in problems] == ["l-1"]
+
+
+def test_folder_that_was_scored_in_part_is_checked_in_part(tmp_path: Path) -> None:
+    sound: list[Any] = [{"template_id": "t", "questions": [question("a"), question("b"), question("c")]}]
+    responses: list[Any] = [{"question_id": "a"}, {"question_id": "b"}]
+    score_responses(sound, responses, output_dir=tmp_path / "run", question_ids=["b"])
+    assert validate_dataset(sound, tmp_path / "run") == []
+
+
+def test_tools_are_those_of_the_selected_questions(tmp_path: Path) -> None:
+    step = {"name": "lookup", "output": "1"}
+    dataset: list[Any] = [
+        {"template_id": each, "questions": [question(each, reference_steps=[[step]])]} for each in ("a", "b")
+    ]
+    path = tmp_path / "responses.jsonl"
+    calls = {"a": "lookup", "b": "find"}
+    lines = [
+        {"question_id": key, "actual_steps": [{**step, "name": name, "id": "c", "args": {}, "status": "success"}]}
+        for key, name in calls.items()
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert validate_dataset(dataset, path, template_ids=["a"]) == []
+    (problem,) = validate_dataset(dataset, path, template_ids=["b"])
+    assert (problem.line, problem.what[:14]) == (2, "find is called")
+
+
+YAML = """\
+- template_id: lines
+  questions:
+  - id: l1
+    question_text: One?
+    question_text: Two?
+- template_id: nodes
+  template_id: nodes
+  questions:
+  - {id: n1, question_text: Three?}
+"""
+
+
+@pytest.mark.parametrize(
+    ("selection", "lines"), [({}, [5, 7]), ({"template_ids": ["lines"]}, [5]), ({"question_ids": ["n1"]}, [7])]
+)
+def test_key_that_stands_twice_is_told_where_it_is_of_a_selected_question(
+    tmp_path: Path, selection: dict[str, Any], lines: list[int]
+) -> None:
+    (tmp_path / "qa.yaml").write_text(YAML)
+    assert [each.line for each in validate_dataset(tmp_path / "qa.yaml", **selection)] == lines
+
+
+def test_ids_that_the_dataset_does_not_have_are_one_error_with_the_nearest() -> None:
+    with pytest.raises(DatasetError, match=r"there is no template node. Did you mean nodes?"):
+        validate_dataset(DATASET, template_ids=["node"])
+    with pytest.raises(DatasetError, match=r"there is no question n2. Did you mean n1"):
+        validate_dataset(DATASET, question_ids=["n2"])
+
+
+def test_answered_questions_are_known_only_with_responses() -> None:
+    with pytest.raises(OptionError, match=r"answered_only needs responses. Give them too: --responses FILE"):
+        validate_dataset(DATASET, answered_only=True)
+
+
+@pytest.mark.parametrize("values", [None, 3, {"a": 1}, [3, None, {"questions": [3, {}]}]])
+def test_what_is_no_dataset_is_told_as_without_a_selection_or_not_at_all(values: Any) -> None:
+    everything = validate_dataset(values, [])
+    selected = validate_dataset(values, [], answered_only=True)
+    assert everything
+    assert [each for each in everything if each in selected] == selected

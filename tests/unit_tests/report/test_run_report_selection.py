@@ -1,0 +1,77 @@
+"""A report of some of a run's questions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import report_html, score_responses, write_report
+from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.report.reported_run import reported_run, what_ran
+from graphrag_eval_lc.report.run_report import report_data
+
+DATASET: list[Any] = [
+    {"template_id": each, "questions": [{"id": f"{each}{number}", "question_text": "?"} for number in (1, 2)]}
+    for each in ("lines", "nodes")
+]
+RESPONSES: list[Any] = [{"question_id": "lines1", "actual_answer": "x"}, {"question_id": "nodes2", "error": "away"}]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Give the folder of a run of two templates, in which two questions have a response."""
+    score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("selection", "numbers", "said"),
+    [
+        ({"template_ids": ["nodes"]}, (2, 0, 2), '2 of its 4 questions (template_ids: ["nodes"])'),
+        ({"question_ids": ["lines1"]}, (1, 1, 0), '1 of its 4 questions (question_ids: ["lines1"])'),
+        ({"answered_only": True}, (2, 1, 1), "2 of its 4 questions (answered_only: true)"),
+    ],
+)
+def test_report_of_a_part_has_its_numbers_alone_and_says_so_first(
+    run: Path, selection: dict[str, Any], numbers: tuple[int, ...], said: str
+) -> None:
+    data = report_data(reported_run(run, Selection(**selection)), "0")
+    assert tuple(data["numbers"][key] for key in ("samples", "answered", "errors")) == numbers
+    assert data["warnings"][0] == f"This report is of a part of the run: {said}. All numbers are of these alone."
+    assert "This report is of a part of the run" in report_html(run, **selection)
+    assert "This report is of a part of the run" not in report_html(run)
+
+
+def test_report_of_a_part_does_not_take_the_place_of_that_of_the_whole_run(run: Path, tmp_path: Path) -> None:
+    whole = write_report(run)
+    before = whole.read_bytes()
+    with pytest.raises(OptionError, match=r"does not take the place of that of the whole run. Give it a file of its"):
+        write_report(run, template_ids=["nodes"])
+    assert write_report(run, tmp_path / "part.html", template_ids=["nodes"]).name == "part.html"
+    assert whole.read_bytes() == before
+
+
+def test_run_in_memory_is_reported_in_part() -> None:
+    run = score_responses(DATASET, RESPONSES)
+    page = report_html(run, question_ids=["nodes2"])
+    assert "1 of its 4 questions" in page
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"template_ids": ["node"]}, "there is no template node. Did you mean nodes?"),
+        ({"question_ids": ["7"]}, "there is no question 7. The run has: lines1, lines2, nodes1, nodes2."),
+        ({"template_ids": ["lines"], "question_ids": ["nodes1"]}, "the run has none of the selected questions"),
+    ],
+)
+def test_what_the_run_does_not_have_is_one_error(run: Path, selection: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        report_html(run, **selection)
+
+
+def test_page_of_a_run_that_was_scored_in_part_says_by_what_selection(tmp_path: Path) -> None:
+    score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run", answered_only=True)
+    facts = {fact["name"]: fact["value"] for fact in what_ran(reported_run(tmp_path / "run"))}
+    assert facts["Selection"] == "answered_only: true"

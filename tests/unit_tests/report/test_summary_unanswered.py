@@ -1,0 +1,71 @@
+"""What a terminal shows of a run in which most questions have no response."""
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from graphrag_eval_lc import compute_aggregates, run_evaluation
+from graphrag_eval_lc.report.summary import summary_tables
+
+
+def printed(templates: int, answered: int, wrong: int = 0, worst: int = 3) -> list[str]:
+    """Return what is shown of a question in each template, the last of which are answered, some wrongly."""
+    step = {"name": "lookup", "output": "1"}
+    dataset: list[Any] = [
+        {
+            "template_id": f"t{n:03}",
+            "questions": [{"id": f"q{n:03}", "question_text": "?", "reference_steps": [[step]]}],
+        }
+        for n in range(templates)
+    ]
+    actual = {**step, "args": {}, "id": "c", "status": "success"}
+    responses: dict[str, Any] = {
+        f"q{n:03}": {"actual_steps": [{**actual, "output": "2" if n >= templates - wrong else "1"}]}
+        for n in range(templates - answered, templates)
+    }
+    results: list[Any] = run_evaluation(dataset, responses)
+    console = Console(file=io.StringIO(), width=140)
+    console.print(summary_tables(iter(results), compute_aggregates(results), worst=worst))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_templates_without_any_response_are_one_line_with_their_number_and_examples() -> None:
+    lines = printed(500, 3)
+    assert len(lines) < 30
+    assert (
+        "497 more templates have no response to any of their 497 questions; not shown: t000, t001, t002 and 494 more"
+        in lines
+    )
+    assert [line.split()[0] for line in lines if line.startswith(" t")] == ["t497", "t498", "t499"]
+    micro = next(line for line in lines if "All questions" in line)
+    assert micro.split("│")[1:3] == ["       500 ", "    497 "]
+
+
+def test_worst_questions_are_first_those_that_have_a_response() -> None:
+    lines = printed(500, 3, wrong=2)
+    assert "The worst questions (3 of 499 that did not score in full)" in [line.strip() for line in lines]
+    assert [line.split()[0] for line in lines if line.startswith(" q")] == ["q498", "q499", "q000"]
+
+
+def test_without_a_worst_question_there_is_no_table() -> None:
+    assert not [line for line in printed(500, 3, worst=0) if "worst" in line]
+
+
+def test_few_templates_without_a_response_have_a_row_each() -> None:
+    for templates, answered in ((12, 2), (30, 15)):
+        lines = printed(templates, answered)
+        assert len([line for line in lines if line.startswith(" t")]) == templates
+        assert not [line for line in lines if "not shown" in line]
+
+
+def test_order_of_the_worst_stays_where_most_are_answered() -> None:
+    lines = printed(10, 6, wrong=2, worst=9)
+    assert [line.split()[0] for line in lines if line.startswith(" q")] == [
+        "q000",
+        "q001",
+        "q002",
+        "q003",
+        "q008",
+        "q009",
+    ]
