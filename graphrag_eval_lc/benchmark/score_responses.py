@@ -91,7 +91,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         if given.answered_only:
             output.notes.append(answered_note(len(questions), len(selected)))
         output.warn(*_unanswered(samples, by_key))
-        return _scored(output, given, templates, samples, by_key.get)
+        return _scored(output, given, templates, samples, by_key.get, questions)
 
 
 @of_folder(ScoreRunOptions)
@@ -152,16 +152,16 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         keys = journal.keys()
         scored = given.selection.answered(selected, {key[0] for key in keys if _counts(journal, key)})
         samples, unasked = _answered(journal, scored, earlier)
-        scorers = scored_with(
-            ((sample.template, sample.question) for sample in samples), scoring.config, scoring.evaluators
-        )
+        # What scores the others of the run is missed too when it is scored again.
+        kept = _questions_of(samples) if given.selection.is_all else questions
+        scorers = scored_with(kept, scoring.config, scoring.evaluators)
         asked = [question for _, question in questions]
         chosen = given.selection.as_dict()
         record = RunManifest.begin(source, templates, asked, scoring.config, scorers, scored_selection=chosen)
         output.score_again(record, earlier)
         output.notes += _notes(given.selection, len(scored), len(selected), len(questions))
         output.warn(*_unanswered(samples, set(keys)))
-        run = _scored(output, scoring, templates, samples, output.response)
+        run = _scored(output, scoring, templates, samples, output.response, kept)
         run.stopped = run.stopped or earlier.get("stopped")
         output.warn(
             *scoring_warnings(earlier, output.record.described, run.judges, missing),
@@ -170,6 +170,10 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         if unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
     return run
+
+
+def _questions_of(samples: Sequence[Sample]) -> list[tuple[Template, Question]]:
+    return [(sample.template, sample.question) for sample in samples]
 
 
 def _selected(
@@ -272,14 +276,15 @@ def _scored(
     templates: Sequence[Template],
     samples: Sequence[Sample],
     response_to: Callable[[Key], Response | None],
+    questions: Sequence[tuple[Template, Question]],
 ) -> BenchmarkRun:
-    """Score samples, and end the run."""
+    """Score samples, and end the run, which has these questions."""
     budget = Budget(None, None, options.max_cost, unpriced=output.pricing.unpriced)
     pipeline = output.pipeline(templates, repeats=max((sample.repeat for sample in samples), default=1))
     unjudged = pipeline.add_all(samples, lambda sample: response_to(sample.key), budget)
     known = () if output.folder is not None else (response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]
-    run = output.end(pipeline, pipeline.finish(), ((each.template, each.question) for each in samples), responses)
+    run = output.end(pipeline, pipeline.finish(), questions, responses)
     if unjudged:  # which run.json does not tell: nothing was left out of the asking
         message = f"{budget.message}; {counted(unjudged, 'sample was', 'samples were')} not judged"
         run.stopped = {"reason": "max_cost", "message": message, "left_out": 0}

@@ -1,7 +1,7 @@
 """What a terminal shows at the end of a run: scores by template, and the worst questions."""
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -246,8 +246,10 @@ class _Seen:
         self._unanswered: list[_Ranked] = []
         self._unanswered_of: Counter[str] = Counter()
         self._answered_of: set[str] = set()
+        lacking = self._read(results)
         # Equal ones stay in the dataset's order.
-        self._worst = heapq.nsmallest(worst, self._read(results), key=lambda ranked: ranked[:2])
+        self._worst = heapq.nsmallest(worst, lacking, key=lambda ranked: ranked[:2])
+        deque(lacking, maxlen=0)  # where none is kept, none was read
 
     @property
     def is_mostly_unanswered(self) -> bool:
@@ -275,14 +277,13 @@ class _Seen:
                 self._unanswered_of[template] += 1
             else:
                 self._answered_of.add(template)
-            if not is_error(result) and result.get(MAIN_METRIC, 1.0) >= 1.0:
-                continue
-            self.lacking += 1
-            ranked = _rank(result), place, result
-            if not is_unanswered:
-                yield ranked
-            elif len(self._unanswered) < self._kept:
-                self._unanswered.append(ranked)
+            if is_error(result) or result.get(MAIN_METRIC, 1.0) < 1.0:
+                self.lacking += 1
+                ranked = _rank(result), place, result
+                if not is_unanswered:
+                    yield ranked
+                elif len(self._unanswered) < self._kept:
+                    self._unanswered.append(ranked)
 
 
 _Ranked = tuple[tuple[bool, float], int, Mapping[str, Any]]

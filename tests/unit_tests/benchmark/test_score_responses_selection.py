@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc import run_benchmark, score_responses, score_run
-from graphrag_eval_lc.errors import DatasetError, OptionError
+from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
+from graphrag_eval_lc.matching import register_matcher
+from graphrag_eval_lc.registry import registered_only_here
 
 STEP = {"name": "s", "args": {}, "id": "c", "status": "success", "output": "1"}
 
@@ -186,6 +188,27 @@ def test_run_of_an_agent_is_scored_in_part_and_remembers_what_it_asked(tmp_path:
     assert (record["selection"], record["questions"]) == (asked["selection"], asked["questions"])
     assert not [text for text in run.warnings if "no longer in the dataset" in text]
     assert ids_of(score_run(tmp_path / "run", dataset=DATASET)) == ["l1", "l2"]
+
+
+def test_run_that_goes_on_has_all_its_questions_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        run = run_benchmark(lambda question: "1", DATASET, output_dir=tmp_path / "run")
+        assert len(run.results) == 5
+        assert "scored_selection" not in record_in(tmp_path / "run")
+        assert ids_of(score_run(tmp_path / "run", dataset=DATASET, template_ids=["nodes"])) == ["n1", "n2"]
+        assert record_in(tmp_path / "run")["scored_selection"] == {"template_ids": ["nodes"]}
+
+
+def test_matcher_of_a_question_that_is_not_selected_is_missed_when_all_are_scored_again(tmp_path: Path) -> None:
+    dataset: list[Any] = [template("plain", "p"), {"template_id": "own", "questions": []}]
+    step = {"name": "own_step", "output": "1"}
+    dataset[1]["questions"] = [{"id": "o", "question_text": "?", "reference_steps": [[step]]}]
+    with registered_only_here():
+        register_matcher(name="own_step")(lambda reference, actual: 1.0)
+        score_responses(dataset, responses_to("p", "o"), output_dir=tmp_path / "run")
+        score_run(tmp_path / "run", dataset=dataset, template_ids=["plain"])
+    with pytest.raises(RunFolderError, match="the matcher for own_step"):
+        score_run(tmp_path / "run", dataset=dataset)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import report_html, score_responses, write_report
+from graphrag_eval_lc import report_html, score_responses, score_run, write_report
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.report.reported_run import reported_run, what_ran
@@ -75,3 +75,6 @@ def test_page_of_a_run_that_was_scored_in_part_says_by_what_selection(tmp_path: 
     score_responses(DATASET, RESPONSES, output_dir=tmp_path / "run", answered_only=True)
     facts = {fact["name"]: fact["value"] for fact in what_ran(reported_run(tmp_path / "run"))}
     assert facts["Selection"] == "answered_only: true"
+    score_run(tmp_path / "run", dataset=DATASET, template_ids=["lines"])
+    facts = {fact["name"]: fact["value"] for fact in what_ran(reported_run(tmp_path / "run"))}
+    assert facts["Selection of the scoring"] == 'template_ids: ["lines"]'
