@@ -218,6 +218,7 @@ class BenchmarkRun:
             if isinstance(statistics, Mapping) and "mean" in statistics and not metric_spec(metric).is_spent
         ]
         rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
+        rows += [("note", note) for note in self.notes]
         if self.stopped:
             rows.append(("stopped", str(self.stopped["message"])))
         if self.output_dir:

@@ -68,6 +68,7 @@ def test_how_many_questions_have_a_response_is_said_where_only_these_are_scored(
     run = score_responses(DATASET, responses_to("l1", "n2"), answered_only=True)
     assert list(run.notes) == ["2 of 5 questions have a response; only these are scored"]
     assert run.aggregates["micro"]["number_of_error_samples"] == 0
+    assert "2 of 5 questions have a response; only these are scored" in run._repr_html_()
     in_template = score_responses(DATASET, responses_to("l1", "n2"), template_ids="lines", answered_only=True)
     assert list(in_template.notes) == ["1 of 3 questions has a response; only it is scored"]
     assert list(score_responses(DATASET, responses_to("l1")).notes) == []
