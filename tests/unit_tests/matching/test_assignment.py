@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_eval_lc.matching.steps import best_assignment
+from graphrag_eval_lc.matching.assignment import best_assignment
 
 scores = st.sampled_from([0.25, 0.5, 1 / 3, 1.0])
 rows = st.lists(st.dictionaries(st.integers(0, 5), scores, max_size=5), min_size=1, max_size=4)
