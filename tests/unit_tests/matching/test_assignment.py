@@ -131,7 +131,7 @@ def test_ties_all_over_are_broken_as_in_a_trial_of_all(
         pytest.param(
             [{index: (index + 1) / 1000 for index in range(1000)} for _ in range(300)], id="all want the same"
         ),
-        pytest.param([{index: 1.0 for index in range(301 - row)} for row in range(300)], id="against the order"),
+        pytest.param([dict.fromkeys(range(301 - row), 1.0) for row in range(300)], id="against the order"),
         pytest.param([dict.fromkeys(range(100), 1.0) for _ in range(300)], id="too few actual steps"),
     ],
 )
