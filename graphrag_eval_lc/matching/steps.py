@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
@@ -206,14 +207,14 @@ class _Chosen:
         self.groups = scored_groups(candidates, scoring)
         self.actual_of: dict[tuple[int, int], int] = {}
         self.before: dict[int, int] = {}
-        before, total = step_count, 0.0
+        before, totals = step_count, []
         for group in reversed(self.groups):
-            total += self._fill(group, candidates[group], before)
+            totals.append(self._fill(group, candidates[group], before))
             matched = [index for (of_group, _), index in self.actual_of.items() if of_group == group]
             if len(matched) < len(candidates[group]):
                 break
             before = min(matched)
-        self.score = total / len(self.groups) if self.groups else None
+        self.score = fsum(totals) / len(self.groups) if self.groups else None
 
     @property
     def taken(self) -> set[int]:
@@ -227,12 +228,12 @@ class _Chosen:
         ]
         scores = [{index: pair.score for index, pair in row.items() if pair.score > 0} for row in compared]
         self.before[group] = before
-        total = 0.0
-        for reference, actual in enumerate(best_assignment(scores)):
-            if actual is not None:
-                self.actual_of[group, reference] = actual
-                total += scores[reference][actual]
-        return total / len(references)
+        assigned = best_assignment(scores)
+        self.actual_of |= {
+            (group, reference): actual for reference, actual in enumerate(assigned) if actual is not None
+        }
+        # Summed exactly, so that the mean of equal scores is that score.
+        return fsum(scores[at][actual] for at, actual in enumerate(assigned) if actual is not None) / len(references)
 
 
 def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:
