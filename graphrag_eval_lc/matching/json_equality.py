@@ -1,0 +1,99 @@
+"""Whether two JSON values are equal, and where they first differ, for values nested to any depth.
+
+Both are found by a walk with a stack of its own, as deep values would exhaust the interpreter's.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+NOTHING = "nothing"
+"""What stands where a part is missing."""
+
+_MISSING = object()
+_LONGEST_PLACE = 300
+
+
+def are_json_equal(left: Any, right: Any) -> bool:
+    """Return whether two JSON values are equal: numbers by value, true as 1 (as in graphrag-eval), NaN equal to NaN."""
+    waiting: list[Iterator[tuple[Any, Any]]] = [iter([(left, right)])]
+    while waiting:
+        for one, other in waiting[-1]:
+            if isinstance(one, dict) and isinstance(other, dict):
+                if one.keys() != other.keys():
+                    return False
+                waiting.append(zip(one.values(), map(other.__getitem__, one), strict=True))
+                break
+            if isinstance(one, list) and isinstance(other, list):
+                if len(one) != len(other):
+                    return False
+                waiting.append(zip(one, other, strict=True))
+                break
+            if not _are_leaves_equal(one, other):
+                return False
+        else:
+            waiting.pop()
+    return True
+
+
+def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any]:
+    """Return where two different JSON values first differ, and what stands there: "nothing" where a part is missing.
+
+    Of a place with a long name, as in deep values, the middle is left out.
+
+    Example:
+        >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
+        ('rows[1]', 2, 3)
+    """
+    path: list[Any] = []
+    waiting = [_Level("{}", iter([("", found, expected)]))]
+    while waiting:
+        for key, one, other in waiting[-1].parts:
+            path[len(waiting) - 1 :] = [key]
+            if one is _MISSING or other is _MISSING:
+                place = _place([level.form.format(key) for level, key in zip(waiting, path, strict=True)])
+                return place, NOTHING if one is _MISSING else one, NOTHING if other is _MISSING else other
+            inner = _inner(one, other)
+            if inner is not None:
+                waiting.append(inner)
+                break
+            if not _are_leaves_equal(one, other):
+                return _place([level.form.format(key) for level, key in zip(waiting, path, strict=True)]), one, other
+        else:
+            waiting.pop()
+    return "", found, expected
+
+
+class _Level(NamedTuple):
+    """The parts of two objects or two arrays still to be compared: key or index, and what stands there."""
+
+    form: str
+    parts: Iterator[tuple[Any, Any, Any]]
+
+
+def _inner(found: Any, expected: Any) -> _Level | None:
+    if isinstance(found, dict) and isinstance(expected, dict):
+        keys = (*expected, *(key for key in found if key not in expected))
+        return _Level(".{}", ((key, found.get(key, _MISSING), expected.get(key, _MISSING)) for key in keys))
+    if isinstance(found, list) and isinstance(expected, list):
+        pairs = zip_longest(found, expected, fillvalue=_MISSING)
+        return _Level("[{}]", ((index, one, other) for index, (one, other) in enumerate(pairs)))
+    return None
+
+
+def _are_leaves_equal(left: Any, right: Any) -> bool:
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
+        return math.isnan(right)
+    try:
+        return bool(left == right)
+    except RecursionError:  # deep values of other kinds, such as tuples
+        return False
+
+
+def _place(parts: list[str]) -> str:
+    text = "".join(parts).removeprefix(".")
+    if len(text) <= _LONGEST_PLACE:
+        return text
+    half = _LONGEST_PLACE // 2
+    return f"{text[:half]}…{text[-half:]} ({len(parts) - 1:,} levels deep)"
