@@ -3,7 +3,7 @@
 from typing import Any
 
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
-from graphrag_eval_lc.matching.json_equality import are_json_equal, first_difference
+from graphrag_eval_lc.matching.json_equality import ComparableJson, first_difference
 from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
@@ -30,16 +30,20 @@ def parse_json_output(output: Any) -> Any:
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
-        expected = reference.parsed(parse_json_output)
+        expected = reference.once(_comparable)
     except UnreadableOutput as problem:
         return explained(0.0, f"the reference cannot be compared: {problem}")
     try:
-        found = actual.parsed(parse_json_output)
+        found = actual.once(_comparable)
     except UnreadableOutput as problem:
         return explained(0.0, str(problem), unreadable=str(problem))
-    if are_json_equal(expected, found):
+    if expected.equals(found):
         return explained(1.0, "the same JSON value")
-    return StepScore(0.0, lambda: _json_difference(found, expected), _none)
+    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), _none)
+
+
+def _comparable(step: StepView) -> ComparableJson:
+    return ComparableJson(step.parsed(parse_json_output))
 
 
 def _json_difference(found: Any, expected: Any) -> str:
