@@ -7,13 +7,15 @@ import math
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import zip_longest
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 NOTHING = "nothing"
 """What stands where a part is missing."""
 
 _MISSING = object()
-_LONGEST_PLACE = 300
+_LONGEST_PLACE = 160
+_CLOSING = frozenset({"},", "],"})
 
 
 def are_json_equal(left: Any, right: Any) -> bool:
@@ -163,3 +165,33 @@ def _place(parts: list[str]) -> str:
         return text
     half = _LONGEST_PLACE // 2
     return f"{text[:half]}…{text[-half:]} ({len(parts) - 1:,} levels deep)"
+
+
+def deep_text(value: Any) -> str:
+    """Return a text that equal values share, whatever their depth and the order of the keys of their objects.
+
+    Example:
+        >>> deep_text({"b": [1, 2], "a": None})
+        "{'a':None,'b':[1,2,],},"
+    """
+    written: list[str] = []
+    above: set[int] = set()  # the ids of the containers around a part: one that holds itself has no end
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        before, part = waiting.pop()
+        written.append(before)
+        if before in _CLOSING:
+            above.remove(part)
+        elif isinstance(part, dict | list) and id(part) not in above:
+            above.add(id(part))
+            if isinstance(part, dict):
+                inner = sorted(((f"{key!r}:", item) for key, item in part.items()), key=itemgetter(0))
+            else:
+                inner = [("", item) for item in part]
+            opening, closing = ("{", "},") if isinstance(part, dict) else ("[", "],")
+            written.append(opening)
+            waiting.append((closing, id(part)))
+            waiting.extend(reversed(inner))
+        else:
+            written.append(f"{'itself' if isinstance(part, dict | list) else repr(part)},")
+    return "".join(written)

@@ -10,6 +10,7 @@ from typing import Any
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
+from graphrag_eval_lc.matching.json_equality import deep_text
 from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.registry.step_kinds import MatcherKey
@@ -192,7 +193,9 @@ def _call_text(args: Any) -> str:
     """Return a call's arguments as a text that is the same in any order."""
     try:
         return repr(sorted(args.items()) if isinstance(args, Mapping) else args)
-    except (TypeError, ValueError, RecursionError):  # keys that have no order, or what cannot be written
+    except RecursionError:
+        return deep_text(args)
+    except (TypeError, ValueError):  # keys that have no order, or what cannot be written
         return str(id(args))
 
 
