@@ -4,7 +4,7 @@ import base64
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.documents import Document
@@ -158,20 +158,31 @@ def tool_messages_in(value: Any) -> Iterator[ToolMessage]:
 
     They are the value itself, in the update of a Command, in what it sends to nodes, or in a list of these.
     """
-    if isinstance(value, ToolMessage):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in islice(reversed(value), _MAX_BREADTH):
-            if not isinstance(item, (str, dict)):
-                yield from tool_messages_in(item)
-    elif isinstance(value, dict):
-        for item in reversed(value.values()):
-            if isinstance(item, (list, tuple)):
-                yield from tool_messages_in(item)
-    elif is_command(value):
-        for target in reversed(_targets(value)):
-            yield from tool_messages_in(getattr(target, "arg", None))
-        yield from tool_messages_in(value.update)
+    waiting = [iter([value])]
+    above: dict[int, None] = {}  # the ids of the values around a part: one that holds itself has no end
+    while waiting:
+        for part in waiting[-1]:
+            if isinstance(part, ToolMessage):
+                yield part
+            elif id(part) not in above and (inner := _parts_with_messages(part)) is not None:
+                waiting.append(inner)
+                above[id(part)] = None
+                break
+        else:
+            waiting.pop()
+            if above:
+                above.popitem()
+
+
+def _parts_with_messages(value: Any) -> Iterator[Any] | None:
+    """Return the parts of a value that may hold tool messages, the last one first; None where it has none."""
+    if isinstance(value, (list, tuple)):
+        return (item for item in islice(reversed(value), _MAX_BREADTH) if not isinstance(item, (str, dict)))
+    if isinstance(value, dict):
+        return (item for item in reversed(value.values()) if isinstance(item, (list, tuple)))
+    if is_command(value):
+        return chain((getattr(target, "arg", None) for target in reversed(_targets(value))), (value.update,))
+    return None
 
 
 def tool_message_of(output: Any, call_id: str | None) -> ToolMessage | None:
@@ -245,7 +256,7 @@ def _is_made_by_langchain(block: Mapping[str, Any]) -> bool:
 
 def _of_structured(structured: Mapping[str, Any], texts: Sequence[str]) -> str:
     value = _unwrapped(structured, texts)
-    if len(texts) == 1 and (not isinstance(value, list) or _parsed(texts[0]) == value):
+    if len(texts) == 1 and (not isinstance(value, list) or _are_same(_parsed(texts[0]), value)):
         return texts[0]
     return json_text(value, to_plain=to_plain)
 
@@ -258,22 +269,42 @@ def _unwrapped(structured: Mapping[str, Any], texts: Sequence[str]) -> Any:
     if len(texts) != 1:
         return value if len(_leaves(value)) == len(texts) else structured
     parsed = _parsed(texts[0])
-    if parsed == structured:
+    if _are_same(parsed, structured):
         return structured
     leaves = _leaves(value)
-    is_of_value = parsed == value or (len(leaves) == 1 and _is_text_of(leaves[0], texts[0], parsed))
+    is_of_value = _are_same(parsed, value) or (len(leaves) == 1 and _is_text_of(leaves[0], texts[0], parsed))
     return value if is_of_value else structured
 
 
 def _leaves(value: Any) -> list[Any]:
     """Return the values with a block each in FastMCP: lists are flattened, and None has no block."""
-    if isinstance(value, list):
-        return [leaf for item in value for leaf in _leaves(item)]
-    return [] if value is None else [value]
+    leaves: list[Any] = []
+    waiting = [iter([value])]
+    above: dict[int, None] = {}
+    while waiting:
+        for item in waiting[-1]:
+            if isinstance(item, list) and id(item) not in above:
+                waiting.append(iter(item))
+                above[id(item)] = None
+                break
+            if item is not None:
+                leaves.append(item)
+        else:
+            waiting.pop()
+            if above:
+                above.popitem()
+    return leaves
 
 
 def _is_text_of(leaf: Any, text: str, parsed: Any) -> bool:
-    return text == leaf or parsed == leaf or (isinstance(leaf, Mapping) and isinstance(parsed, Mapping))
+    return text == leaf or _are_same(parsed, leaf) or (isinstance(leaf, Mapping) and isinstance(parsed, Mapping))
+
+
+def _are_same(left: Any, right: Any) -> bool:
+    try:
+        return bool(left == right)
+    except RecursionError:  # nested more deeply than can be compared; the blocks then stay as they are
+        return False
 
 
 def _parsed(text: str) -> Any:

@@ -1,16 +1,14 @@
 """Comparing outputs as JSON values, or as texts where no media type says more."""
 
-import math
-from itertools import zip_longest
 from typing import Any
 
-from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.json_values import json_text, parse_deep_json
+from graphrag_eval_lc.matching.json_equality import ComparableJson, first_difference
 from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
 _SHORT = 60
-_NOTHING = "nothing"
 
 
 def parse_json_output(output: Any) -> Any:
@@ -24,26 +22,34 @@ def parse_json_output(output: Any) -> Any:
     if not isinstance(output, str):
         return output
     try:
-        return parse_json(output)
-    except (ValueError, RecursionError) as problem:
+        return parse_deep_json(output)
+    except ValueError as problem:
         raise UnreadableOutput(f"the output is not JSON: {_short_text(output)}") from problem
 
 
 def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where both outputs are the same JSON value; the order of keys and the white space do not matter."""
     try:
-        expected = reference.parsed(parse_json_output)
+        expected = reference.once(_comparable)
     except UnreadableOutput as problem:
         return explained(0.0, f"the reference cannot be compared: {problem}")
     try:
-        found = actual.parsed(parse_json_output)
+        found = actual.once(_comparable)
     except UnreadableOutput as problem:
         return explained(0.0, str(problem), unreadable=str(problem))
-    if are_json_equal(expected, found):
+    if expected.equals(found):
         return explained(1.0, "the same JSON value")
+    return StepScore(0.0, lambda: _json_difference(found.value, expected.value), _none)
+
+
+def _comparable(step: StepView) -> ComparableJson:
+    return ComparableJson(step.parsed(parse_json_output))
+
+
+def _json_difference(found: Any, expected: Any) -> str:
     place, found, expected = first_difference(found, expected)
     where = f" at {place}" if place else ""
-    return explained(0.0, f"another JSON value{where}: {_short_text(found)} instead of {_short_text(expected)}")
+    return f"another JSON value{where}: {_short_text(found)} instead of {_short_text(expected)}"
 
 
 def match_texts(reference: StepView, actual: StepView) -> StepScore:
@@ -55,43 +61,19 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, "there is no output")
     if expected == found:
         return explained(1.0, "the same text")
+    return StepScore(0.0, lambda: _text_difference(found, expected), _none)
+
+
+def _text_difference(found: Any, expected: Any) -> str:
     start = _common_length(expected, found) if isinstance(expected, str) and isinstance(found, str) else 0
     if start > _SHORT:
         where = f"another text from character {start + 1:,} on"
-        return explained(0.0, f"{where}: {_short_text(found[start:])!r} instead of {_short_text(expected[start:])!r}")
-    return explained(0.0, f"another text: {_short_text(found)} instead of {_short_text(expected)}")
+        return f"{where}: {_short_text(found[start:])!r} instead of {_short_text(expected[start:])!r}"
+    return f"another text: {_short_text(found)} instead of {_short_text(expected)}"
 
 
-def are_json_equal(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are equal: numbers by value, true as 1 (as in graphrag-eval), NaN equal to NaN."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(are_json_equal(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(are_json_equal, left, right))
-    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
-        return math.isnan(right)
-    return bool(left == right)
-
-
-def first_difference(found: Any, expected: Any, place: str = "") -> tuple[str, Any, Any]:
-    """Return where two different JSON values first differ, and what stands there: "nothing" where a part is missing.
-
-    Example:
-        >>> first_difference({"rows": [1, 2]}, {"rows": [1, 3]})
-        ('rows[1]', 2, 3)
-    """
-    if isinstance(found, dict) and isinstance(expected, dict):
-        for key in (*expected, *(key for key in found if key not in expected)):
-            inner = f"{place}.{key}" if place else str(key)
-            if key not in found or key not in expected:
-                return inner, found.get(key, _NOTHING), expected.get(key, _NOTHING)
-            if not are_json_equal(found[key], expected[key]):
-                return first_difference(found[key], expected[key], inner)
-    if isinstance(found, list) and isinstance(expected, list):
-        for index, (left, right) in enumerate(zip_longest(found, expected, fillvalue=_NOTHING)):
-            if left is _NOTHING or right is _NOTHING or not are_json_equal(left, right):
-                return first_difference(left, right, f"{place}[{index}]")
-    return place, found, expected
+def _none() -> float:
+    return 0.0
 
 
 def _common_length(left: str, right: str) -> int:

@@ -67,7 +67,7 @@ class StepView(Mapping[str, Any]):
             given = {key: value for key, value in step.items() if value is not None or key not in defaults}
             step = {**defaults, **given}
         self._step = step
-        self._parsed: dict[Callable[[Any], Any], Any] = {}
+        self._parsed: dict[object, Any] = {}
 
     def __getitem__(self, key: str) -> Any:
         return self._step[key]
@@ -81,6 +81,23 @@ class StepView(Mapping[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or the default; Mapping's own way is several times as slow."""
         return self._step.get(key, default)
+
+    def once(self, compute: Callable[["StepView"], Parsed]) -> Parsed:
+        """Return ``compute(step)``, computed once for each ``compute``, however many steps this one is compared with.
+
+        Raises:
+            UnreadableOutput: As ``compute`` raised it, again at each call.
+        """
+        key = ("step", compute)
+        if key not in self._parsed:
+            try:
+                self._parsed[key] = compute(self)
+            except UnreadableOutput as error:
+                self._parsed[key] = error
+        outcome = self._parsed[key]
+        if isinstance(outcome, UnreadableOutput):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
         """Return ``parse(step["output"])``, computed once for each ``parse``.

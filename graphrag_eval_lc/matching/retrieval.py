@@ -1,20 +1,20 @@
 """Retrieval steps: the ids that they should find and those that they find, their score, and their measures."""
 
 import math
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
+from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import check_sparql_step
-from graphrag_eval_lc.metrics import ranking_scores, recall_at_k, text_context_scores
+from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
@@ -23,22 +23,28 @@ from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, StepKind
 def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score recall@k of the retrieved ids; k is the reference step's ``args.k``, else the actual step's, else all."""
     try:
-        given = relevant_ids(reference)
+        wanted = reference.once(_wanted)
     except UnreadableOutput as problem:
         return explained(0.0, f"the reference cannot be compared: {problem}")
-    if not given:
+    if not wanted.ids:
         return explained(0.0, "the reference step names no relevant documents")
     try:
-        relevant, retrieved = found_ids(reference, given, actual)
+        relevant, found = _compared_ids(wanted, actual)
     except UnreadableOutput as problem:
         # A query that was no search is no search that failed.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
         hint = "" if is_query or actual.id_column is not None else _hint(actual.get("output"))
         return explained(0.0, f"{problem}{hint}", unreadable=None if is_query else str(problem))
-    k = _cut_off(reference)
-    k = _cut_off(actual) if k is None else k
-    score = recall_at_k(relevant, retrieved, k)
-    return StepScore(score, lambda: _reason(given, relevant, retrieved, k), lambda: score)
+    k = reference.once(_cut_off)
+    k = actual.once(_cut_off) if k is None else k
+    score = relevant.recall_at_k(found, k)
+    # Of many steps there are hundreds of thousands of pairs, so that these two are small.
+    return StepScore(score, partial(_reason, wanted.ids, relevant.ids, found.ids, k), _always(score))
+
+
+@lru_cache(maxsize=1024)
+def _always(score: float) -> Callable[[], float]:
+    return lambda: score
 
 
 def _hint(output: object) -> str:
@@ -85,9 +91,6 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     """Return a reference step for a retrieval; None where it found no ids."""
     del later
     return {key: step[key] for key in ("name", "args", "output")} if parse_document_ids(step["output"]) else None
-
-
-_IRI_IN_BRACKETS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*)>")
 
 
 def parse_document_ids(output: Any) -> list[Id]:
@@ -150,19 +153,6 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     return list[Id](identifier for identifier in _column_ids(results, column) if not identifier.startswith("_:"))
 
 
-def alternatives(relevant: RelevantIds) -> list[list[Id]]:
-    """Return the groups of ids of which one will do; an id that is relevant of itself is a group of its own.
-
-    Example:
-        >>> alternatives({"doc-1": 2, "doc-2": 0}), alternatives(["doc-1", "doc-1"])
-        ([['doc-1']], [['doc-1']])
-    """
-    if isinstance(relevant, dict):
-        return [[identifier] for identifier, gain in relevant.items() if gain > 0]
-    groups = [entry for entry in relevant if isinstance(entry, list)]
-    return groups or [[identifier] for identifier in dict.fromkeys(cast("list[Id]", relevant))]
-
-
 def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> tuple[RelevantIds, list[Id]]:
     """Return the relevant ids and those that the actual step retrieved, by rank, both in a form that compares.
 
@@ -172,47 +162,8 @@ def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> t
     Raises:
         UnreadableOutput: The output of the actual step has no ids.
     """
-    column = actual.id_column
-    if column is None:
-        return in_one_form(relevant, actual.parsed(parse_document_ids))
-    results = actual.parsed(parse_sparql_results)
-    if results.boolean is not None:
-        raise UnreadableOutput("the answer of an ASK query has no ids")
-    relevant = _as_texts(relevant)
-    if column not in results.columns:
-        known = {identifier for group in alternatives(relevant) for identifier in group}
-        held = {name: len(known.intersection(map(id_text, _column_ids(results, name)))) for name in results.columns}
-        if not held:
-            raise UnreadableOutput(f"the results have no column {column}, nor any other")
-        column = max(held, key=lambda name: held[name])
-    return relevant, [id_text(each) for each in _column_ids(results, column)]
-
-
-def in_one_form(relevant: RelevantIds, retrieved: list[Id]) -> tuple[RelevantIds, list[Id]]:
-    """Return all ids as texts where some are texts and others numbers; else as they are.
-
-    The keys of a JSON object, such as gains, are always texts; and tools may write a number as a text.
-
-    Example:
-        >>> in_one_form({"1": 3.0}, [2, 1])
-        ({'1': 3.0}, ['2', '1'])
-    """
-    kinds = {isinstance(each, str) for each in chain(_each_id(relevant), retrieved)}
-    return (_as_texts(relevant), [id_text(each) for each in retrieved]) if len(kinds) > 1 else (relevant, retrieved)
-
-
-def id_text(identifier: Id) -> str:
-    """Return an id as a text: a whole number without decimals, and an IRI without its angle brackets.
-
-    Example:
-        >>> id_text(1.0), id_text("<urn:1>"), id_text("01")
-        ('1', 'urn:1', '01')
-    """
-    if isinstance(identifier, float) and identifier.is_integer():
-        return str(int(identifier))
-    text = str(identifier)
-    iri = _IRI_IN_BRACKETS.fullmatch(text) if text.startswith("<") else None
-    return iri[1] if iri else text
+    wanted, found = _compared_ids(WantedIds(relevant), actual)
+    return wanted.ids, found.ids
 
 
 def _gains(value: Mapping[Any, Any]) -> RelevantIds:
@@ -234,24 +185,49 @@ def _require_id(identifier: Any) -> None:
         raise UnreadableOutput(f"relevant_ids has {identifier!r:.40}, which is no id")
 
 
-def _each_id(relevant: RelevantIds) -> Iterable[Id]:
-    is_grouped = isinstance(relevant, list) and relevant and isinstance(relevant[0], list)
-    return chain.from_iterable(cast("list[list[Id]]", relevant)) if is_grouped else cast("Iterable[Id]", relevant)
-
-
-def _as_texts(relevant: RelevantIds) -> RelevantIds:
-    if isinstance(relevant, dict):
-        # Of an id that stands there as a number and as a text, the higher gain counts.
-        by_gain = sorted(relevant.items(), key=lambda entry: entry[1])
-        return {id_text(identifier): gain for identifier, gain in by_gain}
-    texts = [list(map(id_text, each)) if isinstance(each, list) else id_text(each) for each in relevant]
-    return cast("RelevantIds", texts)
-
-
 def _column_ids(results: SparqlResults, name: str) -> list[str]:
     """Return the texts of a column in row order, without the cells that are unbound."""
     column = results.columns[name]
     return [text for row in range(results.row_count) if (text := column.readable(row)) is not None]
+
+
+class _FoundInColumns:
+    """The ids in each column of an actual step's SPARQL results."""
+
+    def __init__(self, actual: StepView) -> None:
+        self._results = actual.parsed(parse_sparql_results)
+        if self._results.boolean is not None:
+            raise UnreadableOutput("the answer of an ASK query has no ids")
+        self._found: dict[str, FoundIds] = {}
+
+    def of(self, column: str, wanted: WantedIds) -> FoundIds:
+        """Return those of a column; where there is none of that name, of the one that holds most of the wanted ids."""
+        names = self._results.columns
+        if column not in names:
+            if not names:
+                raise UnreadableOutput(f"the results have no column {column}, nor any other")
+            column = max(names, key=lambda name: len(wanted.known & self._ids(name).top(None)))
+        return self._ids(column)
+
+    def _ids(self, column: str) -> FoundIds:
+        if column not in self._found:
+            self._found[column] = FoundIds([id_text(each) for each in _column_ids(self._results, column)])
+        return self._found[column]
+
+
+def _wanted(reference: StepView) -> WantedIds:
+    return WantedIds(relevant_ids(reference))
+
+
+def _found_documents(actual: StepView) -> FoundIds:
+    return FoundIds(actual.parsed(parse_document_ids))
+
+
+def _compared_ids(wanted: WantedIds, actual: StepView) -> tuple[WantedIds, FoundIds]:
+    """Return both in a form that compares; see ``found_ids``."""
+    if actual.id_column is not None:
+        return wanted.texts, actual.once(_FoundInColumns).of(actual.id_column, wanted.texts)
+    return in_one_form(wanted, actual.once(_found_documents))
 
 
 class RetrievalPair(NamedTuple):

@@ -200,3 +200,14 @@ def test_a_list_of_handovers_holds_a_message_for_each_call() -> None:
 def test_a_handover_without_a_message_tells_where_it_goes(command: Command, text: str) -> None:
     assert tool_message_of(command, "1") is None
     assert output_text(command) == text
+
+
+def test_tool_message_in_deep_lists_is_found() -> None:
+    message = ToolMessage("found", tool_call_id="call_1")
+    deep: Any = [message]
+    for _ in range(5_000):
+        deep = [deep]
+    endless: list[Any] = [ToolMessage("other", tool_call_id="call_2")]
+    endless.append(endless)
+    assert tool_message_of([deep, endless], "call_1") is message
+    assert tool_message_of(endless, "call_1") is None

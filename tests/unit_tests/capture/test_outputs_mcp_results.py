@@ -102,3 +102,13 @@ def test_a_tool_of_ones_own_with_blocks_keeps_its_output() -> None:
 def test_an_error_stays_the_text_of_its_blocks() -> None:
     message = ToolMessage(blocks('{"code": 1}', '{"code": 2}'), tool_call_id="c1", status="error")
     assert message_outcome(message)[:2] == ("error", '{"code": 1}{"code": 2}')
+
+
+@pytest.mark.parametrize("depth", [500, 5_000, 100_000])
+def test_deep_lists_of_a_server_leave_the_text_as_it_is(depth: int) -> None:
+    tower: Any = ["a"]
+    for _ in range(depth):
+        tower = [tower]
+    text = "[" * (depth + 1) + '"a"' + "]" * (depth + 1)
+    assert mcp_text(blocks(text), structured({"result": tower})) in (text, '["a"]')
+    assert mcp_text(blocks("[1]"), structured({"result": tower, "more": 1})) == "[1]"

@@ -227,3 +227,47 @@ def test_processes_of_their_own_share_nothing_but_the_folder(checks: None) -> No
     assert results()[0]["steps_score"] == 1.0
     assert command("score", "run", "--drop-missing").returncode == 0
     assert results()[0]["steps_score"] == 0.0
+
+
+def deep(depth: int) -> str:
+    return '{"a": [' * (depth // 2) + "1" + "]}" * (depth // 2)
+
+
+def deep_files(reference: str, output: str, args: str = "{}") -> None:
+    step = f'{{"name": "fetch", "args": {{}}, "output_media_type": "application/json", "output": {reference}}}'
+    question = f'{{"id": "q", "question_text": "?", "reference_steps": [[{step}]]}}'
+    Path("deep.json").write_text(f'[{{"template_id": "t", "questions": [{question}]}}]')
+    taken = f'{{"name": "fetch", "args": {args}, "id": "c", "status": "success", "output": {output}}}'
+    Path("deep.jsonl").write_text(f'{{"question_id": "q", "actual_answer": "", "actual_steps": [{taken}]}}\n')
+
+
+@pytest.mark.parametrize("depth", [500, 20_000])
+def test_deep_texts_of_tools_are_scored_and_reported(files: Path, exit_code: Command, depth: int) -> None:
+    deep_files(json.dumps(deep(depth)), json.dumps(deep(depth).replace(" ", "")))
+    assert exit_code("score", "deep.json", "deep.jsonl", "-o", "run") == 0
+    assert [result["steps_score"] for result in results()] == [1.0]
+    assert Path("run/report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "args", "place"),
+    [
+        (deep(100_000), '"[]"', "{}", "deep.json, line 1"),
+        ('"[]"', deep(100_000), "{}", "deep.jsonl, line 1"),
+        ('"[]"', '"[]"', deep(100_000), "deep.jsonl, line 1"),
+    ],
+)
+def test_records_that_are_too_deep_themselves_are_one_clear_error(
+    files: Path,
+    exit_code: Command,
+    capsys: pytest.CaptureFixture[str],
+    reference: str,
+    output: str,
+    args: str,
+    place: str,
+) -> None:
+    deep_files(reference, output, args)
+    assert exit_code("score", "deep.json", "deep.jsonl", "-o", "run") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert place in message
+    assert "nested too deeply" in message

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching import StepView
-from graphrag_eval_lc.matching.json_and_text import are_json_equal, match_json_steps, match_texts
+from graphrag_eval_lc.matching.json_and_text import match_json_steps, match_texts
+from graphrag_eval_lc.matching.json_equality import are_json_equal
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from graphrag_eval_lc.matching import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, in_one_form
 from graphrag_eval_lc.matching.retrieval import (
-    alternatives,
     found_ids,
-    in_one_form,
     parse_document_ids,
     parse_relevant_ids,
     relevant_ids,
@@ -102,6 +101,11 @@ def test_named_column_goes_before_one_that_would_fit_better() -> None:
     assert found_ids(reference, relevant_ids(reference), actual)[1] == ["urn:x"]
 
 
+def in_form(relevant: Any, retrieved: Any) -> tuple[Any, Any]:
+    wanted, found = in_one_form(WantedIds(relevant), FoundIds(retrieved))
+    return wanted.ids, found.ids
+
+
 @pytest.mark.parametrize(
     ("relevant", "retrieved", "texts"),
     [
@@ -115,7 +119,7 @@ def test_named_column_goes_before_one_that_would_fit_better() -> None:
     ],
 )
 def test_ids_of_two_kinds_are_compared_as_texts(relevant: Any, retrieved: Any, texts: Any) -> None:
-    assert in_one_form(relevant, retrieved) == texts
+    assert in_form(relevant, retrieved) == texts
     assert found_ids(StepView({}), relevant, StepView({"output": documents(*retrieved)})) == texts
 
 
@@ -124,7 +128,7 @@ def test_ids_of_two_kinds_are_compared_as_texts(relevant: Any, retrieved: Any, t
     [(["1", "01"], ["1.0"]), ([1, 2.0], [1.0, 2]), ([["<urn:1>"]], ["urn:1"]), ({1: 2}, [1]), ([1], [])],
 )
 def test_ids_of_one_kind_stay_as_they_are(relevant: Any, retrieved: Any) -> None:
-    assert in_one_form(relevant, retrieved) == (relevant, retrieved)
+    assert in_form(relevant, retrieved) == (relevant, retrieved)
 
 
 @pytest.mark.parametrize(
