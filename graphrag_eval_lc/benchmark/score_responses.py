@@ -1,10 +1,10 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import (
@@ -30,11 +30,13 @@ from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
-    load_response_records,
+    questions_of,
+    read_dataset,
+    read_responses,
     response_key,
-    response_records,
-    templates_of,
 )
+from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
+from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, RunFolderError
 from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.samples import Sample, Selection, planned, recorded_samples, samples_of
@@ -65,12 +67,20 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
     given = CheckedScoreOptions.completed()(**options)
-    templates = templates_of(dataset)
+    loaded = read_dataset(dataset)
+    templates = loaded.templates
     questions = Selection().apply(templates)
     _refuse_own_folder(responses, given.output_dir)
-    from_file = isinstance(responses, str | PathLike)
-    records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
-    by_key = {response_key(record): record for record in records}
+    recorded_responses = read_responses(responses)
+    by_key = {response_key(record): record for record in recorded_responses.records}
+    known = {str(question["id"]): question for _, question in questions_of(templates)}
+    refuse_ids_as_written(
+        known,
+        loaded.changed_ids,
+        [question_id for question_id, _ in by_key],
+        recorded_responses.changed_ids,
+        (loaded.path, recorded_responses.path),
+    )
     record = RunManifest.begin(
         dataset,
         templates,
@@ -82,6 +92,8 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     with RunOutput(given.output_dir) as output:
         output.prepare(given)
         output.replace(record, by_key.values(), overwrite=given.overwrite)
+        output.warn(*loaded.notes, *recorded_responses.notes)
+        output.warn(*_unknown_questions(by_key, templates))
         return _scored(output, given, templates, recorded_samples(questions, by_key), by_key.get)
 
 
@@ -129,11 +141,13 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
         source = _dataset_of(earlier, folder) if given.dataset is None else given.dataset
-        templates = templates_of(source)
+        loaded = read_dataset(source)
+        templates = loaded.templates
         questions = Selection().apply(templates)
         if "agent" in earlier:
             selected = earlier.get("questions") or {}
             questions = [each for each in questions if str(each[1]["id"]) in selected]
+        output.warn(*loaded.notes)
         output.prepare(scoring)
         samples, unasked = _answered(output.open_journal(), questions, earlier)
         scorers = scored_with(
@@ -148,9 +162,18 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             *scoring_warnings(earlier, output.record.described, run.judges, missing),
             *question_warnings(earlier, record.as_dict()),
         )
+        if "agent" not in earlier and output.journal is not None:
+            output.warn(*_unknown_questions(output.journal.keys(), templates))
         if unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
     return run
+
+
+def _unknown_questions(keys: Iterable[Key], templates: Sequence[Template]) -> list[str]:
+    """Say which responses no question of the dataset has."""
+    known = [str(question["id"]) for _, question in questions_of(templates)]
+    warning = unknown_questions_warning((question_id for question_id, _ in keys), known)
+    return [] if warning is None else [warning]
 
 
 def _answered(
