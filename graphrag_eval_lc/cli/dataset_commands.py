@@ -25,10 +25,15 @@ def validate(
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
-    With responses also tools whose names no reference step has, where reference steps are missed for it. The config
+    With responses also what is wrong with them, and tools whose names no reference step has, where reference steps are missed for it. The config
     says what the tools are called among the reference steps (`steps: {names: …}`) and which count as retrieval.
 
-    Exit code 0: nothing; 1: there are problems; 2: a file cannot be read at all.
+    A problem is what cannot be evaluated as it is meant: misspelt keys, values of a wrong type, repeated ids and keys,
+    outputs that cannot be read or are cut, responses that no question has. A warning is what can: media types and
+    statuses that are read as meant, ids that YAML changed (0123 is 83 without quotes), references without rows, or with
+    rows that another store may sort otherwise.
+
+    Exit code 0: nothing, or only warnings; 1: there are problems; 2: a file cannot be read at all.
 
     For example:
 
@@ -46,11 +51,13 @@ def validate(
     load_named_plugins(plugins)
     problems = validate_dataset(dataset, responses, config)
     for problem in problems:
-        typer.echo(str(problem))
-    if problems:
-        typer.echo(f"\n{counted(len(problems), 'problem')} found.")
+        typer.echo(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+    warnings = sum(problem.severity == "warning" for problem in problems)
+    errors = len(problems) - warnings
+    found = [counted(number, word) for number, word in ((errors, "problem"), (warnings, "warning")) if number]
+    typer.echo(f"\n{' and '.join(found)} found." if found else "No problems found.")
+    if errors:
         raise typer.Exit(EXIT_FINDINGS)
-    typer.echo("No problems found.")
 
 
 def draft_dataset(
