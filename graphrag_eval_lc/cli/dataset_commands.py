@@ -25,8 +25,9 @@ def validate(
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
-    With responses also what is wrong with them, and tools whose names no reference step has, where reference steps are missed for it. The config
-    says what the tools are called among the reference steps (`steps: {names: …}`) and which count as retrieval.
+    With responses also what is wrong with them, and tools whose names no reference step has, where reference steps
+    are missed for it. The config says what the tools are called among the reference steps (`steps: {names: …}`) and
+    which count as retrieval.
 
     A problem is what cannot be evaluated as it is meant: misspelt keys, values of a wrong type, repeated ids and keys,
     outputs that cannot be read or are cut, responses that no question has. A warning is what can: media types and

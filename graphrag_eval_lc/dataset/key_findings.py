@@ -1,6 +1,7 @@
 """Keys of records that are nearly known ones, and values of known keys that have another type than is meant."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from numbers import Number
 from typing import Any
 
@@ -30,7 +31,6 @@ RESPONSE_KEYS = (
     "question_id",
     "actual_answer",
     "actual_steps",
-    "status",
     "input_tokens",
     "output_tokens",
     "total_tokens",
@@ -44,7 +44,7 @@ _LONGEST_KEY = 40
 _BOOLEAN = TypeAdapter(bool)
 
 
-def key_findings(location: Location, record: Mapping[str, Any], known: Collection[str]) -> Iterator[Finding]:
+def key_findings(location: Location, record: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[Finding]:
     """Find keys that are nearly a known key which the record lacks."""
     for key in record:
         if isinstance(key, str) and key not in known and (meant := near_key(key, known)) and meant not in record:
@@ -53,7 +53,8 @@ def key_findings(location: Location, record: Mapping[str, Any], known: Collectio
             )
 
 
-def near_key(key: str, known: Collection[str]) -> str | None:
+@lru_cache(maxsize=4096)
+def near_key(key: str, known: tuple[str, ...]) -> str | None:
     """Return the known key that another one is a misspelling of; None where it is a key of its own.
 
     Example:

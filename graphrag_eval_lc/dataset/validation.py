@@ -244,7 +244,7 @@ def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[F
         if (identifier := str(response["question_id"])) not in known:
             hint = "Check its question_id."
             if identifier in written:
-                hint = f"The dataset has it as {written[identifier].read}: {written[identifier].hint}"
+                hint = f"YAML reads that id of the dataset as {written[identifier].read}. {written[identifier].hint}"
             elif (meant := read.get(location)) in known:
                 hint = f"The dataset has {meant}, as it is written here. {hint}"
             elif near := nearest_id(identifier, known):

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-# Comments and texts first, so that nothing inside of them is taken for a keyword.
+# Comments and texts first, so that nothing inside of them is taken for a keyword. A text without an end is one too, as
+# a search for the end from each of its quotes would take long.
 _TOKEN: Final = re.compile(
     r"""
     (?P<iri><[^<>"{}|^`\\\s]*>)
     | (?P<comment>\#[^\n]*)
-    | (?P<text>\"{3}.*?\"{3} | '{3}.*?'{3} | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*')
+    | (?P<text>\"{3}.*?(?:\"{3}|\Z) | '{3}.*?(?:'{3}|\Z) | "(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'?)
     | (?P<variable>[?$]\w+)
     | (?P<word>[A-Za-z_][\w:.-]*)
     | (?P<number>\d+)
@@ -78,13 +79,12 @@ def _outer_tokens(query: str) -> Iterator[str]:
 def _sorting_variables(conditions: Sequence[str]) -> list[str] | None:
     """Return the variables of sort conditions; None where one is more than a variable with its direction."""
     found: list[str] = []
-    left = list(conditions)
-    while left:
-        if left[0] in _DIRECTIONS and len(left) > 3 and left[1] == "(" and left[3] == ")":
-            variable, left = left[2], left[4:]
-        else:
-            variable, left = left[0], left[1:]
+    at = 0
+    while at < len(conditions):
+        is_directed = conditions[at] in _DIRECTIONS and conditions[at + 1 : at + 4 : 2] == ["(", ")"]
+        variable = conditions[at + 2] if is_directed else conditions[at]
         if variable[0] not in "?$" or len(variable) == 1:
             return None
         found.append(variable[1:])
+        at += 4 if is_directed else 1
     return found
