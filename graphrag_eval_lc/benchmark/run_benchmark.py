@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
@@ -13,7 +14,7 @@ from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.session import RunSession
-from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset, templates_of
+from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
 from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
@@ -130,7 +131,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         [('q1', 1), ('q1', 2)]
     """
     checked = checked_options(options)
-    templates = templates_of(dataset)
+    read = read_dataset(dataset)
+    templates = read.templates
     checked.selection.apply(templates)
 
     async def aload() -> Agent:
@@ -144,7 +146,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     with RunOutput(None if is_new else folder) as output:
         checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
         output.resume(record, checked, is_dry=True)
-        return output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
+        plan = output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
+        return replace(plan, warnings=read.notes)
 
 
 async def _aload(agent: Any, options: CheckedOptions) -> Agent:
