@@ -1,5 +1,6 @@
 """Ids that YAML reads otherwise than they are written, such as 0123 as the number 83: where they stand, what to do."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,11 @@ from graphrag_eval_lc.files.record_file import Location, RecordFile, quoted
 from graphrag_eval_lc.texts import counted, plural
 
 _MOST_SHOWN = 3
+# Integers of YAML 1.1 that are not written as they are read: octal, binary, hexadecimal, with _ or +, in base 60, -0.
+_OTHERWISE = re.compile(
+    r"(?<![\w.:+-])(?:[-+]?(?:0[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+|[1-9][0-9]*_[0-9_]*)"
+    r"|\+[0-9]+|-0+)(?![\w.:+-])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +53,39 @@ def changed_ids(records: RecordFile, ids: Iterable[tuple[Location, Any]]) -> lis
     """
     if records.file is None or records.file.format != "yaml":
         return []
+    given = [(location, read) for location, read in ids if records.has_records_by_id or not isinstance(read, str)]
+    if not records.has_records_by_id and not _may_be_changed(records.file.text, given):
+        return []
     found = []
-    for location, read in ids:
-        if isinstance(read, str) and not records.has_records_by_id:
-            continue
+    for location, read in given:
         written = records.written(location)
         if written is not None and written != str(read):
             found.append(ChangedId(written, str(read), location, records.line_of(location)))
     return found
+
+
+def _may_be_changed(text: str, ids: Iterable[tuple[Location, Any]]) -> bool:
+    """Return whether an id may be written otherwise than as it is read; lines and tokens are not looked for else."""
+    numbers = {read for _, read in ids if isinstance(read, int) and not isinstance(read, bool)}
+    others = any(not isinstance(read, int) or isinstance(read, bool) for _, read in ids)
+    return others or (bool(numbers) and any(_number(each) in numbers for each in set(_OTHERWISE.findall(text))))
+
+
+def _number(written: str) -> int | None:
+    """Return the integer that YAML 1.1 reads; None where it reads none."""
+    digits = written.lstrip("+-").replace("_", "")
+    try:
+        if digits.startswith(("0b", "0x")):
+            value = int(digits, 0)
+        elif digits.startswith("0"):
+            value = int(digits, 8)
+        else:
+            value = 0
+            for part in digits.split(":"):
+                value = value * 60 + int(part)
+    except ValueError:
+        return None
+    return -value if written.startswith("-") else value
 
 
 def dataset_ids(values: Any) -> Iterator[tuple[Location, Any]]:

@@ -1,14 +1,27 @@
+import io
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from graphrag_eval_lc import GraphRAGEvalWarning, load_dataset, load_responses, score_responses, validate_dataset
 from graphrag_eval_lc.dataset.loading import read_dataset
 from graphrag_eval_lc.errors import DatasetError, ResponsesError
 
-CHANGED = {"0123": "83", "1_000": "1000", "12:30:45": "45045", "0x1F": "31", "0b11": "3", "+5": "5"}
+CHANGED = {
+    "0123": "83",
+    "1_000": "1000",
+    "12:30:45": "45045",
+    "0x1F": "31",
+    "0b11": "3",
+    "+5": "5",
+    "-0": "0",
+    "-012": "-10",
+}
 
 
 def written(folder: Path, *ids: str, template_id: str = "t") -> Path:
@@ -50,6 +63,18 @@ def test_id_that_yaml_reads_as_no_text_at_all_is_an_error(tmp_path: Path) -> Non
     for identifier, read in {"yes": "True", "on": "True", "null": "None", "~": "None", "1.50": "1.5"}.items():
         with pytest.raises(DatasetError, match=f"YAML reads {identifier} as {read}, which is not a text"):
             load_dataset(written(tmp_path, identifier))
+
+
+@given(st.from_regex(r"[-+]?[0-9][0-9_:xb]{0,5}", fullmatch=True).filter(lambda text: not text.endswith(":")))
+def test_whatever_yaml_makes_of_a_number_is_named_unless_it_is_the_same(identifier: str) -> None:
+    text = f"- template_id: t\n  questions:\n  - question_text: Why?\n    id: {identifier}\n"
+    (template,) = yaml.load(text, Loader=yaml.SafeLoader)
+    read = template["questions"][0].get("id")
+    assume(isinstance(read, int | str))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_dataset(io.StringIO(text))
+    assert len(caught) == (str(read) != identifier)
 
 
 def test_id_of_a_template_is_named_too(tmp_path: Path) -> None:
