@@ -78,7 +78,8 @@ def validate_dataset(
             those that count as retrieval.
 
     Returns:
-        The problems, those of the dataset first, in the order of the file; an empty list where there are none.
+        The problems, those of the dataset first, in the order of the file; an empty list where there are none. Those
+        with the severity ``warning`` do not keep anything from being evaluated as it is meant.
 
     Raises:
         DatasetError: The dataset cannot be read at all.

@@ -21,6 +21,8 @@ ShownAs = Literal["text", "rows", "iri"]
 # How many letters of a media type may be wrong.
 _MISSPELT = 2
 _LONGEST_MEDIA_TYPE = 80
+# Formats of their own that are spelt nearly like JSON.
+_NO_MISSPELLINGS = frozenset(f"application/{name}" for name in ("bson", "cson", "hjson", "json5", "jsonl", "ndjson"))
 _WORD = re.compile("[a-z]+")
 
 # The name of reference steps of retrieval, which the config needs before anything is matched.
@@ -281,6 +283,8 @@ def is_misspelt_media_type(given: str, known: str) -> bool:
         False
     """
     given, known = bare_media_type(given)[:_LONGEST_MEDIA_TYPE], bare_media_type(known)[:_LONGEST_MEDIA_TYPE]
+    if given in _NO_MISSPELLINGS:
+        return False
     if abs(len(given) - len(known)) <= _MISSPELT and edit_distance(given, known) <= _MISSPELT:
         return True
     words = [set(_WORD.findall(each.rpartition("/")[2])) for each in (given, known)]

@@ -55,6 +55,7 @@ def test_sparql_results_under_a_misspelt_media_type_are_compared_as_such(media_t
         ("application/sparql+json", '{"a": 1}'),
         ("text/turtle", rows("n")),
         ("application/ld+json", rows("n")),
+        ("application/jsonl", rows("n")),
         ("text/uri", "urn:a"),
         (None, rows("n")),
         ("", rows("n")),
