@@ -163,7 +163,9 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             *question_warnings(earlier, record.as_dict()),
         )
         if "agent" not in earlier and output.journal is not None:
-            output.warn(*_unknown_questions(output.journal.keys(), templates))
+            known = earlier.get("questions") or {}  # those that are gone were told just now
+            keys = output.journal.keys()
+            output.warn(*_unknown_questions((key for key in keys if key[0] not in known), templates))
         if unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
     return run

@@ -9,7 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphrag_eval_lc.files.record_file import Finding, Location, quoted
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.records import step_status
+from graphrag_eval_lc.registry.metrics import BUILT_IN
 from graphrag_eval_lc.texts import edit_distance, shortened
 
 # What is read of the records; any other key is handed through to the results.
@@ -31,10 +33,7 @@ RESPONSE_KEYS = (
     "question_id",
     "actual_answer",
     "actual_steps",
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "elapsed_sec",
+    *(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd"),
 )
 ACTUAL_STEP_KEYS = ("name", "args", "id", "status", "output", "execution_timestamp")
 
@@ -42,6 +41,7 @@ ACTUAL_STEP_KEYS = ("name", "args", "id", "status", "output", "execution_timesta
 _SHORT_KEY = 7
 _LONGEST_KEY = 40
 _BOOLEAN = TypeAdapter(bool)
+_JSON = JSON.serves[0][1]
 
 
 def key_findings(location: Location, record: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[Finding]:
@@ -139,10 +139,10 @@ def output_findings(location: Location, output: object) -> Iterator[Finding]:
     if output is None or isinstance(output, str):
         return
     if isinstance(output, Number):
-        hint = f"{_in_quotes(output)[:-1]}, or add output_media_type: application/json."
+        hint = f"{_in_quotes(output)[:-1]}, or add output_media_type: {_JSON}."
         yield Finding(f"the output is {_shown(output)}, and texts are compared", hint, (*location, "output"))
     else:
-        hint = "Add output_media_type: application/json, or give the text that the tool gives."
+        hint = f"Add output_media_type: {_JSON}, or give the text that the tool gives."
         yield Finding(f"the output is a {type(output).__name__}, and texts are compared", hint, (*location, "output"))
 
 
