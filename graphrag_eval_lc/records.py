@@ -204,9 +204,22 @@ class Result(TypedDict):
     stalled_sec: NotRequired[float]
 
 
+def step_status(status: Any) -> Any:
+    """Return the status of a step or response as the formats write it: ``Success`` is ``success``.
+
+    Example:
+        >>> step_status("Success"), step_status("ERROR"), step_status("done")
+        ('success', 'error', 'done')
+    """
+    if status in ("success", "error") or not isinstance(status, str):
+        return status
+    plain = status.strip().lower()
+    return plain if plain in ("success", "error") else status
+
+
 def is_error(record: Mapping[str, Any]) -> bool:
     """Return whether a response or result is of a question that failed."""
-    return record.get("status") == "error" or record.get("error") is not None
+    return step_status(record.get("status")) == "error" or record.get("error") is not None
 
 
 class StepsSummary(TypedDict, total=False):

@@ -67,6 +67,28 @@ def shortened(text: str, length: int, *, keeps_lines: bool = False, tells: bool 
     return f"{text[:length]}…{said}"
 
 
+def edit_distance(one: str, other: str) -> int:
+    """Return how many letters must be changed, added, left out or swapped with their neighbour between two words.
+
+    Each part of a word is edited once (optimal string alignment).
+
+    Example:
+        >>> edit_distance("ouput", "output"), edit_distance("stpes", "steps"), edit_distance("same", "same")
+        (1, 1, 0)
+    """
+    before: list[int] = []
+    above = list(range(len(other) + 1))
+    for row, letter in enumerate(one, start=1):
+        line = [row]
+        for column, of_other in enumerate(other, start=1):
+            cost = min(above[column] + 1, line[-1] + 1, above[column - 1] + (letter != of_other))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == of_other:
+                cost = min(cost, before[column - 2] + 1)
+            line.append(cost)
+        before, above = above, line
+    return above[-1]
+
+
 def text_of(value: object) -> str:
     """Return ``str(value)``, or the name of its type in angle brackets where that raises."""
     try:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
@@ -13,7 +14,7 @@ from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
 from graphrag_eval_lc.benchmark.run_options import CheckedOptions, RunOptions, checked_options
 from graphrag_eval_lc.benchmark.run_output import RunOutput
 from graphrag_eval_lc.benchmark.session import RunSession
-from graphrag_eval_lc.dataset.loading import DatasetSource, templates_of
+from graphrag_eval_lc.dataset.loading import DatasetSource, read_dataset
 from graphrag_eval_lc.errors import AgentError
 from graphrag_eval_lc.evaluation.events import EventLog
 from graphrag_eval_lc.evaluation.limits import StopSignal, stopped_by_signals
@@ -90,7 +91,8 @@ async def arun_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> 
 async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, stop: StopSignal) -> BenchmarkRun:
     use_daemon_threads(asyncio.get_running_loop())
     close_connections_of_resting_loops()
-    templates = templates_of(dataset)
+    read = read_dataset(dataset)
+    templates = read.templates
     options.selection.apply(templates)  # an unknown id is told before an agent is loaded
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
@@ -103,7 +105,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
         options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
-        output.warn(*output.lock_warnings, *loaded.warnings)
+        output.warn(*output.lock_warnings, *loaded.warnings, *read.notes)
         try:
             output.resume(record, options)
             return await RunSession(options, output, stop).arun(loaded, templates, questions)
@@ -129,7 +131,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         [('q1', 1), ('q1', 2)]
     """
     checked = checked_options(options)
-    templates = templates_of(dataset)
+    read = read_dataset(dataset)
+    templates = read.templates
     checked.selection.apply(templates)
 
     async def aload() -> Agent:
@@ -143,7 +146,8 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
     with RunOutput(None if is_new else folder) as output:
         checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
         output.resume(record, checked, is_dry=True)
-        return output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
+        plan = output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
+        return replace(plan, warnings=read.notes)
 
 
 async def _aload(agent: Any, options: CheckedOptions) -> Agent:

@@ -1,10 +1,10 @@
 """Scoring without an agent: responses that were recorded elsewhere, or once more those of a run's folder."""
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import (
@@ -30,12 +30,14 @@ from graphrag_eval_lc.config import load_config, with_measures
 from graphrag_eval_lc.dataset.loading import (
     DatasetSource,
     Responses,
-    load_response_records,
+    questions_of,
+    read_dataset,
+    read_responses,
     response_key,
-    response_records,
-    templates_of,
 )
 from graphrag_eval_lc.dataset.selection import Selection, answered_note
+from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
+from graphrag_eval_lc.dataset.yaml_ids import refuse_ids_as_written
 from graphrag_eval_lc.errors import ConfigError, DatasetError, RunFolderError
 from graphrag_eval_lc.evaluation.limits import Budget
 from graphrag_eval_lc.evaluation.samples import Sample, planned, recorded_samples, samples_of
@@ -68,12 +70,20 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         OptionError: max_cost is no number greater than 0, or an evaluator cannot be one.
     """
     given = CheckedScoreOptions.completed()(**options)
-    templates = templates_of(dataset)
+    loaded = read_dataset(dataset)
+    templates = loaded.templates
     selected = given.selection.apply(templates)
     _refuse_own_folder(responses, given.output_dir)
-    from_file = isinstance(responses, str | PathLike)
-    records = load_response_records(cast("Any", responses)) if from_file else response_records(cast("Any", responses))
-    by_key = {response_key(record): record for record in records}
+    recorded_responses = read_responses(responses)
+    by_key = {response_key(record): record for record in recorded_responses.records}
+    known = {str(question["id"]): question for _, question in questions_of(templates)}
+    refuse_ids_as_written(
+        known,
+        loaded.changed_ids,
+        [question_id for question_id, _ in by_key],
+        recorded_responses.changed_ids,
+        (loaded.path, recorded_responses.path),
+    )
     questions = given.selection.answered(selected, {question_id for question_id, _ in by_key})
     record = RunManifest.begin(
         dataset,
@@ -90,7 +100,8 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         samples = recorded_samples(questions, by_key)
         if given.answered_only:
             output.notes.append(answered_note(len(questions), len(selected)))
-        output.warn(*_unanswered(samples, by_key))
+        output.warn(*loaded.notes, *recorded_responses.notes)
+        output.warn(*_unknown_questions(by_key, templates), *_unanswered(samples, by_key))
         return _scored(output, given, templates, samples, by_key.get, questions)
 
 
@@ -141,12 +152,14 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         if not given.drop_missing:
             refuse_missing(missing, folder, _DROP, command)
         source = _dataset_of(earlier, folder) if given.dataset is None else given.dataset
-        templates = templates_of(source)
+        loaded = read_dataset(source)
+        templates = loaded.templates
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
             asked_ids = earlier.get("questions") or {}
             questions = [each for each in questions if str(each[1]["id"]) in asked_ids]
         selected = _selected(given.selection, templates, questions, run_dir)
+        output.warn(*loaded.notes)
         output.prepare(scoring)
         journal = output.open_journal()
         keys = journal.keys()
@@ -167,6 +180,10 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
             *scoring_warnings(earlier, output.record.described, run.judges, missing),
             *question_warnings(earlier, record.as_dict()),
         )
+        if "agent" not in earlier and output.journal is not None:
+            known = earlier.get("questions") or {}  # those that are gone were told just now
+            keys = output.journal.keys()
+            output.warn(*_unknown_questions((key for key in keys if key[0] not in known), templates))
         if unasked and "stopped" not in earlier:  # it was killed, and could not say so
             output.warn(f"{unasked:,} of {len(samples) + unasked:,} were not asked yet, and are not counted")
     return run
@@ -219,6 +236,13 @@ def _unanswered(samples: Sequence[Sample], keys: Collection[Key]) -> list[str]:
     found = f"{len(missing):,} of {number:,} questions have no response and count as failed"
     hint = "; --answered-only (answered_only=True) scores only the others" if len(missing) < number else ""
     return [f"{found}: {listed(missing, 3)}{hint}"]
+
+
+def _unknown_questions(keys: Iterable[Key], templates: Sequence[Template]) -> list[str]:
+    """Say which responses no question of the dataset has."""
+    known = [str(question["id"]) for _, question in questions_of(templates)]
+    warning = unknown_questions_warning((question_id for question_id, _ in keys), known)
+    return [] if warning is None else [warning]
 
 
 def _answered(

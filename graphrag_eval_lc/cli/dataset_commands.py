@@ -41,10 +41,16 @@ def validate(
 ) -> None:
     """Find everything that is wrong with a dataset, with line, question id, key and how to mend it.
 
-    With responses also tools whose names no reference step has, where reference steps are missed for it. The config
-    says what the tools are called among the reference steps (`steps: {names: …}`) and which count as retrieval.
+    With responses also what is wrong with them, and tools whose names no reference step has, where reference steps
+    are missed for it. The config says what the tools are called among the reference steps (`steps: {names: …}`) and
+    which count as retrieval.
 
-    Exit code 0: nothing; 1: there are problems; 2: a file cannot be read at all.
+    A problem is what cannot be evaluated as it is meant: misspelt keys, values of a wrong type, repeated ids and keys,
+    outputs that cannot be read or are cut, responses that no question has. A warning is what can: media types and
+    statuses that are read as meant, ids that YAML changed (0123 is 83 without quotes), references without rows, or with
+    rows that another store may sort otherwise.
+
+    Exit code 0: nothing, or only warnings; 1: there are problems; 2: a file cannot be read at all.
 
     For example:
 
@@ -65,17 +71,20 @@ def validate(
     load_named_plugins(plugins)
     problems, note = validated(dataset, responses, config, Selection(**keywords(_selection()[0], options)))
     for problem in problems:
-        typer.echo(str(problem))
+        typer.echo(str(problem) if problem.severity == "error" else f"Warning: {problem}")
     if note is not None:
         typer.echo(f"{chr(10) if problems else ''}{note}.")
-    if problems:
-        typer.echo(f"{'' if note else chr(10)}{counted(len(problems), 'problem')} found.")
-        unanswered = sum(problem.what == UNANSWERED for problem in problems)
-        if unanswered > _FEW:
-            have = f"{counted(unanswered, 'question has', 'questions have')} no response"
-            typer.echo(f"{have}; --answered-only checks only the others.")
+    warnings = sum(problem.severity == "warning" for problem in problems)
+    errors = len(problems) - warnings
+    found = [counted(number, word) for number, word in ((errors, "problem"), (warnings, "warning")) if number]
+    gap = "\n" if problems and note is None else ""
+    typer.echo(f"{gap}{' and '.join(found) or 'No problems'} found.")
+    unanswered = sum(problem.what == UNANSWERED for problem in problems)
+    if unanswered > _FEW:
+        have = f"{counted(unanswered, 'question has', 'questions have')} no response"
+        typer.echo(f"{have}; --answered-only checks only the others.")
+    if errors:
         raise typer.Exit(EXIT_FINDINGS)
-    typer.echo("No problems found.")
 
 
 def draft_dataset(

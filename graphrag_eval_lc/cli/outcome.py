@@ -170,6 +170,8 @@ def show_plan(plan: RunPlan) -> None:
     names = [sample.key[0] + (f" (repeat {sample.repeat})" if sample.repeat > 1 else "") for sample in plan.to_ask]
     if names:
         typer.echo(f"First: {listed(names, _MOST_NAMED)}.")
+    for warning in plan.warnings:
+        tell(f"Warning: {warning}")
 
 
 def _command() -> str:

@@ -12,10 +12,10 @@ from graphrag_eval_lc.dataset.loading import (
     RESPONSES,
     DatasetSource,
     Responses,
-    load_response_records,
+    read_dataset,
+    read_responses,
     response_key,
     response_records,
-    templates_of,
     with_question_ids,
 )
 from graphrag_eval_lc.errors import ResponsesError, RunFolderError
@@ -52,17 +52,20 @@ def draft_source(
     responses: Responses | str | PathLike[str], dataset: DatasetSource | None, config: ConfigSource
 ) -> DraftSource:
     """Read the sources of a draft; see ``draft_dataset``."""
+    notes: list[str] = []
     if isinstance(responses, str | PathLike):
         path = Path(responses)
         if path.is_dir():
             return _of_folder(path, dataset, config)
-        records: Iterable[Mapping[str, Any]] = load_response_records(path)
+        loaded = read_responses(path)
+        records: Iterable[Mapping[str, Any]] = loaded.records
+        notes += loaded.notes
     else:
         records = _checked(
             with_question_ids(responses) if isinstance(responses, Mapping) else list(response_records(responses))
         )
-    templates = None if dataset is None else templates_of(dataset)
-    return DraftSource(_one_for_each(records), templates, _config(config))
+    templates, of_dataset = (None, []) if dataset is None else _read(dataset)
+    return DraftSource(_one_for_each(records), templates, _config(config), (*notes, *of_dataset))
 
 
 def _checked(records: list[Any], path: Path | None = None) -> list[Any]:
@@ -98,7 +101,7 @@ def _of_folder(folder: Path, dataset: DatasetSource | None, config: ConfigSource
         what = "the folder holds no run" if run is None else f"the folder holds no {RESPONSES_FILE}"
         raise RunFolderError(what, path=folder, hint="Give the folder of a run, or a file of responses.")
     responses = _one_for_each(_checked(list(iter_responses(path)), path))
-    templates, notes = (templates_of(dataset), []) if dataset is not None else _dataset_of(folder, run or {})
+    templates, notes = _read(dataset) if dataset is not None else _dataset_of(folder, run or {})
     if config is None:
         known = (run or {}).get("config") or {}
         config = {key: known[key] for key in _OF_NAMES if known.get(key) is not None}
@@ -120,11 +123,16 @@ def _missing_step_kinds(run: Mapping[str, Any]) -> Iterator[str]:
                 yield f"The run had the {what}, which is not given now: --plugin {shlex.quote(name)} gives it."
 
 
+def _read(dataset: DatasetSource) -> tuple[Sequence[Mapping[str, Any]] | None, list[str]]:
+    loaded = read_dataset(dataset)
+    return loaded.templates, list(loaded.notes)
+
+
 def _dataset_of(folder: Path, run: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]] | None, list[str]]:
     """Return a run's dataset: its file, else the templates and the order of its results."""
     path = (run.get("dataset") or {}).get("path")
     if path is not None and Path(path).exists():
-        return templates_of(path), []
+        return _read(path)
     lost = "The run names no file of its dataset" if path is None else f"The dataset {path} of the run is not there"
     if (folder / RESULTS_FILE).is_file():
         taken = "the templates and their order are those of its results"

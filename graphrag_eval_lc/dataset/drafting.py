@@ -10,7 +10,7 @@ from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import DatasetError, MatcherError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.records import Template, is_error
+from graphrag_eval_lc.records import Template, is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
     StepKind,
@@ -218,7 +218,7 @@ def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) ->
 
 
 def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list[list[dict[str, Any]]]:
-    successful = [step for step in steps if step.get("status", "success") == "success"]
+    successful = [step for step in steps if step_status(step.get("status", "success")) == "success"]
     drafted: dict[tuple[str, str], dict[str, Any]] = {}
     for place, step in enumerate(successful):
         name = step["name"]

@@ -1,14 +1,24 @@
 """Reading reference datasets and recorded responses; their questions, repeats and JSON Schemas."""
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-from graphrag_eval_lc.errors import DatasetError, ResponsesError
+from graphrag_eval_lc.dataset.yaml_ids import (
+    ChangedId,
+    changed_ids,
+    changed_ids_note,
+    dataset_ids,
+    refuse_collisions,
+    response_ids,
+)
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.files.reading import Source
 from graphrag_eval_lc.files.record_file import RecordFile, read_records
 from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
@@ -29,6 +39,8 @@ def load_dataset(source: Source) -> list[Template]:
     Returns:
         The templates in the file's order, every key kept. A template may have no questions.
 
+    A ``GraphRAGEvalWarning`` names ids that YAML reads otherwise than they are written, such as 0123 as 83.
+
     Raises:
         DatasetError: The file cannot be read or breaks the format; with file, line, question id and key.
 
@@ -37,9 +49,70 @@ def load_dataset(source: Source) -> list[Template]:
         >>> load_dataset(io.StringIO("- template_id: t\n  questions: [{id: q1, question_text: Why?}]"))
         [{'template_id': 't', 'questions': [{'id': 'q1', 'question_text': 'Why?'}]}]
     """
+    return _warned(_read_dataset(source)).templates
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDataset:
+    """A reference dataset, and what its user should know of it.
+
+    Attributes:
+        templates: The templates.
+        changed_ids: The ids that YAML reads otherwise than they are written.
+        notes: Sentences for the user.
+        path: Its file; None where it was made in Python.
+    """
+
+    templates: list[Template]
+    changed_ids: tuple[ChangedId, ...] = ()
+    notes: tuple[str, ...] = ()
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedResponses:
+    """Recorded responses, and what their user should know of them.
+
+    Attributes:
+        records: The responses, with all repeats of a question.
+        changed_ids: The question ids that YAML reads otherwise than they are written.
+        notes: Sentences for the user.
+        path: Their file; None where they were made in Python.
+    """
+
+    records: list[Response]
+    changed_ids: tuple[ChangedId, ...] = ()
+    notes: tuple[str, ...] = ()
+    path: str | None = None
+
+
+Loaded = TypeVar("Loaded", LoadedDataset, LoadedResponses)
+
+
+def _warned(loaded: Loaded) -> Loaded:
+    for note in loaded.notes:
+        warnings.warn(note, GraphRAGEvalWarning, stacklevel=3)
+    return loaded
+
+
+def read_dataset(dataset: DatasetSource) -> LoadedDataset:
+    """Return a dataset with notes, read from its path or checked.
+
+    Raises:
+        DatasetError: The dataset cannot be read or breaks the format.
+    """
+    return _read_dataset(dataset) if isinstance(dataset, str | PathLike) else LoadedDataset(checked_dataset(dataset))
+
+
+def _read_dataset(source: Source) -> LoadedDataset:
     dataset = read_records(source, DatasetError, what="reference dataset")
     dataset.check(TEMPLATES, DatasetError)
-    return _with_text_ids(dataset.values)
+    ids = list(dataset_ids(dataset.values))
+    changed = changed_ids(dataset, ids)
+    refuse_collisions(changed, dataset, ids)
+    note = changed_ids_note(changed, dataset)
+    path = dataset.file.path if dataset.file is not None else None
+    return LoadedDataset(_with_text_ids(dataset.values), tuple(changed), (note,) if note else (), path)
 
 
 def load_responses(source: Source) -> dict[str, Response]:
@@ -64,9 +137,30 @@ def load_response_records(source: Source) -> list[Response]:
     Raises:
         ResponsesError: The file cannot be read or breaks the format; with file, line, question id and key.
     """
+    return _warned(_read_responses(source)).records
+
+
+def read_responses(responses: str | PathLike[str] | Responses) -> LoadedResponses:
+    """Return responses as a list with notes, read from their path or as ``response_records`` does.
+
+    Raises:
+        ResponsesError: The file cannot be read or breaks the format, or they are neither a mapping nor a list of
+            responses with question ids.
+    """
+    return (
+        _read_responses(responses)
+        if isinstance(responses, str | PathLike)
+        else LoadedResponses(response_records(responses))
+    )
+
+
+def _read_responses(source: Source) -> LoadedResponses:
     responses = read_response_records(source)
     responses.check(RESPONSES, ResponsesError)
-    return cast("list[Response]", responses.values)
+    changed = changed_ids(responses, response_ids(responses.values))
+    note = changed_ids_note(changed, responses)
+    path = responses.file.path if responses.file is not None else None
+    return LoadedResponses(responses.values, tuple(changed), (note,) if note else (), path)
 
 
 def read_response_records(source: Source) -> RecordFile:
@@ -77,8 +171,10 @@ def read_response_records(source: Source) -> RecordFile:
     """
     responses = read_records(source, ResponsesError, what="file of responses")
     if isinstance(responses.values, dict):
-        is_single = "question_id" in responses.values
-        responses.values = [responses.values] if is_single else with_question_ids(responses.values)
+        if "question_id" in responses.values:
+            responses.values = [responses.values]
+        else:
+            responses.list_by_key("question_id", with_question_ids(responses.values))
     return responses
 
 
@@ -129,7 +225,7 @@ def templates_of(dataset: DatasetSource) -> list[Template]:
     Raises:
         DatasetError: The dataset cannot be read or breaks the format.
     """
-    return load_dataset(dataset) if isinstance(dataset, str | PathLike) else checked_dataset(dataset)
+    return _warned(read_dataset(dataset)).templates
 
 
 def questions_of(dataset: Iterable[Template]) -> Iterable[tuple[Template, Question]]:

@@ -1,25 +1,34 @@
 """Finding all mistakes of a reference dataset and of responses to it, with their places."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.dataset.key_findings import (
+    QUESTION_KEYS,
+    RESPONSE_KEYS,
+    TEMPLATE_KEYS,
+    actual_step_findings,
+    answer_findings,
+    key_findings,
+    response_status_findings,
+)
 from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records, with_question_ids
 from graphrag_eval_lc.dataset.selected_findings import SelectedFindings
 from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.dataset.step_findings import step_groups_findings
+from graphrag_eval_lc.dataset.unknown_questions import nearest_id
+from graphrag_eval_lc.dataset.yaml_ids import ChangedId, changed_ids, dataset_ids, response_ids
 from graphrag_eval_lc.deprecation import renamed_attribute
-from graphrag_eval_lc.errors import DatasetError, MatcherError, OptionError, RunFolderError
+from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
-from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, format_findings, read_records
+from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, Severity, read_records
 from graphrag_eval_lc.matching.candidates import RetrievalSteps
-from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
-from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.records import Response, Template, is_error
-from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, step_kind_for
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
@@ -37,6 +46,7 @@ class Problem:
         line: The line in the file, from 1.
         question_id: The question that it concerns.
         key: The key that it concerns, such as ``[0].questions[2].id``.
+        severity: ``error`` where what is meant cannot be evaluated, ``warning`` where it can.
     """
 
     what: str
@@ -45,6 +55,7 @@ class Problem:
     line: int | None = None
     question_id: str | None = None
     key: str | None = None
+    severity: Severity = "error"
     mend = renamed_attribute("mend", "hint")
 
     def __str__(self) -> str:
@@ -79,7 +90,8 @@ def validate_dataset(
             does not have are always told.
 
     Returns:
-        The problems, those of the dataset first, in the order of the file; an empty list where there are none.
+        The problems, those of the dataset first, in the order of the file; an empty list where there are none. Those
+        with the severity ``warning`` do not keep anything from being evaluated as it is meant.
 
     Raises:
         DatasetError: The dataset cannot be read at all, or lacks an id that was selected.
@@ -170,14 +182,21 @@ def _listed(records: Any) -> Any:
 
 
 def _problems(records: RecordFile, findings: Iterable[Finding]) -> list[Problem]:
-    return [Problem(finding.what, finding.hint, **records.place_of(finding)) for finding in findings]
+    return [
+        Problem(finding.what, finding.hint, **records.place_of(finding), severity=finding.severity)
+        for finding in findings
+    ]
+
+
+def _repeated_keys(records: RecordFile) -> Iterator[Finding]:
+    for key, line in records.repeated_keys():
+        yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
 
 
 def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator[Finding]:
-    if dataset.file is not None and dataset.file.format == "yaml" and dataset.line_index is not None:
-        for key, line in dataset.line_index.repeated_keys():
-            yield Finding(f"the key {key} stands twice, and only the last counts", "Remove one of them.", line=line)
-    yield from format_findings(TEMPLATES, dataset.values)
+    yield from _repeated_keys(dataset)
+    yield from dataset.format_findings(TEMPLATES)
+    yield from _changed_ids(changed_ids(dataset, dataset_ids(dataset.values)))
     ids: list[tuple[Location, str]] = [
         ((index, "template_id"), str(template["template_id"]))
         for index, template in _mappings(dataset.values)
@@ -188,9 +207,18 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
     ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
     yield from _same_texts(questions)
-    retrieval = RetrievalSteps(config.retrieval, config.steps.names)
+    for index, template in _mappings(dataset.values):
+        yield from key_findings((index,), template, TEMPLATE_KEYS)
+    retrieval, defaults = RetrievalSteps(config.retrieval, config.steps.names), config.sparql.step_defaults()
     for location, question in questions:
-        yield from _question_findings(location, question, retrieval)
+        yield from key_findings(location, question, QUESTION_KEYS)
+        yield from answer_findings(location, question, "reference_answer")
+        yield from step_groups_findings(location, question.get("reference_steps"), retrieval, defaults)
+
+
+def _changed_ids(changed: Iterable[ChangedId]) -> Iterator[Finding]:
+    for each in changed:
+        yield Finding(each.what, each.hint, each.location, severity="warning")
 
 
 def _questions(values: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
@@ -235,80 +263,31 @@ def _same_texts(questions: Iterable[tuple[Location, Mapping[str, Any]]]) -> Iter
             )
 
 
-def _question_findings(location: Location, question: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
-    for group_index, group in enumerate(_list(question.get("reference_steps"))):
-        place = (*location, "reference_steps", group_index)
-        if isinstance(group, list | tuple) and not group:
-            yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
-        for index, step in _mappings(group):
-            yield from _step_findings((*place, index), step, retrieval)
-
-
-def _step_findings(location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps) -> Iterator[Finding]:
-    name, media_type = str(step.get("name")), step.get("output_media_type")
-    texts = {"name": name, "output_media_type": media_type if isinstance(media_type, str) else None}
-    reference = retrieval.reference_view({**step, **texts}, {})
-    kind = step_kind_for(*retrieval.compared_by(reference))
-    if step.get("relevant_ids") is not None:
-        yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
-        # An output beside them is there for its texts.
-        if retrieval.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
-            return
-    for finding in _kind_findings(kind, reference):
-        at = finding.location if not finding.location or finding.location[0] in step else ()
-        yield replace(finding, location=(*location, *at))
-
-
-def _kind_findings(kind: StepKind, reference: StepView) -> Iterator[Finding]:
-    """Find the mistakes in a reference step of a kind; their locations begin in the step."""
-    if kind.reads == "output" and kind.check is None and kind.parse is None:
-        kind = step_kind_for(None, reference["output_media_type"])
-    try:
-        if kind.check is not None:
-            yield from _checked(kind, kind.check, reference)
-        elif kind.reads == "args":
-            if not isinstance(reference.get("args"), Mapping):
-                yield Finding(f"a {reference['name']} step is compared by its args, and has none", "Add args.")
-        elif kind.parse is not None:
-            reference.parsed(kind.parse)
-        elif reference.get("output") is None:
-            yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
-    except UnreadableOutput as problem:
-        what = f"the output cannot be read as {kind.title}: {problem}"
-        yield Finding(what, "Store what the tool gives.", ("output",))
-
-
-def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
-    try:
-        findings = list(check(reference))
-    except UnreadableOutput:
-        raise
-    except Exception as problem:
-        what = f"the check of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
-        return [Finding(what, "Mend the step, or the function that checks it.")]
-    for finding in findings:
-        if not isinstance(finding, Finding):
-            hint = "A check gives Findings of graphrag_eval_lc.matching."
-            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", hint=hint)
-    return findings
-
-
-def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
-    try:
-        if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
-            parse_relevant_ids(relevant_ids)
-    except UnreadableOutput as problem:
-        hint = "List ids, or groups of ids of which one will do, or give each id its gain."
-        yield Finding(str(problem), hint, location)
-
-
 def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[Finding]:
-    yield from format_findings(RESPONSES, responses.values)
-    known = {str(question.get("id")) for _, question in _questions(dataset.values)}
+    yield from _repeated_keys(responses)
+    yield from responses.format_findings(RESPONSES)
     identified = _identified(responses)
+    known = {str(question.get("id")): None for _, question in _questions(dataset.values)}
+    changed = changed_ids(responses, response_ids(responses.values))
+    yield from _changed_ids(changed)
+    written = {each.written: each for each in changed_ids(dataset, dataset_ids(dataset.values))}
+    read = {each.location: each.written for each in changed}
     for location, response in identified:
-        if str(response["question_id"]) not in known:
-            yield Finding("a response to a question that the dataset does not have", "Check its question_id.", location)
+        if (identifier := str(response["question_id"])) not in known:
+            hint = "Check its question_id."
+            if identifier in written:
+                hint = f"YAML reads that id of the dataset as {written[identifier].read}. {written[identifier].hint}"
+            elif (meant := read.get(location)) in known:
+                hint = f"The dataset has {meant}, as it is written here. {hint}"
+            elif near := nearest_id(identifier, known):
+                hint = f"Perhaps it is {near}. {hint}"
+            yield Finding("a response to a question that the dataset does not have", hint, location)
+    for index, response in _mappings(responses.values):
+        yield from key_findings((index,), response, RESPONSE_KEYS)
+        yield from response_status_findings((index,), response)
+        yield from answer_findings((index,), response, "actual_answer")
+        for place, step in _mappings(response.get("actual_steps")):
+            yield from actual_step_findings((index, "actual_steps", place), step)
     yield from _answered_twice(identified)
 
 

@@ -13,6 +13,7 @@ from graphrag_eval_lc.dataset.loading import (
     response_records,
 )
 from graphrag_eval_lc.dataset.selection import Selection
+from graphrag_eval_lc.dataset.unknown_questions import unknown_questions_warning
 from graphrag_eval_lc.errors import GraphRAGEvalWarning
 from graphrag_eval_lc.evaluation.pipeline import Pipeline, judges_of
 from graphrag_eval_lc.evaluation.samples import Sample, recorded_samples
@@ -36,8 +37,9 @@ def run_evaluation(
     """Score responses against a reference dataset.
 
     It works inside a running event loop too, as in a notebook. Nothing that is passed in is changed. A
-    ``GraphRAGEvalWarning`` tells of tools whose names no reference step has while reference steps are missed, of judges
-    that failed or block the event loop, and of models without a price.
+    ``GraphRAGEvalWarning`` tells of responses to questions that the dataset does not have, of tools whose names no
+    reference step has while reference steps are missed, of judges that failed or block the event loop, and of models
+    without a price.
 
     Args:
         qa_dataset: The templates with their questions, as ``load_dataset`` gives them.
@@ -70,7 +72,7 @@ def run_evaluation(
         >>> run_evaluation(dataset, {"q": {"question_id": "q", "actual_answer": "2"}})[0]["status"]
         'success'
     """
-    pipeline, samples, response_of = _begin(
+    pipeline, samples, response_of, unknown = _begin(
         qa_dataset,
         responses,
         config,
@@ -80,7 +82,7 @@ def run_evaluation(
         Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
     )
     pipeline.add_all(samples, response_of)
-    for text in pipeline.warnings():
+    for text in (*unknown, *pipeline.warnings()):
         warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
     return Results(pipeline.kept())
 
@@ -98,7 +100,7 @@ async def arun_evaluation(
     answered_only: bool = False,
 ) -> Results:
     """Score responses in an event loop; see ``run_evaluation``."""
-    pipeline, samples, response_of = _begin(
+    pipeline, samples, response_of, unknown = _begin(
         qa_dataset,
         responses,
         config,
@@ -108,7 +110,7 @@ async def arun_evaluation(
         Selection(template_ids=template_ids, question_ids=question_ids, answered_only=answered_only),
     )
     await pipeline.aadd_all(samples, response_of)
-    for text in pipeline.warnings():
+    for text in (*unknown, *pipeline.warnings()):
         warnings.warn(text, GraphRAGEvalWarning, stacklevel=2)
     return Results(pipeline.kept())
 
@@ -121,8 +123,8 @@ def _begin(
     llm: Any,
     embeddings: Any,
     selection: Selection,
-) -> tuple[Pipeline, list[Sample], Callable[[Sample], Response | None]]:
-    """Return the pipeline of an evaluation, its samples, and what gives their responses."""
+) -> tuple[Pipeline, list[Sample], Callable[[Sample], Response | None], list[str]]:
+    """Return the pipeline of an evaluation, its samples, what gives their responses, and warnings of these."""
     settings = load_config(config, has_llm=llm is not None, has_embeddings=embeddings is not None)
     templates = checked_dataset(qa_dataset)
     by_key = _responses_by_key(responses)
@@ -134,7 +136,9 @@ def _begin(
     samples = recorded_samples(questions, by_key)
     repeats = max((sample.repeat for sample in samples), default=1)
     pipeline = Pipeline(settings, templates, repeats=repeats, pricing=pricing, judges=judges)
-    return pipeline, samples, lambda sample: by_key.get(sample.key)
+    known = [str(question["id"]) for _, question in questions_of(templates)]
+    unknown = unknown_questions_warning((question_id for question_id, _ in by_key), known)
+    return pipeline, samples, lambda sample: by_key.get(sample.key), [] if unknown is None else [unknown]
 
 
 def _responses_by_key(responses: Responses) -> dict[Key, Response]:

@@ -8,7 +8,16 @@ from pydantic import ValidationError
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
 from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
 from graphrag_eval_lc.matching.retrieval import retrieval_measures
-from graphrag_eval_lc.records import ActualStep, Question, Response, ResponseModel, Result, Template
+from graphrag_eval_lc.records import (
+    ActualStep,
+    Question,
+    Response,
+    ResponseModel,
+    Result,
+    Template,
+    is_error,
+    step_status,
+)
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     JUDGES,
@@ -119,7 +128,7 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
         key = ".".join(map(str, first["loc"]))
         return {}, f"the response cannot be used: {key + ': ' if key else ''}{first['msg']}"
     error = response.get("error")
-    if error is None and response.get("status") == "error":
+    if error is None and is_error(response):
         error = "the agent failed without a message"
     return response, None if error is None else str(error) or "the agent failed without a message"
 
@@ -132,6 +141,8 @@ def _unmeasured(step: ActualStep) -> ActualStep:
 
 def _complete_status(step: ActualStep) -> None:
     """Fill in what hand-written steps may lack; recorded runs carry the text of a failure in the output."""
+    if step.get("status") not in (None, "success", "error"):
+        step["status"] = step_status(step["status"])
     if step.get("status") is None:
         step["status"] = "success" if step.get("error") is None else "error"
     if step["status"] == "error" and step.get("error") is None:

@@ -40,11 +40,13 @@ class RunPlan:
         to_ask: The samples to ask, repeat by repeat.
         done: The answered ones, in the order of results.
         errors: How many of those failed.
+        warnings: What the user should know of the dataset.
     """
 
     to_ask: Sequence[Sample]
     done: Sequence[Sample]
     errors: int = 0
+    warnings: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:

@@ -180,6 +180,11 @@ def parse_yaml(file: TextFile, error: type[GraphRAGEvalError], *, what: str) -> 
     return value
 
 
+# What YAML reads as a text, and the marks of scalars that are texts whatever they look like.
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_QUOTES = ("'", '"', "|", ">")
+
+
 class LineIndex:
     """The lines on which the values of a YAML or JSON file begin; for messages only, as the text is parsed again.
 
@@ -202,6 +207,40 @@ class LineIndex:
                 break
             node = child
         return node.start_mark.line + 1 if node is not None and node.start_mark else None
+
+    def written(self, location: Sequence[str | int]) -> str | None:
+        """Return how the value at ``location`` is written, where it stands without quotes and YAML reads it as no text.
+
+        Example:
+            >>> LineIndex(TextFile("- id: 0123", None, "yaml")).written((0, "id"))
+            '0123'
+        """
+        node = self._root
+        for part in location:
+            node = _child(node, part)
+        is_plain = isinstance(node, yaml.ScalarNode) and node.style not in _QUOTES
+        return str(node.value) if is_plain and node is not None and node.tag != _TEXT_TAG else None
+
+    def list_by_key(self, name: str, length: int) -> None:
+        """Let a mapping of ids to records be a list of records that have their id under ``name``.
+
+        Args:
+            name: The key of the id.
+            length: The number of records; a mapping of another length, such as one that repeats keys, stays one.
+        """
+        root = self._root
+        if not isinstance(root, yaml.MappingNode) or len(root.value) != length:
+            return
+        named = yaml.ScalarNode(_TEXT_TAG, name)
+        records = [
+            yaml.MappingNode(
+                value.tag,
+                [*(value.value if isinstance(value, yaml.MappingNode) else ()), (named, key)],
+                start_mark=key.start_mark,
+            )
+            for key, value in root.value
+        ]
+        self._root = yaml.SequenceNode("tag:yaml.org,2002:seq", records, start_mark=root.start_mark)
 
     def repeated_keys(self) -> Iterator[tuple[str, int]]:
         """Yield each key that a mapping repeats, with its second line; YAML keeps only the last value."""

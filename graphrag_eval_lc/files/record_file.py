@@ -1,9 +1,9 @@
 """Records in memory, with the line of each value, and what breaks their format."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,9 +17,12 @@ from graphrag_eval_lc.files.reading import (
     parse_yaml,
     read_text,
 )
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.files.repeated_keys import repeated_json_keys
+from graphrag_eval_lc.texts import counted, shortened
 
+_NO_TEXT = " is not a text"
 Location = tuple[str | int, ...]
+Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,14 @@ class Finding:
         hint: How to put it right.
         location: The keys and indices that lead to it.
         line: The line, if it is known more exactly than by the location.
+        severity: ``error`` where what is meant cannot be evaluated, ``warning`` where it can.
     """
 
     what: str
     hint: str
     location: Location = ()
     line: int | None = None
+    severity: Severity = "error"
     mend = renamed_attribute("mend", "hint")
 
 
@@ -52,11 +57,56 @@ class RecordFile:
         self.values = values
         self.file = file
         self._lines = lines
+        self._id_key: str | None = None
 
     @cached_property
     def line_index(self) -> LineIndex | None:
         """The lines of a YAML or JSON file; None for the other formats."""
-        return LineIndex(self.file) if self.file and self._lines is None else None
+        index = LineIndex(self.file) if self.file and self._lines is None else None
+        if index is not None and self._id_key is not None:
+            index.list_by_key(self._id_key, len(self.values))
+        return index
+
+    def list_by_key(self, name: str, values: list[Any]) -> None:
+        """Take a mapping of ids to records as a list of records.
+
+        Args:
+            name: The key of the id in the records.
+            values: The records in the mapping's order.
+        """
+        self.values = values
+        self._id_key = name
+
+    @property
+    def has_records_by_id(self) -> bool:
+        """Whether the file is a mapping of ids to records, whose keys are texts now whatever they were."""
+        return self._id_key is not None
+
+    def written(self, location: Location) -> str | None:
+        """Return how a value without quotes is written in YAML, where that is read as no text; else None."""
+        is_yaml = self.file is not None and self.file.format == "yaml"
+        return self.line_index.written(location) if is_yaml and self.line_index is not None else None
+
+    def repeated_keys(self) -> Iterator[tuple[str, int]]:
+        """Yield each key that a mapping of the file repeats, with its second line; only the last value is kept."""
+        if self.file is None:
+            return
+        if self.file.format == "yaml":
+            yield from self.line_index.repeated_keys() if self.line_index is not None else ()
+        elif self._lines is None:
+            yield from repeated_json_keys([(1, self.file.text)])
+        else:
+            yield from repeated_json_keys(_numbered_lines(self.file.text))
+
+    def format_findings(self, records: TypeAdapter[Any]) -> Iterator[Finding]:
+        """Yield all mistakes of the format, in the order of the records, with what YAML made of a text."""
+        for finding in format_findings(records, self.values):
+            written = self.written(finding.location) if finding.what.endswith(_NO_TEXT) else None
+            if not written or written == finding.what.removesuffix(_NO_TEXT):
+                yield finding
+            else:
+                what = f"YAML reads {shortened(written, 60)} as {finding.what.removesuffix(_NO_TEXT)}, which{_NO_TEXT}"
+                yield replace(finding, what=what, hint=f"Put it in quotes: {quoted(written)}.")
 
     def line_of(self, location: Location) -> int | None:
         """Return the line of the value at ``location``; None for records made in Python."""
@@ -75,7 +125,7 @@ class RecordFile:
 
     def check(self, records: TypeAdapter[Any], error: type[GraphRAGEvalError]) -> None:
         """Raise the first mistake of the format, and say how many more there are."""
-        findings = list(format_findings(records, self.values))
+        findings = list(self.format_findings(records))
         if not findings:
             return
         hint, more = findings[0].hint, len(findings) - 1
@@ -111,12 +161,28 @@ def read_records(source: Source, error: type[GraphRAGEvalError], *, what: str) -
     """
     file = read_text(source, error, what=what)
     if file.format == "jsonl":
-        lines = [(line, text) for line, text in enumerate(file.text.split("\n"), start=1) if text.strip()]
+        lines = list(_numbered_lines(file.text))
         values = [parse_json_at(text, error, what=what, path=file.path, line=line) for line, text in lines]
         return RecordFile(values, file, [line for line, _ in lines])
     if file.format == "json":
         return RecordFile(parse_json_at(file.text, error, what=what, path=file.path), file)
     return RecordFile(parse_yaml(file, error, what=what), file)
+
+
+def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of JSON Lines that are not blank, with their numbers from 1."""
+    return ((line, text) for line, text in enumerate(text.split("\n"), start=1) if text.strip())
+
+
+def quoted(text: str) -> str:
+    """Return a text in single quotes, as YAML takes it for a text.
+
+    Example:
+        >>> print(quoted("0123"), quoted("it's"))
+        '0123' 'it''s'
+    """
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
 
 
 def format_findings(records: TypeAdapter[Any], values: Any) -> Iterator[Finding]:
@@ -151,10 +217,11 @@ def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
         what = f"a mapping of keys to values is needed here, not {type(value).__name__}"
         return Finding(what, "Check the indentation.", location)
     if kind == "list_type":
-        hint = "Groups of reference steps are a list of lists." if "reference_steps" in location else "Make it a list."
+        is_group = "reference_steps" in location[-2:]
+        hint = "Groups of reference steps are a list of lists." if is_group else "Make it a list."
         return Finding(f"a list is needed here, not {type(value).__name__}", hint, location)
     if kind == "string_type":
-        return Finding(f"{_shown(value)} is not a text", "Put it in quotes.", location)
+        return Finding(f"{_shown(value)}{_NO_TEXT}", "Put it in quotes.", location)
     return Finding(f"{_shown(value)} is not allowed here", f"{mistake['msg']}.", location)
 
 

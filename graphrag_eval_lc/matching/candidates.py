@@ -1,13 +1,14 @@
 """The actual steps that may fulfil a reference step: those of the right name, their scores, and the nearest one."""
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, comparison_of
 from graphrag_eval_lc.matching.retrieval import relevant_ids
-from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, names_that_fulfil, step_kind_for
+from graphrag_eval_lc.records import step_status
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, meant_media_type, names_that_fulfil, step_kind_for
 from graphrag_eval_lc.texts import plural, shortened
 
 
@@ -31,6 +32,11 @@ class RetrievalSteps:
     def actual_view(self, step: Mapping[str, Any]) -> StepView:
         """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""
         tool = str(step.get("name"))
+        status = step_status(step.get("status"))
+        if status != step.get("status"):
+            step = {**step, "status": status}
+        if not isinstance(step.get("name"), Hashable):  # no name that could fulfil anything
+            step = {**step, "name": tool}
         if tool not in self._tools:
             return StepView(step, id_column=self._columns.get(tool))
         name = self._tools[tool]
@@ -45,7 +51,7 @@ class RetrievalSteps:
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
         """Return the name and the media type that tell the kind of a reference step."""
         name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
-        return name, reference.get("output_media_type")
+        return name, media_type_of(reference, name)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
         """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
@@ -57,6 +63,30 @@ class RetrievalSteps:
         names = self.names_that_fulfil(name)
         is_retrieval = name in self._names or name in self._columns
         return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
+
+
+def media_type_of(reference: StepView, name: str | None = None) -> str | None:
+    """Return the media type by which a reference step is compared: the one that it gives, or that it means.
+
+    Args:
+        reference: The reference step.
+        name: The name by which it is compared; None for its own.
+
+    Example:
+        >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))
+        'application/json'
+    """
+
+    def is_read_by(parse: Callable[[Any], Any]) -> bool:
+        try:
+            reference.parsed(parse)
+        except Exception:  # a user's parse may raise anything
+            return False
+        return True
+
+    given = reference.get("output_media_type")
+    name = str(reference.get("name")) if name is None else name
+    return meant_media_type(name, given, is_read_by) if given is None or isinstance(given, str) else None
 
 
 def _has_ids(reference: StepView) -> bool:

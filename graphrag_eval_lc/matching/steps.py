@@ -1,13 +1,14 @@
 """Matching the reference steps of one question with the agent's steps: the best assignment in each group."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
+from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.json_equality import deep_text
@@ -130,11 +131,15 @@ def match_steps(
         retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
             the reference steps; they are compared by their ids.
 
+    Raises:
+        DatasetError: The name of a reference step is a list or a mapping.
+
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
         >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
         1.0
     """
+    _refuse_lists_as_names(reference_steps)
     defaults = (sparql or SparqlConfig()).step_defaults()
     views = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
     actual = [views.actual_view(step) for step in actual_steps]
@@ -144,6 +149,17 @@ def match_steps(
         for group in reference_steps
     ]
     return StepsMatch(candidates, actual, unreadable, scoring)
+
+
+def _refuse_lists_as_names(reference_steps: Sequence[Group]) -> None:
+    for index, group in enumerate(reference_steps):
+        for place, step in enumerate(group):
+            if not isinstance(name := step.get("name"), Hashable):
+                raise DatasetError(
+                    f"the name of a reference step is {name!r:.60}, which is no text",
+                    key=f"reference_steps[{index}][{place}].name",
+                    hint="Give the name of one step kind or tool.",
+                )
 
 
 def custom_matchers_for(

@@ -17,6 +17,7 @@ from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
 from graphrag_eval_lc.matching.steps import scored_groups
+from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for
 from graphrag_eval_lc.texts import counted, shortened
 
@@ -96,7 +97,7 @@ class UnknownTools:
             response: The response; one that failed before its first step is passed over.
         """
         actual = _named_in(response.get("actual_steps"))
-        if not actual and (response.get("status") == "error" or response.get("error") is not None):
+        if not actual and is_error(response):
             return
         groups = [_named_in(group) for group in _listed_in(reference_steps)]
         self._learn_names(_name(step) for group in groups for step in group)
@@ -208,7 +209,7 @@ class UnknownTools:
         known = self._pairs.get((tool, name))
         if known is not None and known.looks >= _LOOKED_AT:
             return None
-        successful = [step for step in steps if step.get("status") != "error"][-_STEPS_LOOKED_AT:]
+        successful = [step for step in steps if step_status(step.get("status")) != "error"][-_STEPS_LOOKED_AT:]
         if not successful:
             return None
         retrieval = RetrievalSteps(self._config.retrieval, {**self._config.steps.names, tool: self._target(tool, name)})
@@ -315,7 +316,7 @@ def _is_short(step: StepView) -> bool:
 
 
 def _named_in(steps: Any) -> list[Mapping[str, Any]]:
-    return [step for step in _mappings_in(steps) if step.get("name") is not None]
+    return [step for step in _mappings_in(steps) if isinstance(step.get("name"), str)]
 
 
 def _mappings_in(value: Any) -> list[Mapping[str, Any]]:

@@ -1,12 +1,15 @@
 """The declarations of step kinds, and which kind a step has: by its name, its media type, or both."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.registry.plugins import declare_registry
+from graphrag_eval_lc.texts import edit_distance
 
 # A step name and a media type; None stands for all.
 MatcherKey = tuple[str | None, str | None]
@@ -14,6 +17,13 @@ Reads = Literal["output", "args"]
 Check = Callable[[Any], Iterable[Finding]]
 Draft = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Mapping[str, Any] | None]
 ShownAs = Literal["text", "rows", "iri"]
+
+# How many letters of a media type may be wrong.
+_MISSPELT = 2
+_LONGEST_MEDIA_TYPE = 80
+# Formats of their own that are spelt nearly like JSON.
+_NO_MISSPELLINGS = frozenset(f"application/{name}" for name in ("bson", "cson", "hjson", "json5", "jsonl", "ndjson"))
+_WORD = re.compile("[a-z]+")
 
 # The name of reference steps of retrieval, which the config needs before anything is matched.
 RETRIEVAL: Final = "retrieval"
@@ -94,11 +104,23 @@ def _is_pair(key: object) -> bool:
     return isinstance(key, tuple) and len(key) == 2 and all(part is None or isinstance(part, str) for part in key)
 
 
+def bare_media_type(media_type: str) -> str:
+    """Return a media type in lower case and without its parameters.
+
+    Example:
+        >>> bare_media_type("Application/JSON; charset=utf-8")
+        'application/json'
+    """
+    return media_type.partition(";")[0].strip().lower()
+
+
 class _Served:
     """The kinds by what they serve, with lookups that are computed once."""
 
     def __init__(self, kinds: Mapping[MatcherKey, StepKind]) -> None:
         self.kinds = dict(kinds)
+        media_types = [media_type for _, media_type in self.kinds if media_type is not None]
+        self.media_types = {bare_media_type(each): each for each in media_types} | {each: each for each in media_types}
         named = {name: kind for (name, _), kind in self.kinds.items() if name is not None}
         self.fulfilled_by = {name: frozenset(kind.fulfilled_by or (name,)) for name, kind in named.items()}
         others = (other for kind in named.values() for other in kind.fulfilled_by)
@@ -200,6 +222,73 @@ def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
     return (
         kinds.get((name, media_type)) or kinds.get((name, None)) or kinds.get((None, media_type)) or kinds[None, None]
     )
+
+
+def meant_media_type(
+    name: str | None, media_type: str | None, is_read_by: Callable[[Callable[[Any], Any]], bool]
+) -> str | None:
+    """Return the media type that is meant by the one that a reference step gives.
+
+    A media type that some kind serves is meant as it is. Else its case and parameters do not count, and a misspelt one
+    is meant for a kind that can read the output. A step without one whose name goes with a media type of this package
+    (``sparql_query``) has that one, where the output can be read so. All else stays as it is.
+
+    Args:
+        name: The step's name.
+        media_type: Its ``output_media_type``; None where it has none.
+        is_read_by: Returns whether a ``parse`` of a kind can read the step's output.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> meant_media_type("sparql_query", "application/sparql+json", lambda parse: True)
+        'application/sparql-results+json'
+        >>> meant_media_type("sparql_query", None, lambda parse: False) is None
+        True
+    """
+    kinds, known = _served.kinds, _served.media_types
+    if media_type is not None and (found := known.get(media_type) or known.get(bare_media_type(media_type))):
+        return found
+    if (name, None) in kinds:  # compared by its name, whatever its media type
+        return media_type
+    for key, kind in _built_in.items() if media_type is None else kinds.items():
+        if key[1] is None or kind.parse is None or kinds.get(key) is None:
+            continue
+        is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
+        if is_meant and key[0] in (None, name) and is_read_by(kind.parse):
+            return key[1]
+    return media_type
+
+
+def near_media_types(media_type: str) -> list[str]:
+    """Return the media types that a kind serves and that an unknown one may be a misspelling of.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> near_media_types("aplication/sparql-results+json"), near_media_types("text/turtle")
+        (['application/sparql-results+json'], [])
+    """
+    if bare_media_type(media_type) in _served.media_types:
+        return []
+    return [known for known in dict.fromkeys(_served.media_types.values()) if is_misspelt_media_type(media_type, known)]
+
+
+@lru_cache(maxsize=1024)
+def is_misspelt_media_type(given: str, known: str) -> bool:
+    """Return whether a media type is nearly a known one: by two letters, or by two words of its subtype.
+
+    Example:
+        >>> is_misspelt_media_type("application/sparql+json", "application/sparql-results+json")
+        True
+        >>> is_misspelt_media_type("application/ld+json", "application/json")
+        False
+    """
+    given, known = bare_media_type(given)[:_LONGEST_MEDIA_TYPE], bare_media_type(known)[:_LONGEST_MEDIA_TYPE]
+    if given in _NO_MISSPELLINGS:
+        return False
+    if abs(len(given) - len(known)) <= _MISSPELT and edit_distance(given, known) <= _MISSPELT:
+        return True
+    words = [set(_WORD.findall(each.rpartition("/")[2])) for each in (given, known)]
+    return len(words[0] & words[1]) > 1
 
 
 def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import StepView, compare_sparql_results
+from graphrag_eval_lc.matching.candidates import media_type_of
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
 from graphrag_eval_lc.matching.sparql.comparison import comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
@@ -75,7 +76,7 @@ def _step_record(
 def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dict[str, Any] | None:
     """Return the rows that two SPARQL results do not share; None where there are none or they cannot be compared."""
     if (
-        reference.get("output_media_type") != SPARQL_RESULTS
+        media_type_of(StepView(reference)) != SPARQL_RESULTS
         or not is_query(reference)
         or step_name(actual, config) != reference.get("name")
         or actual.get("status") != "success"
@@ -115,7 +116,7 @@ def is_query(reference: Mapping[str, Any]) -> bool:
         >>> is_query({"name": "run_sparql", "output_media_type": results}), is_query({"name": "run_sparql"})
         (True, False)
     """
-    return shown_as(str(reference.get("name")), reference.get("output_media_type")) == "rows"
+    return shown_as(str(reference.get("name")), media_type_of(StepView(reference))) == "rows"
 
 
 def is_iri(reference: Mapping[str, Any]) -> bool:
@@ -125,4 +126,4 @@ def is_iri(reference: Mapping[str, Any]) -> bool:
         >>> is_iri({"name": "iri_discovery", "output": "urn:a"}), is_iri({"name": "sparql_query"})
         (True, False)
     """
-    return shown_as(str(reference.get("name")), reference.get("output_media_type")) == "iri"
+    return shown_as(str(reference.get("name")), media_type_of(StepView(reference))) == "iri"

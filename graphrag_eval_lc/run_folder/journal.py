@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from graphrag_eval_lc.errors import RunFolderError, cannot_read, cannot_write
 from graphrag_eval_lc.files.writing import AppendFile, BackgroundSync, json_line, replace_file, sync, sync_folder
-from graphrag_eval_lc.records import Key
+from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -193,8 +193,7 @@ class Journal:
         return unreadable, good_length
 
     def _remember(self, key: Key, record: Mapping[str, Any], offset: int) -> None:
-        is_error = record.get("status") == "error" or record.get("error") is not None
-        flags = is_error * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
+        flags = is_error(record) * _ERROR | bool(record.get("interrupted")) * _INTERRUPTED
         flags |= bool(record.get("superseded")) * _SUPERSEDED
         question_id, repeat = key
         self._places.setdefault(repeat, {})[question_id] = offset << _FLAG_BITS | flags

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.pregel.remote import RemoteException
 
-from graphrag_eval_lc.texts import counted, error_text, listed, plural, shortened
+from graphrag_eval_lc.texts import counted, edit_distance, error_text, listed, plural, shortened
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,28 @@ def test_cutting_early_gives_what_the_whole_line_gives(text: str, length: int) -
 )
 def test_an_error_text_is_never_empty(error: object, expected: str) -> None:
     assert error_text(error) == expected
+
+
+WORDS = st.text("abcd", max_size=7)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"),
+    [("", "", 0), ("", "abc", 3), ("output", "ouput", 1), ("steps", "stpes", 1), ("abc", "xyz", 3), ("ca", "abc", 3)],
+)
+def test_letters_that_are_changed_added_left_out_or_swapped_are_counted(one: str, other: str, edits: int) -> None:
+    assert edit_distance(one, other) == edit_distance(other, one) == edits
+
+
+@given(WORDS, WORDS)
+def test_as_many_edits_as_the_lengths_differ_by_are_needed_and_as_the_longer_is_long_enough(
+    one: str, other: str
+) -> None:
+    edits = edit_distance(one, other)
+    assert abs(len(one) - len(other)) <= edits <= max(len(one), len(other))
+    assert (edits == 0) == (one == other)
+
+
+@given(WORDS, st.integers(0, 7), st.sampled_from("abcd"))
+def test_one_letter_more_is_one_edit(word: str, place: int, letter: str) -> None:
+    assert edit_distance(word, word[:place] + letter + word[place:]) == 1

@@ -1,14 +1,13 @@
 """The step kind sparql: comparing the results of two queries, or two sparql_query steps."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
 from graphrag_eval_lc.config import ValuesConfig
-from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.matchers import (
     ComparisonOutcome,
     CutOutput,
@@ -23,6 +22,7 @@ from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, fi
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
 from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_RESULTS,
     PlainCells,
@@ -431,16 +431,6 @@ def _parsed(step: StepView) -> Any:
         return step.parsed(parse_sparql_results)
     except UnreadableOutput:
         return step.get("output")
-
-
-def check_sparql_step(step: StepView) -> Iterator[Finding]:
-    """Find required columns that the reference output does not have."""
-    results = step.parsed(parse_sparql_results)
-    required = step.get("required_columns")
-    for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
-        if results.boolean is None and column not in results.variables:
-            near = f"It has: {', '.join(results.variables) or 'none'}."
-            yield Finding(f"the output has no column {column}", near, ("required_columns", index))
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:

@@ -1,0 +1,161 @@
+"""Finding the mistakes in the reference steps of a question: what nothing could fulfil, and what is not as meant."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphrag_eval_lc.dataset.key_findings import (
+    REFERENCE_STEP_KEYS,
+    key_findings,
+    output_findings,
+    switch_findings,
+)
+from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.files.record_file import Finding, Location
+from graphrag_eval_lc.matching.candidates import RetrievalSteps
+from graphrag_eval_lc.matching.json_and_text import JSON
+from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
+from graphrag_eval_lc.matching.sparql.comparison import SPARQL_QUERY
+from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, near_media_types, step_kind_for
+from graphrag_eval_lc.texts import shortened
+
+# What Python's parser says of a string that ends with the text, or inside of its last escape.
+_WITHOUT_END = "Unterminated string"
+
+
+def step_groups_findings(
+    location: Location, groups: Any, retrieval: RetrievalSteps, defaults: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Find what is wrong with the groups of reference steps of a question.
+
+    Args:
+        location: The location of the question.
+        groups: Its reference steps.
+        retrieval: Which steps count as retrieval.
+        defaults: What the config says of keys that SPARQL steps lack.
+    """
+    for group_index, group in enumerate(_list(groups)):
+        place = (*location, "reference_steps", group_index)
+        if isinstance(group, list | tuple) and not group:
+            yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
+        for index, step in enumerate(_list(group)):
+            if isinstance(step, Mapping):
+                yield from _step_findings((*place, index), step, retrieval, defaults)
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else []
+
+
+def _step_findings(
+    location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps, defaults: Mapping[str, Any]
+) -> Iterator[Finding]:
+    yield from key_findings(location, step, REFERENCE_STEP_KEYS)
+    yield from switch_findings(location, step)
+    name, given = str(step.get("name")), step.get("output_media_type")
+    given = given if isinstance(given, str) else None
+    reference = retrieval.reference_view({**step, "name": name, "output_media_type": given}, defaults)
+    compared_name, media_type = retrieval.compared_by(reference)
+    kind = step_kind_for(compared_name, media_type)
+    yield from _media_type_findings(location, given, media_type, kind, reference)
+    if step.get("relevant_ids") is not None:
+        yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
+        # An output beside them is there for its texts.
+        if retrieval.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
+            return
+    if kind is step_kind_for(None, None):
+        yield from output_findings(location, step.get("output"))
+    for finding in _kind_findings(kind, reference, media_type):
+        at = finding.location if not finding.location or finding.location[0] in step else ()
+        yield replace(finding, location=(*location, *at))
+
+
+def _media_type_findings(
+    location: Location, given: str | None, meant: str | None, kind: StepKind, reference: StepView
+) -> Iterator[Finding]:
+    """Find a media type that is read as another one, is unknown, or says less than the output."""
+    place = (*location, "output_media_type")
+    if given is None and meant is not None:
+        what = f"there is no output_media_type, and the output is compared as {kind.title}"
+        yield Finding(what, f"Add output_media_type: {meant}.", location, severity="warning")
+    elif given is not None and given != meant:
+        what = f"the media type {shortened(given, 80)} is read as {meant}"
+        yield Finding(what, f"Write output_media_type: {meant}.", place, severity="warning")
+    elif given is not None and kind is step_kind_for(None, None) and (near := near_media_types(given)):
+        what = f"the media type {shortened(given, 80)} is unknown, so that the output is compared as a text"
+        yield Finding(what, f"Write {near[0]}, with an output of that kind.", place)
+    elif kind is JSON and reference["name"] == SPARQL_QUERY and _is_readable(reference, parse_sparql_results):
+        what = "the output is SPARQL results and compared as JSON, so that the order of its rows and its names count"
+        yield Finding(what, f"Write output_media_type: {SPARQL_RESULTS}.", place, severity="warning")
+
+
+def _is_readable(reference: StepView, parse: Callable[[Any], Any]) -> bool:
+    try:
+        reference.parsed(parse)
+    except UnreadableOutput:
+        return False
+    return True
+
+
+def _kind_findings(kind: StepKind, reference: StepView, media_type: str | None) -> Iterator[Finding]:
+    """Find the mistakes in a reference step of a kind; their locations begin in the step."""
+    if kind.reads == "output" and kind.check is None and kind.parse is None:
+        kind = step_kind_for(None, media_type)
+    try:
+        if kind.check is not None:
+            yield from _checked(kind, kind.check, reference)
+        elif kind.reads == "args":
+            if not isinstance(reference.get("args"), Mapping):
+                yield Finding(f"a {reference['name']} step is compared by its args, and has none", "Add args.")
+        elif kind.parse is not None:
+            reference.parsed(kind.parse)
+        elif reference.get("output") is None:
+            yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
+    except UnreadableOutput as problem:
+        what, hint = f"the output cannot be read as {kind.title}: {problem}", "Store what the tool gives."
+        if isinstance(problem, CutOutput) or _breaks_off(reference.get("output")):
+            what, hint = f"{what}; it breaks off at its end", "Store all that the tool gives."
+        yield Finding(what, hint, ("output",))
+
+
+def _breaks_off(output: object) -> bool:
+    """Return whether a text is JSON up to its end, which comes too early."""
+    if not isinstance(output, str) or output.lstrip()[:1] not in {"{", "["}:
+        return False
+    text = output.rstrip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as problem:
+        rest = text[problem.pos :]
+        is_begun = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
+        return problem.msg.startswith(_WITHOUT_END) or is_begun
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
+    try:
+        findings = list(check(reference))
+    except UnreadableOutput:
+        raise
+    except Exception as problem:
+        what = f"the check of {kind.key} failed with {type(problem).__name__}: {str(problem) or 'no message':.200}"
+        return [Finding(what, "Mend the step, or the function that checks it.")]
+    for finding in findings:
+        if not isinstance(finding, Finding):
+            hint = "A check gives Findings of graphrag_eval_lc.matching."
+            raise MatcherError(f"the check of {kind.key} gave {finding!r:.80}", hint=hint)
+    return findings
+
+
+def _relevant_ids_findings(location: Location, relevant_ids: Any) -> Iterator[Finding]:
+    try:
+        if isinstance(relevant_ids, Collection) and not isinstance(relevant_ids, str | bytes):  # as the format has it
+            parse_relevant_ids(relevant_ids)
+    except UnreadableOutput as problem:
+        hint = "List ids, or groups of ids of which one will do, or give each id its gain."
+        yield Finding(str(problem), hint, location)

@@ -1,0 +1,221 @@
+"""Misspelt keys and wrong types: what `validate` says of them, and of what it says nothing."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import validate_dataset
+from graphrag_eval_lc.dataset.key_findings import (
+    ACTUAL_STEP_KEYS,
+    QUESTION_KEYS,
+    REFERENCE_STEP_KEYS,
+    RESPONSE_KEYS,
+    TEMPLATE_KEYS,
+    near_key,
+)
+
+STEP = {"name": "add", "output": "3"}
+ACTUAL = {"name": "add", "args": {}, "id": "c", "status": "success", "output": "3"}
+
+
+def dataset(step: Any = STEP, question: Any = None, template: Any = None) -> list[Any]:
+    asked = {"id": "q", "question_text": "Why?", "reference_steps": [[step]], **(question or {})}
+    return [{"template_id": "t", "questions": [asked], **(template or {})}]
+
+
+def found(*arguments: Any) -> list[tuple[str, str, str | None]]:
+    return [(each.severity, each.what, each.hint) for each in validate_dataset(*arguments)]
+
+
+@pytest.mark.parametrize(
+    ("key", "known", "meant"),
+    [
+        ("refrence_steps", QUESTION_KEYS, "reference_steps"),
+        ("reference_step", QUESTION_KEYS, "reference_steps"),
+        ("referenceSteps", QUESTION_KEYS, "reference_steps"),
+        ("question_txt", QUESTION_KEYS, "question_text"),
+        ("reference-answer", QUESTION_KEYS, "reference_answer"),
+        ("requried_columns", REFERENCE_STEP_KEYS, "required_columns"),
+        ("igonre_duplicates", REFERENCE_STEP_KEYS, "ignore_duplicates"),
+        ("ouput", REFERENCE_STEP_KEYS, "output"),
+        ("Output", REFERENCE_STEP_KEYS, "output"),
+        ("ouput_media_type", REFERENCE_STEP_KEYS, "output_media_type"),
+        ("orderd", REFERENCE_STEP_KEYS, "ordered"),
+        ("arg", REFERENCE_STEP_KEYS, "args"),
+        ("actual_stpes", RESPONSE_KEYS, "actual_steps"),
+        ("actual_anwser", RESPONSE_KEYS, "actual_answer"),
+        ("stauts", ACTUAL_STEP_KEYS, "status"),
+        ("quesitons", TEMPLATE_KEYS, "questions"),
+    ],
+)
+def test_near_miss_of_a_key_is_told_from_a_key_of_its_own(key: str, known: tuple[str, ...], meant: str) -> None:
+    assert near_key(key, known) == meant
+
+
+@pytest.mark.parametrize(
+    ("key", "known"),
+    [
+        *((key, TEMPLATE_KEYS) for key in ("description", "name", "outputs", "filters", "parameters", "paraphrases")),
+        *((key, QUESTION_KEYS) for key in ("question_type", "notes", "draft", "parameter_bindings", "difficulty", "x")),
+        *(
+            (key, REFERENCE_STEP_KEYS)
+            for key in ("output_type", "notes", "matches", "order", "columns", "tool", "rows")
+        ),
+        *(
+            (key, RESPONSE_KEYS)
+            for key in ("errors", "llm_calls", "tags", "repeat", "started_at", "stats", "x" * 5_000)
+        ),
+        *((key, ACTUAL_STEP_KEYS) for key in ("error", "artifact", "parent_id", "attempts", "start")),
+    ],
+)
+def test_key_of_its_own_is_no_near_miss(key: str, known: tuple[str, ...]) -> None:
+    assert near_key(key, known) is None
+
+
+def test_near_misses_are_found_in_every_record_with_their_lines(tmp_path: Any) -> None:
+    path, responses = tmp_path / "qa.yaml", tmp_path / "responses.jsonl"
+    path.write_text(
+        "- template_id: t\n"
+        "  questions:\n"
+        "  - id: q1\n"
+        "    question_text: Why?\n"
+        "    refrence_steps: []\n"
+        "  - id: q2\n"
+        "    question_text: How?\n"
+        "    reference_steps:\n"
+        "    - - name: add\n"
+        "        output: '3'\n"
+        "        requried_columns: [a]\n"
+        "- template_id: u\n"
+        "  quesitons: []\n"
+    )
+    responses.write_text(
+        '{"question_id": "q1", "actual_stpes": []}\n'
+        '{"question_id": "q2", "actual_steps": [{"name": "add", "ouput": "3"}]}\n'
+    )
+    assert [(each.severity, each.line, each.what) for each in validate_dataset(path, responses)] == [
+        ("error", 13, "the key quesitons is read by nothing, and questions is missing"),
+        ("error", 5, "the key refrence_steps is read by nothing, and reference_steps is missing"),
+        ("error", 11, "the key requried_columns is read by nothing, and required_columns is missing"),
+        ("error", 1, "the key actual_stpes is read by nothing, and actual_steps is missing"),
+        ("error", 2, "the key ouput is read by nothing, and output is missing"),
+    ]
+
+
+def test_near_miss_beside_the_key_itself_is_a_key_of_its_own() -> None:
+    assert found(dataset({**STEP, "outputs": ["3"]})) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hint"),
+    [
+        ("ordered", "false", "Write ordered: false, without quotes."),
+        ("ordered", 1, "Write ordered: true, without quotes."),
+        ("ignore_duplicates", "no", "Write ignore_duplicates: false, without quotes."),
+        ("strict", 1, "Write strict: true, without quotes."),
+        ("strict", "maybe", "Write strict: true or false, without quotes."),
+    ],
+)
+def test_switch_that_is_a_text_or_a_number_is_found(key: str, value: Any, hint: str) -> None:
+    ((severity, what, told),) = found(dataset({**STEP, key: value}))
+    assert (severity, told) == ("error", hint)
+    assert what.startswith(f"{key} is ")
+    assert what.endswith(", which is neither true nor false")
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"ordered": "maybe"}, "'maybe' is not allowed here"),
+        ({"tolerance": "x"}, "'x' is not allowed here"),
+        ({"required_columns": "name"}, "a list is needed here, not str"),
+        ({"name": ["add"]}, "['add'] is not a text"),
+        ({"args": "x"}, "a mapping of keys to values is needed here, not str"),
+        ({"output_media_type": ["text/plain"]}, "['text/plain'] is not a text"),
+        ({"output": 5}, "the output is the number 5, and texts are compared"),
+        ({"output": True}, "the output is true, and texts are compared"),
+        ({"output": ["a"]}, "the output is a list, and texts are compared"),
+    ],
+)
+def test_wrong_type_in_a_reference_step_is_one_finding(changes: dict[str, Any], what: str) -> None:
+    assert [(severity, text) for severity, text, _ in found(dataset({**STEP, **changes}))] == [("error", what)]
+
+
+@pytest.mark.parametrize("output", [5, ["a"], True, None])
+def test_values_are_fine_where_json_is_compared(output: Any) -> None:
+    findings = found(dataset({"name": "add", "output": output, "output_media_type": "application/json"}))
+    assert findings == [] or output is None
+
+
+@pytest.mark.parametrize("question", [{"id": ["q"]}, {"id": 1.5}, {"question_text": 7}])
+def test_ids_and_questions_that_are_no_texts_are_found(question: dict[str, Any]) -> None:
+    ((severity, what, _),) = found(dataset(question=question))
+    assert (severity, what.endswith("is not a text")) == ("error", True)
+
+
+def test_answers_that_are_numbers_are_warnings() -> None:
+    hint = "Put it in quotes: '42'."
+    assert found(dataset(question={"reference_answer": 42})) == [
+        ("warning", "reference_answer is the number 42, not a text", hint)
+    ]
+    response = {"question_id": "q", "actual_steps": [ACTUAL], "actual_answer": 42}
+    assert found(dataset(), [response]) == [("warning", "actual_answer is the number 42, not a text", hint)]
+    assert found(dataset(), [{**response, "actual_answer": ["a", "b"]}]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"status": "Success"}, ("warning", "the status Success is read as success", "Write success.")),
+        ({"status": "ERROR"}, ("warning", "the status ERROR is read as error", "Write error.")),
+        (
+            {"status": "done"},
+            (
+                "error",
+                "the status done is neither success nor error, so that the step counts as failed",
+                "Write success or error.",
+            ),
+        ),
+        (
+            {"args": "a=1"},
+            (
+                "error",
+                "args are 'a=1', no mapping, so that the step counts as called without arguments",
+                "Give a mapping of names to values.",
+            ),
+        ),
+        ({"output": 3}, ("warning", "the output is the number 3, not a text", "Put it in quotes: '3'.")),
+    ],
+)
+def test_what_is_wrong_with_an_actual_step_is_found(changes: dict[str, Any], finding: tuple[str, str, str]) -> None:
+    response = {"question_id": "q", "actual_steps": [{**ACTUAL, **changes}]}
+    assert found(dataset(), [response]) == [finding]
+
+
+def test_list_as_the_name_of_an_actual_step_is_one_finding() -> None:
+    response = {"question_id": "q", "actual_steps": [{**ACTUAL, "name": ["add"]}]}
+    assert found(dataset(), [response]) == [("error", "['add'] is not a text", "Put it in quotes.")]
+
+
+@pytest.mark.parametrize(
+    ("status", "what"),
+    [
+        ("Error", "the status Error is read as error"),
+        ("done", "the status done is neither success nor error, and is not read"),
+    ],
+)
+def test_status_of_a_response_is_a_warning(status: str, what: str) -> None:
+    response = {"question_id": "q", "actual_steps": [ACTUAL], "status": status}
+    assert [(severity, text) for severity, text, _ in found(dataset(), [response])] == [("warning", what)]
+
+
+@pytest.mark.parametrize("junk", [None, 3, "x", [], [[]], {"a": []}, float("nan"), pytest.param(10**4000, id="huge")])
+def test_nothing_that_stands_anywhere_makes_it_fail(junk: Any) -> None:
+    for key in (*REFERENCE_STEP_KEYS, "reads"):
+        validate_dataset(dataset({**STEP, key: junk}))
+    for key in QUESTION_KEYS:
+        validate_dataset(dataset(question={key: junk}))
+    for key in RESPONSE_KEYS:
+        validate_dataset(dataset(), [{"question_id": "q", key: junk}])
+    for key in ACTUAL_STEP_KEYS:
+        validate_dataset(dataset(), [{"question_id": "q", "actual_steps": [{**ACTUAL, key: junk}]}])

@@ -1,0 +1,51 @@
+import io
+
+import pytest
+
+from graphrag_eval_lc.dataset.loading import TEMPLATES, read_response_records
+from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.files.record_file import read_records
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("yes", "YAML reads yes as True, which is not a text. Put it in quotes: 'yes'."),
+        ("~", "YAML reads ~ as None, which is not a text. Put it in quotes: '~'."),
+        ("1.50", "YAML reads 1.50 as 1.5, which is not a text. Put it in quotes: '1.50'."),
+        ("0123", "YAML reads 0123 as 83, which is not a text. Put it in quotes: '0123'."),
+        ("2024", "2024 is not a text. Put it in quotes."),
+        ("[x]", "['x'] is not a text. Put it in quotes."),
+    ],
+)
+def test_text_that_yaml_reads_as_something_else_is_named_as_it_is_written(value: str, what: str) -> None:
+    text = f"- template_id: t\n  questions:\n  - id: q\n    question_text: {value}\n"
+    with pytest.raises(DatasetError) as caught:
+        read_records(io.StringIO(text), DatasetError, what="reference dataset").check(TEMPLATES, DatasetError)
+    assert str(caught.value) == f"line 4, question q, key [0].questions[0].question_text: {what}"
+
+
+def test_responses_by_id_have_lines_too() -> None:
+    text = "q1:\n  actual_answer: x\n0123:\n  actual_answer: y\n  question_id: z\n"
+    records = read_response_records(io.StringIO(text))
+    assert [records.line_of((index, "question_id")) for index in (0, 1)] == [1, 5]
+    assert [records.line_of((index, "actual_answer")) for index in (0, 1)] == [2, 4]
+    assert records.written((0, "question_id")) is None
+
+
+def test_mapping_that_repeats_an_id_has_no_lines_of_its_records() -> None:
+    records = read_response_records(io.StringIO("q1: {}\nq1: {}\n"))
+    assert records.values == [{"question_id": "q1"}]
+    assert list(records.repeated_keys()) == [("q1", 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("- a: 1\n  a: 2\n", [("a", 2)]),
+        ('[{"a": 1,\n"a": 2}]', [("a", 2)]),
+        ('{"a": 1}\n\n{"a": 1, "a": 2}\n', [("a", 3)]),
+    ],
+)
+def test_repeated_keys_are_found_in_each_format(text: str, keys: list[tuple[str, int]]) -> None:
+    assert list(read_records(io.StringIO(text), DatasetError, what="reference dataset").repeated_keys()) == keys

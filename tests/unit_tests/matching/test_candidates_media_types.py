@@ -1,0 +1,149 @@
+"""Which media type a reference step means: case, parameters, misspellings, and none at all."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.matching import StepKind, match_steps, register_matcher, register_step_kind
+from graphrag_eval_lc.matching.candidates import media_type_of
+from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.registry.step_kinds import near_media_types
+
+SPARQL = "application/sparql-results+json"
+
+
+def rows(column: str) -> str:
+    head, cell = f'{{"vars": ["{column}"]}}', f'{{"{column}": {{"type": "literal", "value": "x"}}}}'
+    return f'{{"head": {head}, "results": {{"bindings": [{cell}]}}}}'
+
+
+ROWS = rows("n")
+
+
+def meant(media_type: Any, name: str = "run_sparql", output: Any = ROWS) -> str | None:
+    return media_type_of(StepView({"name": name, "output": output, "output_media_type": media_type}))
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        SPARQL,
+        "application/sparql-results+json; charset=utf-8",
+        "Application/SPARQL-Results+JSON",
+        " application/sparql-results+json",
+        "aplication/sparql-results+json",
+        "application/sparql-result+json",
+        "application/sparql-resluts+json",
+        "application/sparql+json",
+        "application/sparql-results",
+    ],
+)
+def test_sparql_results_under_a_misspelt_media_type_are_compared_as_such(media_type: str) -> None:
+    assert meant(media_type) == SPARQL
+    reference = {"name": "run_sparql", "output": rows("n"), "output_media_type": media_type}
+    actual = {"name": "run_sparql", "output": rows("other_name"), "status": "success"}
+    assert match_steps([[reference]], [actual]).steps_score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("media_type", "output"),
+    [
+        ("aplication/sparql-results+json", "SELECT"),
+        ("application/sparql+json", '{"a": 1}'),
+        ("text/turtle", rows("n")),
+        ("application/ld+json", rows("n")),
+        ("application/jsonl", rows("n")),
+        ("text/uri", "urn:a"),
+        (None, rows("n")),
+        ("", rows("n")),
+    ],
+)
+def test_another_media_type_stays_as_it_is(media_type: str | None, output: str) -> None:
+    assert meant(media_type, output=output) == media_type
+
+
+def test_sparql_query_without_a_media_type_is_compared_by_its_rows() -> None:
+    assert meant(None, "sparql_query") == SPARQL
+    assert meant(None, "sparql_query", "<urn:a> a <urn:B> .") is None
+    assert meant(None, "sparql_query", None) is None
+    actual = {"name": "sparql_query", "output": rows("other_name"), "status": "success"}
+    assert match_steps([[{"name": "sparql_query", "output": rows("n")}]], [actual]).steps_score == 1.0
+
+
+def test_json_with_parameters_is_compared_as_json() -> None:
+    reference = {"name": "add", "output": '{"a": 1}', "output_media_type": "application/json; charset=utf-8"}
+    assert match_steps([[reference]], [{"name": "add", "output": '{"a":1}', "status": "success"}]).steps_score == 1.0
+
+
+def constant(score: float) -> Callable[[Any, Any], float]:
+    return lambda reference, actual: score
+
+
+@pytest.mark.usefixtures("forget_matchers")
+def test_registered_media_type_is_meant_to_the_letter() -> None:
+    register_matcher(media_type="Application/SPARQL-Results+JSON; v=2")(constant(0.25))
+    register_matcher(name="ask", media_type="application/sparql+json")(constant(0.5))
+    actual = {"name": "run_sparql", "output": rows("m"), "status": "success"}
+    reference = {"name": "run_sparql", "output": rows("n"), "output_media_type": "Application/SPARQL-Results+JSON; v=2"}
+    assert match_steps([[reference]], [actual]).steps_score == 0.25
+    assert meant(SPARQL) == SPARQL
+    asked = {"name": "ask", "output": rows("n"), "output_media_type": "application/sparql+json"}
+    assert match_steps([[asked]], [{**actual, "name": "ask"}]).steps_score == 0.5
+
+
+@pytest.mark.usefixtures("forget_matchers")
+def test_step_that_is_compared_by_its_name_keeps_its_media_type() -> None:
+    register_matcher(name="sparql_query")(constant(0.25))
+    assert meant(None, "sparql_query") is None
+    actual = {"name": "sparql_query", "output": "x", "status": "success"}
+    assert match_steps([[{"name": "sparql_query", "output": rows("n")}]], [actual]).steps_score == 0.25
+
+
+@pytest.mark.usefixtures("forget_matchers")
+def test_registered_kind_whose_parse_fails_does_not_make_the_comparison_fail() -> None:
+    def broken(output: Any) -> Any:
+        raise KeyError(output)
+
+    register_step_kind(StepKind(key="t", serves=((None, "text/csvx"),), matcher=constant(1.0), parse=broken))
+    assert meant("text/csvxx") == "text/csvxx"
+    assert near_media_types("text/csvxx") == ["text/csvx"]
+
+
+def test_result_keeps_the_media_type_as_the_dataset_has_it() -> None:
+    step = {"name": "run_sparql", "output": rows("n"), "output_media_type": "application/sparql+json"}
+    dataset: Any = [{"template_id": "t", "questions": [{"id": "q", "question_text": "?", "reference_steps": [[step]]}]}]
+    actual: Any = {"name": "run_sparql", "output": rows("m"), "status": "success", "args": {}, "id": "c"}
+    (result,) = run_evaluation(dataset, {"q": {"actual_steps": [actual]}})
+    assert result["steps_score"] == 1.0
+    assert result["reference_steps"][0][0]["output_media_type"] == "application/sparql+json"  # type: ignore[index]
+
+
+# --- statuses and names -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["success", "Success", "SUCCESS", "success "])
+def test_status_of_a_step_is_read_in_any_case(status: str) -> None:
+    actual = {"name": "add", "output": "3", "status": status}
+    matched = match_steps([[{"name": "add", "output": "3"}]], [actual])
+    assert (matched.steps_score, matched.failed) == (1.0, [])
+
+
+@pytest.mark.parametrize("status", ["Error", "done", None, ["success"]])
+def test_any_other_status_is_no_success(status: Any) -> None:
+    matched = match_steps([[{"name": "add", "output": "3"}]], [{"name": "add", "output": "3", "status": status}])
+    assert (matched.steps_score, matched.failed) == (0.0, [0])
+
+
+@pytest.mark.parametrize("name", [["add"], {"add": 1}])
+def test_list_as_the_name_of_a_reference_step_is_one_clear_error(name: Any) -> None:
+    with pytest.raises(DatasetError, match=r"key reference_steps\[0\]\[0\]\.name: the name of a reference step is"):
+        match_steps([[{"name": name, "output": "3"}]], [])
+
+
+@pytest.mark.parametrize("name", [["add"], {"add": 1}, 3, None])
+def test_list_as_the_name_of_an_actual_step_fulfils_nothing(name: Any) -> None:
+    actual = {"name": name, "output": "3", "status": "success"}
+    assert match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score == 0.0
