@@ -21,8 +21,14 @@ from graphrag_eval_lc.matching.matchers import (
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
-from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
-from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.diagnosis import (
+    Diagnosis,
+    ShownRow,
+    diagnosis_of_match,
+    diagnosis_of_mismatch,
+    with_notes,
+)
+from graphrag_eval_lc.matching.sparql.encoding import detailed_rows, encoded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_RESULTS,
     PlainCells,
@@ -30,7 +36,7 @@ from graphrag_eval_lc.matching.sparql.results import (
     parse_sparql_results,
     plain_columns,
 )
-from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
+from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff
 from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
 from graphrag_eval_lc.records import relative_tolerance
@@ -42,7 +48,8 @@ class SparqlComparison:
 
     Attributes:
         score: 1.0 if the actual results hold the required ones, else 0.0.
-        unreadable: What is wrong with the actual output where it is no SPARQL results at all.
+        unreadable: What is wrong with the actual output where it is no SPARQL results at all, or has too few columns
+            that can be read.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
         cut: Where the actual output ends before its end; None where it is whole.
     """
@@ -66,6 +73,13 @@ class SparqlComparison:
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
+
+    def with_notes(self, notes: Sequence[str], actual_notes: Sequence[str]) -> "SparqlComparison":
+        """Say in the reason what of the reference and of the actual output was read with allowances."""
+        if notes or actual_notes:
+            diagnose = self._diagnose
+            self._diagnose = lambda: with_notes(diagnose(), notes, actual_notes)
+        return self
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -195,6 +209,13 @@ def compare_sparql_results(
         return _settled(0.0, f"The actual output is {error}.", is_undecided=True, cut=str(error))
     except UnreadableOutput as error:
         return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
+    compared = _comparison_of_results(expected, found, required_columns, rules)
+    return compared.with_notes(expected.notes, found.notes)
+
+
+def _comparison_of_results(
+    expected: SparqlResults, found: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
+) -> SparqlComparison:
     if expected.boolean is not None or found.boolean is not None:
         return _comparison_of_answers(expected, found)
     if required_columns is None:
@@ -234,7 +255,7 @@ def _fault_of_columns(required_columns: Any, reference: SparqlResults) -> str | 
     absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in reference.variables]
     if absent:
         return f"it has no column {', '.join(absent)}, which required_columns names"
-    return None
+    return next((f"its {reference.fault_of(name)}" for name in required_columns if name in reference.faults), None)
 
 
 def _comparison_of_answers(reference: SparqlResults, actual: SparqlResults) -> SparqlComparison:
@@ -257,7 +278,7 @@ def _comparison_by_emptiness(
         return _settled(0.0, f"The actual results have no rows, the reference has {reference.row_count}.")
     if actual.row_count and not reference.row_count:
         return _settled(0.0, f"The actual results have {actual.row_count} rows, the reference has none.")
-    if len(actual.variables) < len(required) and not actual.row_count:
+    if actual.has_head and len(actual.variables) < len(required) and not actual.row_count:
         found = f"only {len(actual.variables)} columns for {len(required)} required"
         return _settled(0.0, f"Both results have no rows, but the actual ones have {found}.")
     if not actual.row_count:
@@ -268,15 +289,20 @@ def _comparison_by_emptiness(
 def _comparison_of_rows(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
 ) -> SparqlComparison:
+    names = tuple(actual.columns)
+    has_too_few = len(names) < len(required) <= len(actual.variables)
+    unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
+
     def mismatch(cut_off: str | None = None) -> SparqlComparison:
         return SparqlComparison(
             0.0,
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
             lambda: closeness_of(reference, actual, required),
+            unreadable,
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
-        columns = {name: actual.variables[at] for name, at in zip(required, mapping, strict=True)}
+        columns = {name: names[at] for name, at in zip(required, mapping, strict=True)}
         return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
@@ -289,8 +315,7 @@ def _comparison_of_rows(
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
         if not mine.needs_details:
             return True
-        detailed = rows_of([others.detailed_columns[at] for at in mapping])
-        return rows_agree_in_detail(rows_of(mine.detailed_columns), detailed, rules.rows_as, encoding.details, budget)
+        return rows_agree_in_detail(*detailed_rows(mine, others, mapping), rules.rows_as, encoding.details, budget)
 
     try:
         if rules.rows_as == "list":
@@ -301,7 +326,7 @@ def _comparison_of_rows(
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
         return mismatch()
-    return match([actual.variables.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)
+    return match([names.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,9 +459,12 @@ def _parsed(step: StepView) -> Any:
 
 
 def check_sparql_step(step: StepView) -> Iterator[Finding]:
-    """Find required columns that the reference output does not have."""
+    """Find required columns that the reference output does not have, or that cannot be read."""
     results = step.parsed(parse_sparql_results)
     required = step.get("required_columns")
+    for column in results.faults:
+        if required is None or (isinstance(required, list | tuple) and column in required):
+            yield Finding(results.fault_of(column), "Store what the store gives.", ("output",))
     for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
         if results.boolean is None and column not in results.variables:
             near = f"It has: {', '.join(results.variables) or 'none'}."
@@ -450,7 +478,7 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     if results.boolean is None and not results.row_count:
         return None
     kept = {key: step[key] for key in ("name", "args", "output")}
-    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.variables)}
+    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.columns)}
 
 
 SPARQL_QUERY: Final = "sparql_query"
