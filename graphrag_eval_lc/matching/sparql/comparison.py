@@ -278,7 +278,7 @@ def _comparison_by_emptiness(
         return _settled(0.0, f"The actual results have no rows, the reference has {reference.row_count}.")
     if actual.row_count and not reference.row_count:
         return _settled(0.0, f"The actual results have {actual.row_count} rows, the reference has none.")
-    if actual.has_head and len(actual.variables) < len(required) and not actual.row_count:
+    if len(actual.variables) < len(required) and not actual.row_count:
         found = f"only {len(actual.variables)} columns for {len(required)} required"
         return _settled(0.0, f"Both results have no rows, but the actual ones have {found}.")
     if not actual.row_count:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -12,7 +13,6 @@ from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.sparql.terms import (
     LANGUAGE_DATATYPES,
     RARE_KEYS,
-    UNBOUND_SHAPE,
     Allowances,
     Shape,
     names_in,
@@ -127,7 +127,6 @@ class SparqlResults:
         notes: What was read although it is not as the standard has it: phrases for people.
         faults: Why a column cannot be read, by its name.
         head: The names of all columns, if some cannot be read; None: those of ``columns``.
-        has_head: Whether a head names the columns; else they are known from the rows alone.
     """
 
     columns: dict[str, TermColumn]
@@ -136,7 +135,6 @@ class SparqlResults:
     notes: tuple[str, ...] = ()
     faults: dict[str, str] = field(default_factory=dict)
     head: tuple[str, ...] | None = None
-    has_head: bool = True
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -174,7 +172,9 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         return SparqlResults({}, 0, document["boolean"])
     if "head" not in document and "results" not in document:
         raise UnreadableOutput(f"a JSON object without SPARQL results ({_keys(document)})")
-    return results_from_bindings(_variables(document), _bindings(document))
+    variables = _variables(document)
+    notes = ['there is no list "vars" in a "head", so the columns are those of the rows'] if variables is None else []
+    return results_from_bindings(variables, _bindings(document), notes=notes)
 
 
 def results_from_bindings(
@@ -215,7 +215,6 @@ def results_from_bindings(
         (*notes, *allowances.notes),
         faults,
         names if faults else None,
-        has_head=variables is not None,
     )
 
 
@@ -292,23 +291,29 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         if not isinstance(kind, str):
             raise TypeError
         return TermColumn(texts, (kind, None, None))
-    return _column_of_shapes(cells, texts, lengths)
+    datatypes = map(dict.get, cells, repeat("datatype"))
+    languages = map(dict.get, cells, repeat("xml:lang"))
+    return _column_of_shapes(cells, texts, list(zip(types, datatypes, languages, strict=True)), lengths)
 
 
-def _column_of_shapes(cells: list[dict[str, Any]], texts: list[str], lengths: set[int]) -> TermColumn:
-    shapes = [(cell["type"], cell.get("datatype"), cell.get("xml:lang")) for cell in cells]
+def _column_of_shapes(
+    cells: list[dict[str, Any]], texts: list[str], shapes: list[Any], lengths: set[int]
+) -> TermColumn:
     known: dict[Shape, Shape] = dict(zip(shapes, shapes, strict=True))
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, str | None) or not isinstance(language, str | None):
             raise TypeError
-    plain_lengths = {2 + (datatype is not None) + (language is not None) for _, datatype, language in known}
-    has_more = len(known) > 1 or lengths != plain_lengths
-    if has_more and any(datatype in LANGUAGE_DATATYPES for _, datatype, _ in known):
-        if not RARE_KEYS.isdisjoint(set[str]().union(*cells)):
-            raise TypeError
+    may_have_language = {
+        2 + (datatype is not None) + (language is not None)
+        for kind, datatype, language in known
+        if datatype in LANGUAGE_DATATYPES and kind not in ("", "uri", "bnode")
+    }
+    is_settled = len(known) == 1 and lengths == may_have_language
+    if may_have_language and not is_settled and not RARE_KEYS.isdisjoint(set[str]().union(*cells)):
+        raise TypeError
     if len(known) == 1:
         return TermColumn(texts, next(iter(known)))
-    return TermColumn(texts, [known[shape] for shape in shapes])
+    return TermColumn(texts, list(map(known.__getitem__, shapes)))
 
 
 def _column_read_leniently(name: str, bindings: Sequence[Mapping[str, Any]], allowances: Allowances) -> TermColumn:

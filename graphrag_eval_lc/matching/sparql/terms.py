@@ -170,12 +170,12 @@ class _Reader:
             return UNBOUND
         kind = self._kind(cell)
         value = cell.get("value")
+        if value is None and "value" in cell:
+            return UNBOUND
         if kind == "triple" or (kind is None and isinstance(value, Mapping)):
             if kind is None:
                 self._allow(_UNTYPED)
-            return UNBOUND if value is None else self._triple(value, path)
-        if value is None and "value" in cell:
-            return UNBOUND
+            return self._triple(value, path)
         if isinstance(value, int | float):
             self._allow(_NO_TEXT)
         elif not isinstance(value, str):
