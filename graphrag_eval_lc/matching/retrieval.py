@@ -144,6 +144,8 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     if column is None:
         return cast("RelevantIds", reference.parsed(parse_document_ids))
     results = reference.parsed(parse_sparql_results)
+    if column in results.faults:
+        raise UnreadableOutput(results.fault_of(column))
     if column not in results.columns:
         raise UnreadableOutput(f"the output has no column {column}")
     # The label of a blank node names nothing outside its own results.
@@ -179,11 +181,14 @@ def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> t
     if results.boolean is not None:
         raise UnreadableOutput("the answer of an ASK query has no ids")
     relevant = _as_texts(relevant)
+    if column in results.faults:
+        raise UnreadableOutput(results.fault_of(column))
     if column not in results.columns:
         known = {identifier for group in alternatives(relevant) for identifier in group}
         held = {name: len(known.intersection(map(id_text, _column_ids(results, name)))) for name in results.columns}
         if not held:
-            raise UnreadableOutput(f"the results have no column {column}, nor any other")
+            faults = "".join(f"; {results.fault_of(name)}" for name in results.faults)
+            raise UnreadableOutput(f"the results have no column {column}, nor any other{faults}")
         column = max(held, key=lambda name: held[name])
     return relevant, [id_text(each) for each in _column_ids(results, column)]
 
