@@ -132,7 +132,7 @@ def diagnosis_of_mismatch(
         unlike = _unlike_in_detail(reference, actual, mapping, rules.rows_as, encoding.details) or unlike
     missing, extra, total, actual_total = unlike
     found_columns = [None if at is None else actual.term_columns[at] for at in positions]
-    parts = [cut_off, _about_columns(reference, actual, columns)]
+    parts = [cut_off, _about_columns(reference, actual, columns, has_faults=bool(actual_results.faults))]
     parts += map(actual_results.fault_of, list(actual_results.faults)[:_SHOWN_FAULTS])
     if missing:
         example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
@@ -236,12 +236,13 @@ def _without_middle(text: str | None) -> str | None:
     return f"{line[:20]}…{text[-(_SHOWN_LENGTH - 21) :]}"
 
 
-def _about_columns(reference: Table, actual: Table, columns: dict[str, str]) -> str | None:
+def _about_columns(reference: Table, actual: Table, columns: dict[str, str], *, has_faults: bool) -> str | None:
     absent = [f"`{name}`" for name in reference.names if name not in columns]
     if not absent:
         return None
     if len(actual.names) < len(reference.names):
-        found = f"only {_counted(len(actual.names), 'column')} for {len(reference.names)} required"
+        readable = " that can be read" if has_faults else ""
+        found = f"only {_counted(len(actual.names), 'column')}{readable} for {len(reference.names)} required"
         return f"{found}; no column plays {', '.join(absent)}"
     return f"no column plays {', '.join(absent)}"
 

@@ -76,12 +76,12 @@ class Allowances:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._first: dict[tuple[str, str], str] = {}
+        self._first: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def add(self, about: tuple[str, str], place: str) -> None:
-        """Count one more; ``about`` says it of one cell, and of several."""
+    def add(self, about: tuple[str, str], name: str, row: int) -> None:
+        """Count one more cell, of a column and row (from 0); ``about`` says it of one cell, and of several."""
         self._counts[about] += 1
-        self._first.setdefault(about, place)
+        self._first.setdefault(about, (name, row))
 
     def update(self, other: "Allowances") -> None:
         """Count all that another one has counted."""
@@ -91,9 +91,8 @@ class Allowances:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return a phrase for each kind of allowance."""
-        return tuple(
-            f"{counted(number, *about)} (first: {self._first[about]})" for about, number in self._counts.items()
-        )
+        places = {about: f'"{name}" in row {row + 1}' for about, (name, row) in self._first.items()}
+        return tuple(f"{counted(number, *about)} (first: {places[about]})" for about, number in self._counts.items())
 
 
 _UNTYPED: Final = ('cell without a "type"', 'cells without a "type"')
@@ -124,25 +123,25 @@ def read_cells(name: str, bindings: Iterable[Mapping[str, Any]], allowances: All
         >>> read_cells("n", [{"n": {"value": 5}}, {"n": None}], Allowances())[""].texts
         ['5', '']
     """
-    found = Allowances()
+    reader = _Reader(name)
     terms: list[Term] = []
-    paths: set[str] = set()
-    for row, binding in enumerate(bindings, start=1):
-        reader = _Reader(f'"{name}" in row {row}', found)
+    parts: dict[str, dict[int, Term]] = {}
+    for row, binding in enumerate(bindings):
         try:
-            term = reader.term(binding.get(name), "")
+            term = reader.term_of(binding.get(name), row)
         except UnreadableOutput as fault:
-            raise UnreadableOutput(f"its cell in row {row} {fault}") from None
+            raise UnreadableOutput(f"its cell in row {row + 1} {fault}") from None
         terms.append(term)
-        paths.update(path for path, _ in term.parts)
-        if len(paths) > MOST_PATHS:
-            raise UnreadableOutput(f"its triple terms are nested in too many ways, from row {row} on")
-    cells = {"": _cells_of(terms)}
-    if paths:
-        parts = [dict(term.parts) for term in terms]
-        cells |= {path: _cells_of([each.get(path, UNBOUND) for each in parts]) for path in sorted(paths)}
-    allowances.update(found)
-    return cells
+        for path, part in term.parts:
+            parts.setdefault(path, {})[row] = part
+        if len(parts) > MOST_PATHS:
+            raise UnreadableOutput(f"its triple terms are nested in too many ways, from row {row + 1} on")
+    allowances.update(reader.allowances)
+    rows = range(len(terms))
+    return {
+        "": _cells_of(terms),
+        **{path: _cells_of([parts[path].get(row, UNBOUND) for row in rows]) for path in sorted(parts)},
+    }
 
 
 def _cells_of(terms: Sequence[Term]) -> Cells:
@@ -150,11 +149,17 @@ def _cells_of(terms: Sequence[Term]) -> Cells:
 
 
 class _Reader:
-    """Reads one cell."""
+    """Reads the cells of one column."""
 
-    def __init__(self, place: str, allowances: Allowances) -> None:
-        self._place = place
-        self._allowances = allowances
+    def __init__(self, name: str) -> None:
+        self.allowances = Allowances()
+        self._name = name
+        self._row = 0
+
+    def term_of(self, cell: Any, row: int) -> Term:
+        """Read the cell of a row, counted from 0."""
+        self._row = row
+        return self.term(cell, "")
 
     def term(self, cell: Any, path: str) -> Term:
         """Read a cell, or a part of a triple; the path leads there."""
@@ -163,7 +168,7 @@ class _Reader:
         if isinstance(cell, str | int | float):
             self._allow(_BARE)
             return _guessed(_text_of(cell))
-        if not isinstance(cell, Mapping):
+        if not isinstance(cell, dict):
             raise UnreadableOutput(f"is {_kind_of(cell)} instead of an RDF term")
         if not cell:
             self._allow(_EMPTY)
@@ -172,7 +177,7 @@ class _Reader:
         value = cell.get("value")
         if value is None and "value" in cell:
             return UNBOUND
-        if kind == "triple" or (kind is None and isinstance(value, Mapping)):
+        if kind == "triple" or (kind is None and isinstance(value, dict)):
             if kind is None:
                 self._allow(_UNTYPED)
             return self._triple(value, path)
@@ -180,13 +185,16 @@ class _Reader:
             self._allow(_NO_TEXT)
         elif not isinstance(value, str):
             raise UnreadableOutput('has no text as "value"')
-        text, datatype, language = _text_of(value), _text_under("datatype", cell), _language(cell)
+        text = _text_of(value)
+        if kind is not None and len(cell) == 2:  # nothing but type and value
+            return Term(text, (kind, None, None))
+        datatype, language = _text_under("datatype", cell), _language(cell)
         if kind is not None:
             return Term(text, (kind, datatype, language))
         self._allow(_UNTYPED)
         return Term(text, ("literal", datatype, language)) if datatype or language else _guessed(text)
 
-    def _kind(self, cell: Mapping[Any, Any]) -> str | None:
+    def _kind(self, cell: dict[Any, Any]) -> str | None:
         """Return the type of a cell; None where it says none."""
         kind = cell.get("type")
         if kind is not None and not isinstance(kind, str):
@@ -196,7 +204,7 @@ class _Reader:
     def _triple(self, value: Any, path: str) -> Term:
         if len(path) >= DEEPEST_TRIPLE:
             raise UnreadableOutput(f"has triple terms that are nested more than {DEEPEST_TRIPLE} deep")
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise UnreadableOutput("is a triple term without its parts")
         parts: list[tuple[str, Term]] = []
         shown: list[str] = []
@@ -211,7 +219,7 @@ class _Reader:
         return Term(f"<<( {' '.join(shown)} )>>", TRIPLE_SHAPE, tuple(parts))
 
     def _allow(self, about: tuple[str, str]) -> None:
-        self._allowances.add(about, self._place)
+        self.allowances.add(about, self._name, self._row)
 
 
 def _guessed(text: str) -> Term:
@@ -236,20 +244,22 @@ def _text_of(value: str | float) -> str:
         raise UnreadableOutput("is a number of too many digits") from None
 
 
-def _text_under(key: str, cell: Mapping[Any, Any]) -> str | None:
+def _text_under(key: str, cell: dict[Any, Any]) -> str | None:
     text = cell.get(key)
     if text is None or isinstance(text, str):
         return None if text is None else _unicode(text)
     raise UnreadableOutput(f'has a "{key}" that is no text')
 
 
-def _language(cell: Mapping[Any, Any]) -> str | None:
+def _language(cell: dict[Any, Any]) -> str | None:
     """Return the language tag, with the base direction as N-Triples writes it: ``ar--rtl``."""
     language = _text_under("xml:lang", cell)
     if language is None:
         language = _text_under("lang", cell)
+    if not language:
+        return language
     direction = next(filter(None, (_text_under(key, cell) for key in DIRECTION_KEYS)), None)
-    return f"{language}--{direction}" if language and direction else language
+    return f"{language}--{direction}" if direction else language
 
 
 def _unicode(text: str) -> str:
