@@ -74,12 +74,10 @@ class SparqlComparison:
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
 
-    def with_notes(self, notes: Sequence[str], actual_notes: Sequence[str]) -> "SparqlComparison":
+    def _add_notes(self, notes: Sequence[str], actual_notes: Sequence[str]) -> None:
         """Say in the reason what of the reference and of the actual output was read with allowances."""
-        if notes or actual_notes:
-            diagnose = self._diagnose
-            self._diagnose = lambda: with_notes(diagnose(), notes, actual_notes)
-        return self
+        diagnose = self._diagnose
+        self._diagnose = lambda: with_notes(diagnose(), notes, actual_notes)
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -159,8 +157,9 @@ def compare_sparql_results(
     """Compare the results of a query with those that it should give.
 
     Rows are tuples of cells. Cells are equal when their values are: numbers within a tolerance, booleans as
-    booleans, all else by its text; unbound equals unbound, blank nodes equal up to one renaming. The names of
-    the columns do not matter: the required columns match if any actual columns hold their rows.
+    booleans, triple terms by their parts, all else by its text; unbound equals unbound, blank nodes equal up to one
+    renaming. The names of the columns do not matter: the required columns match if any actual columns hold their
+    rows, whatever stands in the others.
 
     Numbers are equal within 1e-8 or, where that is more, a share of the larger one: of xsd:float 1e-5, of xsd:double
     1e-12, of two datatypes the larger share; decimals among themselves have none, nor has an integer beside anything.
@@ -210,7 +209,9 @@ def compare_sparql_results(
     except UnreadableOutput as error:
         return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
     compared = _comparison_of_results(expected, found, required_columns, rules)
-    return compared.with_notes(expected.notes, found.notes)
+    if expected.notes or found.notes:
+        compared._add_notes(expected.notes, found.notes)
+    return compared
 
 
 def _comparison_of_results(
