@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
@@ -278,14 +278,13 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         cells = list(map(itemgetter(name), bindings))
     except KeyError:
         cells = [binding.get(name, _NO_TERM) for binding in bindings]
-        unbound = cells.count(_NO_TERM)
+        unbound = sum(map(is_, cells, repeat(_NO_TERM)))
     texts = list(map(_value_of, cells))
-    types = list(map(_type_of, cells))
-    kinds = set(types)
+    kinds = set(map(_type_of, cells))
     _require_unicode(texts)
-    if "triple" in kinds or ("" in kinds and types.count("") != unbound):
-        raise TypeError
     lengths = set(map(len, cells))
+    if "triple" in kinds or ("" in kinds and list(map(_type_of, cells)).count("") != unbound):
+        raise TypeError
     if len(kinds) == 1 and lengths == {2}:  # nothing but type and value, as most columns
         (kind,) = kinds
         if not isinstance(kind, str):
@@ -293,7 +292,7 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         return TermColumn(texts, (kind, None, None))
     datatypes = map(dict.get, cells, repeat("datatype"))
     languages = map(dict.get, cells, repeat("xml:lang"))
-    return _column_of_shapes(cells, texts, list(zip(types, datatypes, languages, strict=True)), lengths)
+    return _column_of_shapes(cells, texts, list(zip(map(_type_of, cells), datatypes, languages, strict=True)), lengths)
 
 
 def _column_of_shapes(
