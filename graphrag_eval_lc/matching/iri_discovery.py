@@ -38,8 +38,12 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
         results = actual.parsed(parse_sparql_results)
     except UnreadableOutput as problem:
         return _in_text(iri, output, actual, str(problem))
-    found = _holds_term(results, iri, only_uris=actual.get("name") == AUTOCOMPLETE_SEARCH)
-    return explained(1.0, f"{iri} is in the output") if found else _missing(iri, actual)
+    is_search = actual.get("name") == AUTOCOMPLETE_SEARCH
+    if _holds_term(results, iri, only_uris=is_search):
+        return explained(1.0, f"{iri} is in the output")
+    if results.faults:  # it may stand in a column that cannot be read
+        return _in_text(iri, output, actual, "; ".join(map(results.fault_of, results.faults)))
+    return _missing(iri, actual)
 
 
 def _in_text(iri: str, output: str, actual: StepView, problem: str) -> StepScore:
@@ -61,11 +65,11 @@ def holds_whole(text: str, iri: str) -> bool:
 
 
 def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:
-    return any(
-        text == iri and (not only_uris or column.kind(row) == "uri")
-        for column in results.columns.values()
-        for row, text in enumerate(column.texts)
-    )
+    """Return whether a cell is the IRI; or, unless only bindings of URIs count, the part of a triple term."""
+    columns = results.columns.values()
+    if only_uris:
+        return any(text == iri and each.kind(row) == "uri" for each in columns for row, text in enumerate(each.texts))
+    return any(iri in cells.texts for each in columns for cells in each.with_parts.values())
 
 
 def _missing(iri: str, actual: StepView) -> StepScore:

@@ -147,6 +147,8 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     if column is None:
         return cast("RelevantIds", reference.parsed(parse_document_ids))
     results = reference.parsed(parse_sparql_results)
+    if column in results.faults:
+        raise UnreadableOutput(results.fault_of(column))
     if column not in results.columns:
         raise UnreadableOutput(f"the output has no column {column}")
     # The label of a blank node names nothing outside its own results.
@@ -202,10 +204,13 @@ class _FoundInColumns:
 
     def of(self, column: str, wanted: WantedIds) -> FoundIds:
         """Return those of a column; where there is none of that name, of the one that holds most of the wanted ids."""
-        names = self._results.columns
+        names, faults = self._results.columns, self._results.faults
+        if column in faults:
+            raise UnreadableOutput(self._results.fault_of(column))
         if column not in names:
             if not names:
-                raise UnreadableOutput(f"the results have no column {column}, nor any other")
+                why = "".join(f"; {self._results.fault_of(name)}" for name in faults)
+                raise UnreadableOutput(f"the results have no column {column}, nor any other{why}")
             column = max(names, key=lambda name: len(wanted.known & self._ids(name).top(None)))
         return self._ids(column)
 

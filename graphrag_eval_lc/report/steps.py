@@ -6,7 +6,8 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import StepView, compare_sparql_results
 from graphrag_eval_lc.matching.candidates import media_type_of
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
+from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
@@ -86,13 +87,15 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         options = comparison_options(StepView(reference, config.sparql.step_defaults()))
     except ValueError:
         return None
-    compared = compare_sparql_results(
-        reference.get("output", ""), actual.get("output", ""), reference.get("required_columns"), **options
-    )
+    try:
+        expected = parse_sparql_results(reference.get("output", ""))
+    except UnreadableOutput:
+        return None
+    compared = compare_sparql_results(expected, actual.get("output", ""), reference.get("required_columns"), **options)
     if not compared.missing_row_count and not compared.extra_row_count:
         return None
     columns = compared.columns
-    required = list(dict.fromkeys(reference.get("required_columns") or columns))
+    required = list(dict.fromkeys(reference.get("required_columns") or expected.variables))
     return {
         "columns": [[visible(name), if_known(visible, columns.get(name))] for name in required],
         "missing": [[if_known(visible, text) for text in row] for row in compared.missing_rows],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from graphrag_eval_lc.matching.sparql.encoding import Table
+from graphrag_eval_lc.matching.sparql.encoding import Table, aligned_parts
 from graphrag_eval_lc.matching.sparql.rows import Budget, Column, DetailedCodes, Row, RowsAs, rows_of
 
 ColumnMapping: TypeAlias = tuple[int, ...]
@@ -62,7 +62,7 @@ def find_mapping(
         return guess
     if all(len(required) == len(candidates) == 1 for required, candidates in classes):
         return None
-    duplicates = duplicates_of(classes, actual.detailed_columns if reference.needs_details else actual.columns)
+    duplicates = duplicates_of(classes, _detailed_contents(actual) if reference.needs_details else actual.columns)
     if rows_as == "set":
         return _mapping_of_sets(list(rows), actual, classes, duplicates, confirm, budget)
     search = BagSearch(reference.columns, duplicates, budget)
@@ -278,11 +278,15 @@ def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, 
     order = sorted(candidates, key=lambda column: (len(candidates[column]), column))
 
     def renamed(at: int, candidate: int, renaming: _Renaming) -> _Renaming | None:
-        required = reference.detailed_columns[order[at]]
-        budget.spend(len(required))
-        return renaming.with_columns(required, actual.detailed_columns[candidate], codes)
+        for parts in aligned_parts(reference.detailed_columns[order[at]], actual.detailed_columns[candidate]):
+            budget.spend(reference.row_count)
+            extended = renaming.with_columns(*parts, codes)
+            if extended is None:
+                return None
+            renaming = extended
+        return renaming
 
-    duplicates = duplicates_of(classes, actual.detailed_columns)
+    duplicates = duplicates_of(classes, _detailed_contents(actual))
     return next(_mappings(order, candidates, duplicates, _Renaming({}, {}), renamed), None)
 
 
@@ -365,11 +369,16 @@ def mapping_by_name(classes: Iterable[ColumnClass], reference: Table, actual: Ta
     return tuple(found[at] for at in range(len(found)))
 
 
-def duplicates_of(classes: Iterable[ColumnClass], columns: Sequence[Column]) -> Duplicates:
+def _detailed_contents(table: Table) -> list[tuple[Column, ...]]:
+    """Return each column with its parts."""
+    return [tuple(parts.values()) for parts in table.detailed_columns]
+
+
+def duplicates_of(classes: Iterable[ColumnClass], columns: Sequence[Sequence[Hashable]]) -> Duplicates:
     """Return the duplicates among the candidates of each class."""
     duplicates = {}
     for _, candidates in classes:
-        last: dict[Row, int] = {}
+        last: dict[Hashable, int] = {}
         for at in candidates if len(candidates) > 1 else ():
             content = tuple(columns[at])
             if content in last:

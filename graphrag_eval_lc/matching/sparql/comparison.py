@@ -20,8 +20,14 @@ from graphrag_eval_lc.matching.matchers import (
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
-from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
-from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.diagnosis import (
+    Diagnosis,
+    ShownRow,
+    diagnosis_of_match,
+    diagnosis_of_mismatch,
+    with_notes,
+)
+from graphrag_eval_lc.matching.sparql.encoding import detailed_rows, encoded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_RESULTS,
@@ -30,7 +36,7 @@ from graphrag_eval_lc.matching.sparql.results import (
     parse_sparql_results,
     plain_columns,
 )
-from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
+from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff
 from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
 from graphrag_eval_lc.records import relative_tolerance
@@ -42,7 +48,8 @@ class SparqlComparison:
 
     Attributes:
         score: 1.0 if the actual results hold the required ones, else 0.0.
-        unreadable: What is wrong with the actual output where it is no SPARQL results at all.
+        unreadable: What is wrong with the actual output where it is no SPARQL results at all, or has too few columns
+            that can be read.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
         cut: Where the actual output ends before its end; None where it is whole.
     """
@@ -66,6 +73,11 @@ class SparqlComparison:
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
+
+    def _add_notes(self, notes: Sequence[str], actual_notes: Sequence[str]) -> None:
+        """Say in the reason what of the reference and of the actual output was read with allowances."""
+        diagnose = self._diagnose
+        self._diagnose = lambda: with_notes(diagnose(), notes, actual_notes)
 
     @property
     def outcome(self) -> ComparisonOutcome:
@@ -145,8 +157,9 @@ def compare_sparql_results(
     """Compare the results of a query with those that it should give.
 
     Rows are tuples of cells. Cells are equal when their values are: numbers within a tolerance, booleans as
-    booleans, all else by its text; unbound equals unbound, blank nodes equal up to one renaming. The names of
-    the columns do not matter: the required columns match if any actual columns hold their rows.
+    booleans, triple terms by their parts, all else by its text; unbound equals unbound, blank nodes equal up to one
+    renaming. The names of the columns do not matter: the required columns match if any actual columns hold their
+    rows, whatever stands in the others.
 
     Numbers are equal within 1e-8 or, where that is more, a share of the larger one: of xsd:float 1e-5, of xsd:double
     1e-12, of two datatypes the larger share; decimals among themselves have none, nor has an integer beside anything.
@@ -195,6 +208,15 @@ def compare_sparql_results(
         return _settled(0.0, f"The actual output is {error}.", is_undecided=True, cut=str(error))
     except UnreadableOutput as error:
         return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
+    compared = _comparison_of_results(expected, found, required_columns, rules)
+    if expected.notes or found.notes:
+        compared._add_notes(expected.notes, found.notes)
+    return compared
+
+
+def _comparison_of_results(
+    expected: SparqlResults, found: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
+) -> SparqlComparison:
     if expected.boolean is not None or found.boolean is not None:
         return _comparison_of_answers(expected, found)
     if required_columns is None:
@@ -234,7 +256,7 @@ def _fault_of_columns(required_columns: Any, reference: SparqlResults) -> str | 
     absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in reference.variables]
     if absent:
         return f"it has no column {', '.join(absent)}, which required_columns names"
-    return None
+    return next((f"its {reference.fault_of(name)}" for name in required_columns if name in reference.faults), None)
 
 
 def _comparison_of_answers(reference: SparqlResults, actual: SparqlResults) -> SparqlComparison:
@@ -268,15 +290,20 @@ def _comparison_by_emptiness(
 def _comparison_of_rows(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
 ) -> SparqlComparison:
+    names = tuple(actual.columns)
+    has_too_few = len(names) < len(required) <= len(actual.variables)
+    unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
+
     def mismatch(cut_off: str | None = None) -> SparqlComparison:
         return SparqlComparison(
             0.0,
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
             lambda: closeness_of(reference, actual, required),
+            unreadable,
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
-        columns = {name: actual.variables[at] for name, at in zip(required, mapping, strict=True)}
+        columns = {name: names[at] for name, at in zip(required, mapping, strict=True)}
         return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
@@ -289,8 +316,7 @@ def _comparison_of_rows(
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
         if not mine.needs_details:
             return True
-        detailed = rows_of([others.detailed_columns[at] for at in mapping])
-        return rows_agree_in_detail(rows_of(mine.detailed_columns), detailed, rules.rows_as, encoding.details, budget)
+        return rows_agree_in_detail(*detailed_rows(mine, others, mapping), rules.rows_as, encoding.details, budget)
 
     try:
         if rules.rows_as == "list":
@@ -301,7 +327,7 @@ def _comparison_of_rows(
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:
         return mismatch()
-    return match([actual.variables.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)
+    return match([names.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +466,7 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     if results.boolean is None and not results.row_count:
         return None
     kept = {key: step[key] for key in ("name", "args", "output")}
-    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.variables)}
+    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.columns)}
 
 
 SPARQL_QUERY: Final = "sparql_query"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_columns, overlaps_of
-from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, detailed_rows, encoded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import (
@@ -30,6 +30,7 @@ ShownRow: TypeAlias = tuple[str | None, ...]
 """The texts of a row over the required columns; None where a cell is unbound."""
 
 _SHOWN_LENGTH: Final = 60
+_SHOWN_FAULTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,13 @@ def diagnosis_of_match(
     return Diagnosis(f"{rows}{names}{about_near}.", columns, row_precision=1.0, row_recall=1.0)
 
 
+def with_notes(diagnosis: Diagnosis, notes: Sequence[str], actual_notes: Sequence[str]) -> Diagnosis:
+    """Add what was read with allowances to the reason."""
+    added = "; the reference was read with allowances: " + ", ".join(notes) if notes else ""
+    added += "; read with allowances: " + ", ".join(actual_notes) if actual_notes else ""
+    return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}.")
+
+
 def _near_number_of_match(
     reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules
 ) -> NearNumber | None:
@@ -82,10 +90,22 @@ def _near_number_of_match(
 def _near_number(
     mine: Table, others: Table, missing: Sequence[int], extra: Sequence[int], mapping: dict[int, int] | None = None
 ) -> NearNumber | None:
-    positions = [at if mapping is None else mapping[at] for at in range(len(mine.names))]
-    columns = mine.term_columns, [others.term_columns[at] for at in positions]
-    codes = mine.detailed_columns, [others.detailed_columns[at] for at in positions]
-    return near_number(*columns, missing[:SHOWN_ROWS], extra, *codes)
+    # A part that one side never has is no number there.
+    places = [
+        (at, found, path)
+        for at in range(len(mine.names))
+        for found in [at if mapping is None else mapping[at]]
+        for path in mine.detailed_columns[at]
+        if path in others.detailed_columns[found]
+    ]
+    return near_number(
+        [mine.term_columns[at].with_parts[path] for at, _, path in places],
+        [others.term_columns[found].with_parts[path] for _, found, path in places],
+        missing[:SHOWN_ROWS],
+        extra,
+        [mine.detailed_columns[at][path] for at, _, path in places],
+        [others.detailed_columns[found][path] for _, found, path in places],
+    )
 
 
 def diagnosis_of_mismatch(
@@ -112,7 +132,8 @@ def diagnosis_of_mismatch(
         unlike = _unlike_in_detail(reference, actual, mapping, rules.rows_as, encoding.details) or unlike
     missing, extra, total, actual_total = unlike
     found_columns = [None if at is None else actual.term_columns[at] for at in positions]
-    parts = [cut_off, _about_columns(reference, actual, columns)]
+    parts = [cut_off, _about_columns(reference, actual, columns, has_faults=bool(actual_results.faults))]
+    parts += map(actual_results.fault_of, list(actual_results.faults)[:_SHOWN_FAULTS])
     if missing:
         example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
         are_missing = f"{plural(len(missing), 'is', 'are')} missing"
@@ -124,7 +145,7 @@ def diagnosis_of_mismatch(
         near = _near_number(reference, actual, missing, extra, mapping)
         parts.append(None if near is None else _about_near(near))
     if not missing and not extra:
-        parts.append(_about_equal_rows(mine, others, rules.rows_as))
+        parts.append(_about_equal_rows(mine, others, rules.rows_as, has_blank_nodes=reference.has_blank_nodes))
     diagnosis = Diagnosis(
         "",
         columns,
@@ -168,8 +189,7 @@ def _unlike_in_detail(
     Returns:
         The rows; None where that takes too many steps.
     """
-    details = list(rows_of(reference.detailed_columns))
-    other_details = list(rows_of([actual.detailed_columns[mapping[at]] for at in range(len(mapping))]))
+    details, other_details = detailed_rows(reference, actual, [mapping[at] for at in range(len(mapping))])
     for rows in (details, other_details):
         rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
     budget = len(details) + len(other_details)
@@ -216,12 +236,13 @@ def _without_middle(text: str | None) -> str | None:
     return f"{line[:20]}…{text[-(_SHOWN_LENGTH - 21) :]}"
 
 
-def _about_columns(reference: Table, actual: Table, columns: dict[str, str]) -> str | None:
+def _about_columns(reference: Table, actual: Table, columns: dict[str, str], *, has_faults: bool) -> str | None:
     absent = [f"`{name}`" for name in reference.names if name not in columns]
     if not absent:
         return None
     if len(actual.names) < len(reference.names):
-        found = f"only {_counted(len(actual.names), 'column')} for {len(reference.names)} required"
+        readable = " that can be read" if has_faults else ""
+        found = f"only {_counted(len(actual.names), 'column')}{readable} for {len(reference.names)} required"
         return f"{found}; no column plays {', '.join(absent)}"
     return f"no column plays {', '.join(absent)}"
 
@@ -232,11 +253,11 @@ def _about_near(number: NearNumber) -> str:
     return f"{texts} differs by {mantissa}e{int(exponent)} of its value"
 
 
-def _about_equal_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> str:
+def _about_equal_rows(mine: list[Row], others: list[Row], rows_as: RowsAs, *, has_blank_nodes: bool) -> str:
     if rows_as == "list" and mine != others:
         first = next(at for at, (row, other) in enumerate(zip(mine, others, strict=True), 1) if row != other)
         return f"the rows are the same but in another order, from row {first} on"
-    if any(BLANK_CODE in row for row in mine):
+    if has_blank_nodes:
         return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
     return "the rows cannot be paired off: some numbers are within the tolerance of others but not of each other"
 

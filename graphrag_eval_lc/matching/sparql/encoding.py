@@ -1,19 +1,12 @@
 """Whole numbers as codes for the terms of two results, so that equal cells have the same code; tables of codes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.results import (
-    UNBOUND_SHAPE,
-    Shape,
-    SparqlResults,
-    TermColumn,
-    is_untyped,
-    plain_columns,
-)
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, is_untyped, plain_columns
 from graphrag_eval_lc.matching.sparql.rows import (
     BLANK_CODE,
     UNBOUND_CODE,
@@ -21,9 +14,12 @@ from graphrag_eval_lc.matching.sparql.rows import (
     Column,
     ColumnNumbers,
     DetailedCodes,
+    Row,
     RowsAs,
     Rules,
+    rows_of,
 )
+from graphrag_eval_lc.matching.sparql.terms import TRIPLE_SHAPE, UNBOUND_SHAPE, Shape
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     XSD_BOOLEAN,
     XSD_STRING,
@@ -41,6 +37,13 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 
 TextSpace: TypeAlias = dict[str, int]
 """Codes by text, for terms of the same kind; a text that is looked up for the first time gets a new code."""
+
+
+PartCodes: TypeAlias = dict[str, list[int]]
+"""The codes of a column, under an empty text, and of the parts of its triple terms; see ``TermColumn.parts``."""
+
+DetailedParts: TypeAlias = dict[str, tuple[int, ...]]
+"""The same in codes that tell blank nodes and inexact cells apart."""
 
 
 class _ValueSpace(dict[str, int]):
@@ -127,7 +130,12 @@ class Encoding:
         self._booleans: defaultdict[bool, int] = defaultdict(self._next_code)
         self._texts: defaultdict[Hashable, TextSpace] = defaultdict(lambda: defaultdict(self._next_code))
         self._value_spaces: dict[Hashable, _ValueSpace] = {}
-        self._spaces: dict[Shape, TextSpace] = {UNBOUND_SHAPE: {"": UNBOUND_CODE}}
+        self._triple_code = self._next_code()
+        self._spaces: dict[Shape, TextSpace] = {
+            UNBOUND_SHAPE: {"": UNBOUND_CODE},
+            TRIPLE_SHAPE: defaultdict(lambda: self._triple_code),
+        }
+        self._triples: defaultdict[Hashable, int] = defaultdict(self._next_code)
         self._has_fine_numbers = False
         self._links = Links()
         self._exactly_joined: dict[int, int] = {}
@@ -141,6 +149,20 @@ class Encoding:
             return list(map(space.__getitem__, texts))
         spaces = {shape: self._space(shape) for shape in set(column.shapes[rows])}
         return [spaces[shape][text] for shape, text in zip(column.shapes[rows], texts, strict=True)]
+
+    def with_triples(self, parts: PartCodes) -> list[int]:
+        """Return the codes of a column, given those of all its parts: triples of equal parts have the same."""
+        own = parts[""]
+        if len(parts) == 1:
+            return own
+        paths = sorted(path for path in parts if path)
+        codes = []
+        for code, *row in zip(own, *(parts[path] for path in paths), strict=True):
+            if code == self._triple_code:
+                there = tuple(each for each in zip(paths, row, strict=True) if each[1] != UNBOUND_CODE)
+                code = self._triples[there]
+            codes.append(code)
+        return codes
 
     def _space(self, shape: Shape) -> TextSpace:
         space = self._spaces.get(shape)
@@ -343,10 +365,10 @@ _SAMPLE: Final = 64
 class Table:
     """Some columns of a result, in codes."""
 
-    def __init__(self, columns: dict[str, TermColumn], codes: list[list[int]], encoding: Encoding) -> None:
+    def __init__(self, columns: dict[str, TermColumn], codes: list[PartCodes], encoding: Encoding) -> None:
         self.names = tuple(columns)
         self.term_columns = list(columns.values())
-        self.columns: Sequence[Column] = codes
+        self.columns: Sequence[Column] = list(map(encoding.with_triples, codes))
         self._codes = codes
         self._encoding = encoding
         self._numbers: dict[int, ColumnNumbers | None] = {}
@@ -362,25 +384,41 @@ class Table:
         return list(map(frozenset, self.columns))
 
     @cached_property
-    def detailed_columns(self) -> list[Column]:
-        """The columns in codes that tell blank nodes and inexact cells apart."""
+    def _contents_of_parts(self) -> list[frozenset[int]]:
+        """The distinct codes of each column and of the parts of triples."""
+        parts = (codes for each in self._codes for path, codes in each.items() if path)
+        return [*self.contents, *map(frozenset, parts)]
+
+    @cached_property
+    def detailed_columns(self) -> list[DetailedParts]:
+        """The columns and their parts in codes that tell blank nodes and inexact cells apart."""
         blank_nodes: dict[str, int] = {}
         return [
-            self._encoding.detailed(terms, codes, blank_nodes)
+            {
+                path: tuple(self._encoding.detailed(cells, codes[path], blank_nodes))
+                for path, cells in terms.with_parts.items()
+            }
             for terms, codes in zip(self.term_columns, self._codes, strict=True)
         ]
 
     def inexact_numbers(self, at: int) -> ColumnNumbers | None:
         """Return the numbers of a column that have inexact codes; None where it has none, or other such cells too."""
         if at not in self._numbers:
-            self._numbers[at] = self._encoding.details.numbers_of(self.detailed_columns[at])
+            detailed = self.detailed_columns[at]
+            has_triples = len(detailed) > 1
+            self._numbers[at] = None if has_triples else self._encoding.details.numbers_of(detailed[""])
         return self._numbers[at]
 
     @cached_property
     def needs_details(self) -> bool:
         """Whether the codes alone do not settle which rows are equal."""
         inexact = self._encoding.inexact
-        return any(BLANK_CODE in content or not inexact.isdisjoint(content) for content in self.contents)
+        return self.has_blank_nodes or any(not inexact.isdisjoint(content) for content in self._contents_of_parts)
+
+    @cached_property
+    def has_blank_nodes(self) -> bool:
+        """Whether a cell is a blank node, or a triple with one."""
+        return any(BLANK_CODE in content for content in self._contents_of_parts)
 
     def signatures(self, rows_as: RowsAs) -> list[Hashable]:
         """Return for each column what a column that stands for it must have in common with it."""
@@ -391,6 +429,26 @@ class Table:
         return [frozenset(Counter(column).items()) for column in self.columns]
 
 
+def detailed_rows(reference: Table, actual: Table, mapping: Sequence[int]) -> tuple[list[Row], list[Row]]:
+    """Return the rows of both sides in detailed codes, where the mapping gives the actual column for each required one.
+
+    A triple term makes its parts cells of the row.
+    """
+    pairs = [
+        pair
+        for at, found in enumerate(mapping)
+        for pair in aligned_parts(reference.detailed_columns[at], actual.detailed_columns[found])
+    ]
+    return list(rows_of([mine for mine, _ in pairs])), list(rows_of([other for _, other in pairs]))
+
+
+def aligned_parts(one: DetailedParts, other: DetailedParts) -> Iterator[tuple[Column, Column]]:
+    """Yield two columns, then each part beside its like; a part that one side never has is unbound there."""
+    for path in dict.fromkeys((*one, *other)):
+        mine, others = (parts[path] if path in parts else (UNBOUND_CODE,) * len(parts[""]) for parts in (one, other))
+        yield mine, others
+
+
 def encoded_tables(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], encoding: Encoding, *, all_columns: bool
 ) -> tuple[Table, Table]:
@@ -399,11 +457,16 @@ def encoded_tables(
     Actual columns that cannot stand for a required one are left out, unless all columns are wanted.
     """
     mine = {name: reference.columns[name] for name in required}
-    codes = [encoding.codes(column) for column in mine.values()]
+    codes = [_part_codes(column, encoding) for column in mine.values()]
     others = actual.columns
     if not all_columns:
-        contents = list(map(frozenset, codes))
+        contents = [frozenset(parts[""]) for parts in codes]
         others = {name: column for name, column in others.items() if encoding.can_stand_for(column, contents, _SAMPLE)}
-    other_codes = [encoding.codes(column) for column in others.values()]
-    settled = encoding.settled([*codes, *other_codes])
-    return Table(mine, settled[: len(mine)], encoding), Table(others, settled[len(mine) :], encoding)
+    codes += [_part_codes(column, encoding) for column in others.values()]
+    settled = iter(encoding.settled([column for parts in codes for column in parts.values()]))
+    codes = [{path: next(settled) for path in parts} for parts in codes]
+    return Table(mine, codes[: len(mine)], encoding), Table(others, codes[len(mine) :], encoding)
+
+
+def _part_codes(column: TermColumn, encoding: Encoding) -> PartCodes:
+    return {path: encoding.codes(cells) for path, cells in column.with_parts.items()}

@@ -11,7 +11,7 @@ from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql
 
 
 def check_sparql_step(step: StepView) -> Iterator[Finding]:
-    """Find required columns that the reference output does not have, and references that tell little.
+    """Find columns that the reference output lacks or that cannot be read, and references that tell little.
 
     An output without rows is one, as any query without rows fits it; another is one whose query sorts by values that
     several rows share, where that decides which rows are kept, or in which order.
@@ -20,6 +20,12 @@ def check_sparql_step(step: StepView) -> Iterator[Finding]:
     if results.boolean is not None:
         return
     required = step.get("required_columns")
+    for column in results.faults:
+        if required is None or (isinstance(required, list | tuple) and column in required):
+            yield Finding(results.fault_of(column), "Store what the store gives.", ("output",))
+    if results.notes:
+        what = f"the output is read with allowances: {'; '.join(results.notes)}"
+        yield Finding(what, "Store what the store gives.", ("output",), severity="warning")
     for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
         if column not in results.variables:
             near = f"It has: {', '.join(results.variables) or 'none'}."
@@ -35,7 +41,7 @@ def _draws(step: StepView, results: SparqlResults) -> Iterator[Finding]:
     order = _order_of(step)
     required = step.get("required_columns")
     shown = required if isinstance(required, list | tuple) else results.variables
-    if order is None or not set(order.variables) <= set(results.variables) or not set(shown) <= set(results.variables):
+    if order is None or not results.columns.keys() >= {*order.variables, *shown}:
         return
     if set(shown) <= set(order.variables):  # rows with the same sort values are the same rows then
         return

@@ -1,14 +1,23 @@
 """Reading SPARQL 1.1 JSON results into columns of terms, or of plain texts and floats where these will do."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from itertools import repeat
+from operator import is_, itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.sparql.terms import (
+    LANGUAGE_DATATYPES,
+    RARE_KEYS,
+    Allowances,
+    Shape,
+    names_in,
+    read_cells,
+)
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     XSD,
     XSD_BOOLEAN,
@@ -22,12 +31,6 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
-
-Shape: TypeAlias = tuple[str, str | None, str | None]
-"""Type, datatype and language tag of a term: what there is beside its text."""
-
-UNBOUND_SHAPE: Final[Shape] = ("", None, None)
-"""The shape of a cell without a term; its text is empty."""
 
 _type_of = itemgetter("type")
 _value_of = itemgetter("value")
@@ -66,10 +69,18 @@ class TermColumn:
     Attributes:
         texts: The text of each cell.
         shapes: The shape of each cell, or the one of all cells, as nearly always.
+        parts: The columns of the parts of its triple terms, and of theirs, by the steps that lead to them: ``s``,
+            ``p``, ``o``, ``os`` for the subject of the object. They are unbound where a row does not have the part.
     """
 
     texts: list[str]
     shapes: list[Shape] | Shape
+    parts: "dict[str, TermColumn]" = field(default_factory=dict)
+
+    @property
+    def with_parts(self) -> "dict[str, TermColumn]":
+        """The column itself, under an empty text, and the columns of its parts."""
+        return {"": self, **self.parts}
 
     @cached_property
     def plain(self) -> PlainCells | None:
@@ -96,7 +107,7 @@ class TermColumn:
         return None if found is None else (found[0], number_kind(text, datatype))
 
     def kind(self, row: int) -> str:
-        """Return the type of a cell: uri, literal, bnode; empty where it is unbound."""
+        """Return the type of a cell: uri, literal, bnode, triple; empty where it is unbound."""
         return (self.shapes[row] if isinstance(self.shapes, list) else self.shapes)[0]
 
     def readable(self, row: int) -> str | None:
@@ -110,19 +121,29 @@ class SparqlResults:
     """The outcome of a SELECT or ASK query, read and checked once, for any number of comparisons.
 
     Attributes:
-        columns: The columns of a SELECT by the name of their variable.
+        columns: The columns of a SELECT by the name of their variable, without those that cannot be read.
         row_count: Number of rows.
         boolean: The answer of an ASK query; None for a SELECT.
+        notes: What was read although it is not as the standard has it: phrases for people.
+        faults: Why a column cannot be read, by its name.
+        head: The names of all columns, if some cannot be read; None: those of ``columns``.
     """
 
     columns: dict[str, TermColumn]
     row_count: int
     boolean: bool | None = None
+    notes: tuple[str, ...] = ()
+    faults: dict[str, str] = field(default_factory=dict)
+    head: tuple[str, ...] | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self.columns)
+        """The names of the columns, with those that cannot be read."""
+        return tuple(self.columns) if self.head is None else self.head
+
+    def fault_of(self, name: str) -> str:
+        """Return a phrase that says why a column cannot be read."""
+        return f"column `{name}` cannot be read: {self.faults[name]}"
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
@@ -133,7 +154,8 @@ def parse_sparql_results(output: Any) -> SparqlResults:
 
     Returns:
         The results. A variable that the head names twice is one column; a binding of a variable that the head
-        does not name is left out.
+        does not name is left out. Cells that are nearly RDF terms are read, with a note; a column with a cell that is
+        none is kept by its name alone.
 
     Raises:
         UnreadableOutput: For everything else, such as the Turtle of a DESCRIBE query; nothing else is raised.
@@ -151,12 +173,49 @@ def parse_sparql_results(output: Any) -> SparqlResults:
     if "head" not in document and "results" not in document:
         raise UnreadableOutput(f"a JSON object without SPARQL results ({_keys(document)})")
     variables = _variables(document)
-    bindings = _bindings(document)
-    try:
-        columns = {name: _column(name, bindings) for name in variables}
-    except (TypeError, KeyError, AttributeError):
-        _refuse_terms(variables, bindings)
-    return SparqlResults(columns, len(bindings))
+    notes = ['there is no list "vars" in a "head", so the columns are those of the rows'] if variables is None else []
+    return results_from_bindings(variables, _bindings(document), notes=notes)
+
+
+def results_from_bindings(
+    variables: Sequence[str] | None, bindings: Sequence[Mapping[str, Any]], *, notes: Sequence[str] = ()
+) -> SparqlResults:
+    """Return the results that rows of RDF terms make.
+
+    Args:
+        variables: The names of the columns; None: those that the rows have, in the order in which they appear.
+        bindings: The rows: for each name the term as SPARQL 1.1 JSON has it. A name is absent where it is unbound.
+        notes: What was read with allowances already; other notes follow these.
+
+    Raises:
+        UnreadableOutput: A name has half a character.
+
+    Example:
+        >>> results = results_from_bindings(None, [{"n": {"type": "literal", "value": "Oslo"}}, {"n": "Bergen"}])
+        >>> results.columns["n"].texts, results.notes
+        (['Oslo', 'Bergen'], ('1 cell that is a bare value instead of an RDF term (first: "n" in row 2)',))
+    """
+    names = tuple(dict.fromkeys(names_in(bindings) if variables is None else variables))
+    _require_unicode(names)
+    allowances = Allowances()
+    columns: dict[str, TermColumn] = {}
+    faults: dict[str, str] = {}
+    for name in names:
+        try:
+            columns[name] = _column(name, bindings)
+        except (TypeError, KeyError, AttributeError, UnreadableOutput):
+            try:
+                columns[name] = _column_read_leniently(name, bindings, allowances)
+            except UnreadableOutput as fault:
+                faults[name] = str(fault)
+    return SparqlResults(
+        columns,
+        len(bindings),
+        None,
+        (*notes, *allowances.notes),
+        faults,
+        names if faults else None,
+    )
 
 
 def _document(output: Any) -> dict[str, Any]:
@@ -184,15 +243,17 @@ def _keys(document: dict[str, Any]) -> str:
     return f"its keys are {', '.join(names)}" if names else "it is empty"
 
 
-def _variables(document: dict[str, Any]) -> tuple[str, ...]:
+def _variables(document: dict[str, Any]) -> list[str] | None:
+    """Return the names in the head; None where there are none but the rows tell them."""
     head = document.get("head")
+    if (head is None or isinstance(head, dict)) and "results" in document and (head or {}).get("vars") is None:
+        return None
     if not isinstance(head, dict):
         raise UnreadableOutput('SPARQL results without a "head" object')
     variables = head.get("vars")
     if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
         raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    _require_unicode(variables)
-    return tuple(dict.fromkeys(variables))
+    return variables
 
 
 def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -206,54 +267,63 @@ def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
     return bindings
 
 
-def _column(name: str, bindings: list[dict[str, Any]]) -> TermColumn:
-    """Check the cells of a column quickly; what is wrong with them is found out later.
+def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
+    """Read a column of plain terms quickly.
 
     Raises:
-        TypeError, KeyError, AttributeError: Where a cell is no term.
+        TypeError, KeyError, AttributeError, UnreadableOutput: Where a cell is no plain term.
     """
+    unbound = 0
     try:
         cells = list(map(itemgetter(name), bindings))
     except KeyError:
         cells = [binding.get(name, _NO_TERM) for binding in bindings]
+        unbound = sum(map(is_, cells, repeat(_NO_TERM)))
     texts = list(map(_value_of, cells))
     kinds = set(map(_type_of, cells))
     _require_unicode(texts)
-    if len(kinds) == 1 and set(map(len, cells)) == {2}:  # nothing but type and value, as most columns
+    lengths = set(map(len, cells))
+    if "triple" in kinds or ("" in kinds and list(map(_type_of, cells)).count("") != unbound):
+        raise TypeError
+    if len(kinds) == 1 and lengths == {2}:  # nothing but type and value, as most columns
         (kind,) = kinds
         if not isinstance(kind, str):
             raise TypeError
         return TermColumn(texts, (kind, None, None))
-    return _column_of_shapes(cells, texts)
+    datatypes = map(dict.get, cells, repeat("datatype"))
+    languages = map(dict.get, cells, repeat("xml:lang"))
+    return _column_of_shapes(cells, texts, list(zip(map(_type_of, cells), datatypes, languages, strict=True)), lengths)
 
 
-def _column_of_shapes(cells: list[dict[str, Any]], texts: list[str]) -> TermColumn:
-    shapes = [(cell["type"], cell.get("datatype"), cell.get("xml:lang")) for cell in cells]
+def _column_of_shapes(
+    cells: list[dict[str, Any]], texts: list[str], shapes: list[Any], lengths: set[int]
+) -> TermColumn:
     known: dict[Shape, Shape] = dict(zip(shapes, shapes, strict=True))
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, str | None) or not isinstance(language, str | None):
             raise TypeError
+    may_have_language = {
+        2 + (datatype is not None) + (language is not None)
+        for kind, datatype, language in known
+        if datatype in LANGUAGE_DATATYPES and kind not in ("", "uri", "bnode")
+    }
+    is_settled = len(known) == 1 and lengths == may_have_language
+    if may_have_language and not is_settled and not RARE_KEYS.isdisjoint(set[str]().union(*cells)):
+        raise TypeError
     if len(known) == 1:
         return TermColumn(texts, next(iter(known)))
-    return TermColumn(texts, [known[shape] for shape in shapes])
+    return TermColumn(texts, list(map(known.__getitem__, shapes)))
 
 
-def _refuse_terms(variables: tuple[str, ...], bindings: list[dict[str, Any]]) -> NoReturn:
-    """Say where the first term stands that is none."""
-    for row, binding in enumerate(bindings, start=1):
-        for variable in variables:
-            term = binding.get(variable, _NO_TERM)
-            if term is _NO_TERM:
-                continue
-            place = f'SPARQL results whose cell "{variable}" in row {row}'
-            if not isinstance(term, dict):
-                raise UnreadableOutput(f"{place} is no object")
-            if not isinstance(term.get("value"), str):
-                raise UnreadableOutput(f'{place} has no text as "value"')
-            beside = (term.get("datatype"), term.get("xml:lang"))
-            if not isinstance(term.get("type"), str) or not all(isinstance(part, str | None) for part in beside):
-                raise UnreadableOutput(f'{place} has a "type", "datatype" or "xml:lang" that is no text')
-    raise UnreadableOutput("SPARQL results with a cell that is no RDF term")
+def _column_read_leniently(name: str, bindings: Sequence[Mapping[str, Any]], allowances: Allowances) -> TermColumn:
+    """Read a column cell by cell.
+
+    Raises:
+        UnreadableOutput: Where a cell cannot be read at all.
+    """
+    columns = {path: TermColumn(*cells) for path, cells in read_cells(name, bindings, allowances).items()}
+    own = columns.pop("")
+    return TermColumn(own.texts, own.shapes, columns)
 
 
 def _require_unicode(texts: Any) -> None:
@@ -291,7 +361,7 @@ def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | N
     and columns in which numbers or booleans stand among other terms; then this is None.
     """
     kinds = set(shapes) if isinstance(shapes, list) else {shapes}
-    if any(kind in ("", "bnode") for kind, _, _ in kinds):
+    if any(kind in ("", "bnode", "triple") for kind, _, _ in kinds):
         return None
     datatypes = {None if kind == "uri" else datatype for kind, datatype, _ in kinds}
     numeric = {datatype for datatype in datatypes if is_numeric_datatype(datatype)}
@@ -314,7 +384,7 @@ def plain_cells_by_value(shapes: list[Shape] | Shape, texts: list[str]) -> Plain
 def is_untyped(shape: Shape) -> bool:
     """Return whether a term is a literal with neither datatype nor language, whose text may be a number."""
     kind, datatype, language = shape
-    return datatype is None and not language and kind not in ("", "uri", "bnode")
+    return datatype is None and not language and kind not in ("", "uri", "bnode", "triple")
 
 
 def untyped_texts(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:

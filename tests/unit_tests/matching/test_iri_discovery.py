@@ -102,3 +102,26 @@ def test_reference_without_an_iri_is_blamed(output: object) -> None:
     reference = StepView({"name": "iri_discovery", "output": output})
     comparison = match_iri_discovery_steps(reference, StepView({"name": "sparql_query", "output": "x"}))
     assert comparison.reason() == "the reference step names no IRI as its output"
+
+
+def test_iri_is_found_inside_a_triple_term_of_a_query_but_is_no_binding_of_a_search() -> None:
+    parts = {key: {"type": "uri", "value": "urn:a"} for key in "so"} | {"p": {"type": "uri", "value": IRI}}
+    output = rows().replace("[]", json.dumps([{"x": {"type": "triple", "value": parts}}]))
+    assert (score(output), score(output, "autocomplete_search")) == (1.0, 0.0)
+
+
+def test_iri_may_stand_in_a_column_that_cannot_be_read() -> None:
+    output = rows().replace("[]", json.dumps([{"x": [IRI]}]))
+    assert score(output) == 1.0
+    assert score(output.replace(IRI, f"{IRI}3")) == 0.0
+    search = StepView({"name": "autocomplete_search", "output": output})
+    found = match_iri_discovery_steps(StepView({"name": "iri_discovery", "output": IRI}), search)
+    assert (found.score, found.unreadable) == (0.0, found.reason())
+    assert "column `x` cannot be read" in found.reason()
+
+
+def test_a_search_whose_terms_lack_their_type_has_its_iris_as_uri_bindings() -> None:
+    iri = "http://ex.org/a"
+    output = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"value": iri}}]}})
+    search = StepView({"name": "autocomplete_search", "output": output})
+    assert match_iri_discovery_steps(StepView({"name": "iri_discovery", "output": iri}), search).score == 1.0

@@ -159,3 +159,17 @@ def test_results_without_a_column_have_no_ids(output: str, complaint: str) -> No
 
 def test_documents_may_repeat_their_ids() -> None:
     assert parse_document_ids(documents("a", 1, "a")) == ["a", 1, "a"]
+
+
+def test_an_id_column_that_cannot_be_read_says_why_and_another_one_does_no_harm() -> None:
+    broken = sparql(json.dumps({"head": {"vars": ["doc", "n"]}, "results": {"bindings": [{"doc": [1], "n": "a"}]}}))
+    with pytest.raises(UnreadableOutput, match="column `doc` cannot be read: its cell in row 1 is a list"):
+        relevant_ids(broken)
+    reference = sparql(rows({"doc": "urn:a"}))
+    with pytest.raises(UnreadableOutput, match="column `doc` cannot be read"):
+        found_ids(reference, ["urn:a"], broken)
+    sound = {"head": {"vars": ["n", "doc"]}, "results": {"bindings": [{"n": [1], "doc": "urn:a"}]}}
+    assert found_ids(reference, ["urn:a"], sparql(json.dumps(sound)))[1] == ["urn:a"]
+    others = {"head": {"vars": ["n"]}, "results": {"bindings": [{"n": [1]}]}}
+    with pytest.raises(UnreadableOutput, match="nor any other; column `n` cannot be read"):
+        found_ids(reference, ["urn:a"], sparql(json.dumps(others)))

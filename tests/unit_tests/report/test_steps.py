@@ -119,3 +119,20 @@ def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
     diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
     near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
     assert groups_of(near)[0][0]["rows"]["missing"] == [["T1"]]
+
+
+def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -> None:
+    def results(name: str, number: str, **more: Any) -> str:
+        height = {"s": {"type": "uri", "value": "urn:a"}, "p": {"type": "uri", "value": "urn:p"}, "o": number}
+        binding = {"label": {"type": "literal", "value": "Oslo"}, name: {"type": "triple", "value": height}, **more}
+        return json.dumps({"head": {"vars": ["label", name, *more]}, "results": {"bindings": [binding]}})
+
+    sample = deepcopy(result(step("sparql_query", results("what", "6", label=[1]))))
+    sample["reference_steps"][1][0] |= {"output": results("height", "5"), "required_columns": None}
+    assert groups_of(sample)[1][0]["rows"] == {
+        "columns": [["label", None], ["height", None]],
+        "missing": [["Oslo", '<<( urn:a urn:p "5" )>>']],
+        "extra": [[None, None]],
+        "missing_count": 1,
+        "extra_count": 1,
+    }
