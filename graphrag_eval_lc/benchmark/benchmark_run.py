@@ -189,7 +189,7 @@ class BenchmarkRun:
         """
         numbers = run_results(self).numbers([metric])
         values: dict[str, list[float]] = {}
-        for question in numbers.questions.values() if metric in numbers.measured() else ():
+        for question in numbers.questions.values() if numbers.has(metric) else ():
             value = question.spent(metric) if metric_spec(metric).is_spent else question.score(metric)
             if value is not None:
                 values.setdefault(question.template_id, []).append(value)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
@@ -182,7 +182,7 @@ class _Group:
 
 
 class Problems:
-    """Groups errors and warnings by kind.
+    """Groups errors, undecided steps and warnings by kind.
 
     Args:
         config: The configuration, for the names of custom evaluations.
@@ -197,6 +197,7 @@ class Problems:
         own = dict.fromkeys((*custom, *functions, *registered_metrics()))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._errors: dict[tuple[str, str], _Group] = {}
+        self._scoring: Scoring = config.steps.scoring
         self._warnings: dict[str, _Group] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, _Group] = {}  # by unknown tool
@@ -213,6 +214,10 @@ class Problems:
             elif step.get("comparison_error") is not None:
                 why = step["comparison_error"]
                 self._add("call", f"{name}: output that cannot be compared", why, sample.key)
+            elif step.get("output_cut") is not None:
+                self._add("call", f"{name}: output that ends before its end", step["output_cut"], sample.key)
+        for name, why in _undecided(sample.result, self._scoring):
+            self._add("undecided", f"{one_line(name, _KIND)}: not known whether it fits", why, sample.key)
         for judge, error in _judge_errors(sample.result, self._error_keys):
             self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
         for warning in sample.result.get("capture_warnings") or ():
@@ -220,8 +225,11 @@ class Problems:
         self._add_tools(sample)
 
     def errors(self) -> list[dict[str, Any]]:
-        """Return the section ``errors``: unknown tools, then failed questions, then the most frequent."""
-        order = ("question", "call", "judge")
+        """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges.
+
+        Of each the most frequent come first.
+        """
+        order = ("question", "call", "undecided", "judge")
         groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
         errors = [{"where": where, "kind": kind, **group.record()} for (where, kind), group in groups]
         return [*self._tools(), *errors]
@@ -251,6 +259,16 @@ class Problems:
 
     def _add(self, where: str, kind: str, example: Any, key: str) -> None:
         self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))).add(key)
+
+
+def _undecided(result: Mapping[str, Any], scoring: Scoring) -> Iterator[tuple[str, str]]:
+    """Yield the names of the undecided reference steps of scored groups with the reasons."""
+    groups, diagnoses = result.get("reference_steps") or (), result.get("steps_diagnosis") or ()
+    scored = scored_groups(groups, scoring)
+    for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False)):
+        for step, diagnosis in zip(group, diagnosed, strict=False) if at in scored else ():
+            if diagnosis.get("outcome") == "undecided":
+                yield str(step.get("name")), str(diagnosis.get("reason"))
 
 
 def kind_of(error: Any) -> str:

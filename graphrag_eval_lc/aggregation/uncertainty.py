@@ -1,0 +1,42 @@
+"""What to say of undecided steps and cut outputs beside a mean that counts them as 0."""
+
+from graphrag_eval_lc.registry.metrics import STEPS_SCORE
+from graphrag_eval_lc.texts import counted
+
+
+def uncertainty_texts(
+    undecided: int, outputs_cut: int, score: float | None = None, upper: float | None = None
+) -> list[str]:
+    """Return a sentence on undecided steps and one on cut outputs, each only where there are any.
+
+    Args:
+        undecided: The number of undecided reference steps.
+        outputs_cut: The number of cut outputs.
+        score: The mean of ``steps_score``.
+        upper: The mean of ``steps_score_upper``.
+
+    Example:
+        >>> uncertainty_texts(2, 0, 0.9, 0.95)
+        ['2 reference steps are undecided, which counts 0: steps_score is between 0.900 and 0.950.']
+    """
+    texts = []
+    if undecided:
+        text = f"{counted(undecided, 'reference step is', 'reference steps are')} undecided, which counts 0"
+        between = bounds_text(score, upper)
+        texts.append(f"{text}: {STEPS_SCORE} is {between}." if between else f"{text}.")
+    if outputs_cut:
+        text = f"{counted(outputs_cut, 'output ends', 'outputs end')} before the end, and what stood there is not known"
+        texts.append(f"{text}; raise the length limit of the tool, or of the capture (max_output_chars).")
+    return texts
+
+
+def bounds_text(score: float | None, upper: float | None) -> str:
+    """Return between what a mean lies, as text; empty where that is not known or makes no difference.
+
+    Example:
+        >>> bounds_text(0.9, 0.95), bounds_text(0.9, None)
+        ('between 0.900 and 0.950', '')
+    """
+    if score is None or upper is None or upper <= score:
+        return ""
+    return f"between {score:.3f} and {upper:.3f}"
