@@ -13,7 +13,7 @@ from graphrag_eval_lc.compare.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import reason_key
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UNDECIDED
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UNDECIDED, UPPER_BOUNDS
 from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import shortened
@@ -234,9 +234,10 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
     """Return the score of a sample; of a metric of steps its mean over the steps that have it."""
     if is_error(result):
         return None
-    own = number(result.get(metric))
-    if own is not None:
-        return own
+    for key in (metric, UPPER_BOUNDS.get(metric, metric)):  # a score that nothing bounds is its own bound
+        own = number(result.get(key))
+        if own is not None:
+            return own
     values = [number(step.get(metric)) for step in result.get("actual_steps") or ()]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
