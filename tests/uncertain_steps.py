@@ -1,5 +1,6 @@
 """Steps whose comparison is undecided and outputs that are cut, told by a matcher of a test's own."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from graphrag_eval_lc import run_evaluation
@@ -38,14 +39,23 @@ def looked(output: str = "ok", name: str = "look", **more: Any) -> dict[str, Any
 
 def results_of(**outputs: str) -> list[dict[str, Any]]:
     """Return the results of a question for each output, of which ``ok`` is right; its id begins with its template."""
-    register_doubts()
+    return results_of_tool("look", outputs)
+
+
+def results_of_tool(tool: str, outputs: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the same results of steps of another name."""
+    register_doubts(tool)
     questions: dict[str, list[Any]] = {}
     for identifier in outputs:
-        question = {"id": identifier, "question_text": f"What of {identifier}?", "reference_steps": [[reference()]]}
+        question = {
+            "id": identifier,
+            "question_text": f"What of {identifier}?",
+            "reference_steps": [[reference(name=tool)]],
+        }
         questions.setdefault(identifier.partition("_")[0], []).append(question)
     dataset: Any = [{"template_id": name, "questions": of_template} for name, of_template in questions.items()]
     responses: Any = [
-        {"question_id": identifier, "actual_answer": "It is.", "actual_steps": [looked(output)]}
+        {"question_id": identifier, "actual_answer": "It is.", "actual_steps": [looked(output, tool)]}
         for identifier, output in outputs.items()
     ]
     return [dict(result) for result in run_evaluation(dataset, responses)]

@@ -108,6 +108,7 @@ class Candidates:
         self._cut = cut
         self._matcher = step_kind_for(*retrieval.compared_by(reference)).matcher
         self._compared: dict[int, StepScore] = {}
+        self._undecided: set[int] = set()
         self._indices = [
             index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
         ]
@@ -127,6 +128,8 @@ class Candidates:
                 self._unreadable.setdefault(index, comparison.unreadable)
             if comparison.cut is not None:
                 self._cut.setdefault(index, comparison.cut)
+            if comparison.is_undecided:
+                self._undecided.add(index)
             self._compared[index] = self._with_hint(comparison)
         return self._compared[index]
 
@@ -136,11 +139,7 @@ class Candidates:
 
     def undecided(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the undecided ones of the comparisons that were made so far, with steps before an index."""
-        return {
-            index: comparison
-            for index, comparison in sorted(self._compared.items())
-            if comparison.is_undecided and (before is None or index < before)
-        }
+        return {index: self[index] for index in sorted(self._undecided) if before is None or index < before}
 
     def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the comparisons from the last step back to the first that fits in full, which no other can beat."""

@@ -11,6 +11,7 @@ from graphrag_eval_lc import compare_runs
 from graphrag_eval_lc.cli import comparison_tables
 from graphrag_eval_lc.compare import gate_results
 from graphrag_eval_lc.compare.run_comparison import RunComparison
+from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.report.comparison_page import comparison_html
 
 
@@ -72,6 +73,12 @@ def test_bound_can_be_required_where_nothing_is_undecided() -> None:
     results: Any = results_of(t_1="ok", t_2="no")
     (gate,) = gate_results(results, {"steps_score_upper": 0.5})
     assert (gate.has_passed, gate.mean, gate.upper) == (True, 0.5, None)
+
+
+@pytest.mark.parametrize("count", ["undecided", "outputs_cut"])
+def test_counts_cannot_be_required(count: str) -> None:
+    with pytest.raises(OptionError, match=f"{count} is a count, of which less is better"):
+        gate_results([], {count: 0.0})
 
 
 def test_old_results_have_no_doubts() -> None:

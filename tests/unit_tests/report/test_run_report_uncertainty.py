@@ -3,12 +3,15 @@
 import io
 from typing import Any
 
+from report_samples import table
 from rich.console import Console
-from uncertain_steps import results_of
+from uncertain_steps import results_of, results_of_tool
 
-from graphrag_eval_lc import compute_aggregates, write_report
+from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import load_config
-from graphrag_eval_lc.report.reported_run import reported_run
+from graphrag_eval_lc.report.problems import Funnel, Matrix
+from graphrag_eval_lc.report.reported_run import reported_run, reported_samples
 from graphrag_eval_lc.report.run_report import report_data
 from graphrag_eval_lc.report.steps import extra_steps, step_groups
 from graphrag_eval_lc.report.summary import summary_tables
@@ -78,6 +81,44 @@ def test_page_shows_the_bound(tmp_path: Any) -> None:
     certain: Any = results_of(t_1="ok")
     page = write_report(certain, tmp_path / "certain.html").read_text(encoding="utf-8")
     assert "if all undecided fit" not in page
+
+
+def funnel_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    funnel = Funnel(load_config(None))
+    metrics = metrics_of(load_config(None))
+    for result in results:
+        result["reference_steps"][0][0]["output"] = table("T1")  # so that an answer is expected
+    for found in reported_samples(results, metrics):
+        funnel.add(found)
+    record = funnel.record()
+    assert record is not None
+    return {stage["name"]: stage for stage in record["stages"]}
+
+
+def test_undecided_query_falls_out_at_no_stage_of_the_funnel() -> None:
+    stages = funnel_of(*results_of_tool("sparql_query", {"q_1": "o<cut>", "q_2": "no", "q_3": "o<cut>"}))
+    assert (stages["query non-empty"]["passed"], stages["query non-empty"]["fell_out"]) == (2, ["q_2"])
+    rows = stages["rows right"]
+    assert (rows["passed"], rows["passed_over"], rows["undecided"], rows["fell_out"]) == (0, 0, 2, [])
+
+
+def test_undecided_steps_are_neither_right_nor_wrong_beside_the_answer() -> None:
+    matrix = Matrix()
+    results = [{**result, "answer_f1": 1.0} for result in results_of(q_1="?", q_2="no", q_3="ok")]
+    for found in reported_samples(results, metrics_of(load_config(None))):
+        matrix.add(found)
+    record = matrix.record()
+    assert record is not None
+    assert (record["right_right"], record["wrong_right"], record["left_out"]) == (["q_3"], ["q_2"], 1)
+
+
+def test_notebook_counts_them() -> None:
+    results: Any = results_of(t_1="ok", t_2="o<cut>")
+    shown = BenchmarkRun(compute_aggregates(results), results=results, responses=[])._repr_html_()
+    assert "undecided steps" in shown
+    assert "outputs that are cut" in shown
+    certain: Any = results_of(t_1="ok")
+    assert "undecided" not in BenchmarkRun(compute_aggregates(certain), results=certain, responses=[])._repr_html_()
 
 
 def printed(results: list[dict[str, Any]]) -> str:
