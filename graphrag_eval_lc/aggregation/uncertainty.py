@@ -17,14 +17,14 @@ def uncertainty_texts(
 
     Example:
         >>> uncertainty_texts(2, 0, 0.9, 0.95)
-        ['2 reference steps are undecided, which counts 0: steps_score is between 0.900 and 0.950.']
+        ['2 reference steps are undecided and count 0: steps_score is between 0.900 and 0.950.']
     """
     texts = []
     between = bounds_text(score, upper)
     if undecided or between:
         # Without such steps, a step that may fit would fit better than another or leave more room before it.
-        what = counted(undecided, "reference step is", "reference steps are") if undecided else "some comparisons are"
-        text = f"{what} undecided, which counts 0"
+        steps = counted(undecided, "reference step is undecided and counts", "reference steps are undecided and count")
+        text = f"{steps if undecided else 'some comparisons are undecided and count'} 0"
         texts.append(f"{text}: {STEPS_SCORE} is {between}." if between else f"{text}.")
     if outputs_cut:
         text = f"{counted(outputs_cut, 'output ends', 'outputs end')} before the end, and what stood there is not known"

@@ -82,10 +82,10 @@ def test_questions_without_doubts_bound_themselves_and_are_not_told_to_have_a_bo
     ("numbers", "texts"),
     [
         ((0, 0, 0.5, 0.5), []),
-        ((1, 0, 0.5, 0.5), ["1 reference step is undecided, which counts 0."]),
+        ((1, 0, 0.5, 0.5), ["1 reference step is undecided and counts 0."]),
         (
             (0, 0, 0.5, 0.75),
-            ["some comparisons are undecided, which counts 0: steps_score is between 0.500 and 0.750."],
+            ["some comparisons are undecided and count 0: steps_score is between 0.500 and 0.750."],
         ),
         (
             (0, 2),

@@ -69,7 +69,7 @@ def test_score_has_its_bound_beside_it_and_no_row_of_its_own() -> None:
 def test_reader_is_told_between_what_the_score_lies() -> None:
     data = data_of(t_1="ok", t_2="o<cut>")
     undecided, cut = data["warnings"][-2:]
-    assert undecided == "1 reference step is undecided, which counts 0: steps_score is between 0.500 and 1.000."
+    assert undecided == "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000."
     assert cut.startswith("1 output ends before the end")
     assert not [text for text in data_of(t_1="ok", t_2="no")["warnings"] if "undecided" in text]
 
@@ -129,7 +129,7 @@ def printed(results: list[dict[str, Any]]) -> str:
 
 def test_terminal_says_how_many_are_undecided_and_what_to_raise() -> None:
     text = printed(results_of(t_1="ok", t_2="o<cut>"))
-    assert "1 reference step is undecided, which counts 0: steps_score is between 0.500 and 1.000." in text
+    assert "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000." in text
     assert "raise the length limit of the tool" in text
     assert "look (nearest: c-o<cut>, undecided): the output ends after 1 characters" in text
 
