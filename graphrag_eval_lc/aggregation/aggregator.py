@@ -18,7 +18,7 @@ from graphrag_eval_lc.registry.metrics import (
     NUMBER_OF_SUCCESS_SAMPLES,
 )
 
-# The counts that each template has; the others only templates of which they were measured.
+# The counts that each template has; the others only templates that have something to count.
 _OF_SAMPLES = (NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_QUESTIONS)
 
 
@@ -125,9 +125,15 @@ class Aggregator:
         }
         if self._samples.repeats > 1:
             counts[NUMBER_OF_QUESTIONS] = self._samples.question_counts()
-        for key in (*self._metrics.retrieval.missing_keys, *(spec.key for spec in COUNTED)):
-            if known := self._samples.sums_by_template(key):
-                counts[key] = {name: int(number) for name, number in known.items()}
+        for key in self._metrics.retrieval.missing_keys:
+            if missing := self._samples.sums_by_template(key):
+                counts[key] = {name: int(number) for name, number in missing.items()}
+        # Where there are none, aggregates are those of graphrag-eval.
+        for spec in COUNTED:
+            if counted := {
+                name: int(number) for name, number in self._samples.sums_by_template(spec.key).items() if number
+            }:
+                counts[spec.key] = counted
         return counts
 
     def _summary(
@@ -162,10 +168,10 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     with ``retrieval: {missing: zero}`` each of them counts as 0 in the ``retrieval_ids_…`` and ``retrieval_text_…``
     metrics.
 
-    Where there are reference steps, ``undecided`` counts those of which it is not known whether a step fulfils them,
-    and ``outputs_cut`` the outputs that end before their end. ``steps_score_upper``, beside ``steps_score`` and over
-    the same questions, is what that would be if all undecided steps fitted: a question without such steps counts with
-    its ``steps_score``. It is absent where nothing is undecided.
+    ``undecided`` counts the reference steps of which it is not known whether a step fulfils them, and ``outputs_cut``
+    the outputs that end before their end. ``steps_score_upper``, beside ``steps_score`` and over the same questions,
+    is what that would be if all undecided steps fitted: a question without such steps counts with its ``steps_score``.
+    All three are absent where there are no such steps or outputs, and in results that do not tell.
 
     Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.
 

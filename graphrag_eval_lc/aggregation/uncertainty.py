@@ -3,6 +3,8 @@
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE
 from graphrag_eval_lc.texts import counted
 
+_MOST_DIGITS = 9
+
 
 def uncertainty_texts(
     undecided: int, outputs_cut: int, score: float | None = None, upper: float | None = None
@@ -33,12 +35,13 @@ def uncertainty_texts(
 
 
 def bounds_text(score: float | None, upper: float | None) -> str:
-    """Return between what a mean lies, as text; empty where that is not known or makes no difference.
+    """Return between what a mean lies, as text that tells both apart; empty where that is not known or all the same.
 
     Example:
-        >>> bounds_text(0.9, 0.95), bounds_text(0.9, None)
-        ('between 0.900 and 0.950', '')
+        >>> bounds_text(0.9, 0.95), bounds_text(0.9, 0.9001), bounds_text(0.9, None)
+        ('between 0.900 and 0.950', 'between 0.9000 and 0.9001', '')
     """
     if score is None or upper is None or upper <= score:
         return ""
-    return f"between {score:.3f} and {upper:.3f}"
+    digits = next((digits for digits in range(3, _MOST_DIGITS) if f"{score:.{digits}f}" != f"{upper:.{digits}f}"), 0)
+    return f"between {score:.{digits}f} and {upper:.{digits}f}" if digits else ""
