@@ -52,7 +52,8 @@ class MetricSpec:
         needs: What a question must have to be measured; None: nothing.
         requires: All that it needs, in words for people.
         missing_key: The key of results that counts the reference steps that it lacks, as nothing fulfilled them.
-        counted_in: The key of the mapping in results that holds this count; None: it stands in the result itself.
+        counted_in: The key of the mapping in results that holds this count, which aggregates have where it is above 0;
+            None: it stands in the result itself.
         upper_of: The metric of which it is the upper bound. A result without it counts with that metric's value, and
             aggregates have it only where some result has it.
         is_family: Whether it stands for all metrics whose names begin with its key.
