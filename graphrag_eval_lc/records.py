@@ -39,7 +39,8 @@ class ActualStep(TypedDict):
     It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
     ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
     tool returned beside its text. In results, retrieval steps also have metrics: ``retrieval_ids_…`` and
-    ``retrieval_text_…``.
+    ``retrieval_text_…``; ``comparison_error`` says why an output cannot be compared, and ``output_cut`` where one ends
+    before its end.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ActualStep(TypedDict):
     attempts: NotRequired[int]
     artifact: NotRequired[Any]
     comparison_error: NotRequired[str]
+    output_cut: NotRequired[str]
 
 
 class ModelCall(TypedDict):
@@ -182,6 +184,7 @@ class Result(TypedDict):
 
     ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled, and
     ``retrieval_text_missing`` the number of those with texts; absent where the question has no such steps.
+    ``steps_score_upper`` is what ``steps_score`` would be if all undecided steps fitted; absent where none is.
     Other keys of the question and of the response are kept.
     """
 
@@ -195,6 +198,7 @@ class Result(TypedDict):
     status: Status
     error: NotRequired[str]
     steps_score: NotRequired[float]
+    steps_score_upper: NotRequired[float]
     retrieval_missing: NotRequired[int]
     retrieval_text_missing: NotRequired[int]
     input_tokens: NotRequired[int]

@@ -11,7 +11,15 @@ from graphrag_eval_lc.aggregation.totals import JudgeCosts, Totals
 from graphrag_eval_lc.config import ConfigSource, RepeatsConfig, load_config
 from graphrag_eval_lc.metrics import pass_at_k, pass_hat_k
 from graphrag_eval_lc.records import is_error
-from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_QUESTIONS, NUMBER_OF_SUCCESS_SAMPLES
+from graphrag_eval_lc.registry.metrics import (
+    COUNTED,
+    NUMBER_OF_ERROR_SAMPLES,
+    NUMBER_OF_QUESTIONS,
+    NUMBER_OF_SUCCESS_SAMPLES,
+)
+
+# The counts that each template has; the others only templates that have something to count.
+_OF_SAMPLES = (NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES, NUMBER_OF_QUESTIONS)
 
 
 class Aggregator:
@@ -72,12 +80,12 @@ class Aggregator:
                     {
                         key: by_template.get(name, 0)
                         for key, by_template in counts.items()
-                        if name in by_template or key not in self._metrics.retrieval.missing_keys
+                        if name in by_template or key in _OF_SAMPLES
                     },
                     {
                         metric: known.per_template[name]
                         for metric, known in statistics.items()
-                        if name in known.per_template
+                        if name in known.per_template and self._samples.is_told(metric, name)
                     },
                     self._steps.get(name, StepCounts()),
                 )
@@ -101,7 +109,7 @@ class Aggregator:
         return {
             metric: metric_statistics(values, with_error=self._samples.repeats > 1)
             for metric in metrics
-            if (values := self._samples.values_by_template(metric))
+            if self._samples.is_told(metric) and (values := self._samples.values_by_template(metric))
         }
 
     def _step_metrics(self) -> Iterable[str]:
@@ -109,7 +117,7 @@ class Aggregator:
         yield from self._metrics.retrieval.names(self._samples.metrics())
 
     def _counts(self) -> dict[str, Mapping[str, int]]:
-        """Return the numbers of samples, questions and missing reference steps by template."""
+        """Return the numbers of samples and questions, of missing and undecided steps and cut outputs by template."""
         samples = self._samples.sample_counts()
         counts: dict[str, Mapping[str, int]] = {
             NUMBER_OF_ERROR_SAMPLES: {name: count for (name, failed), count in samples.items() if failed},
@@ -120,6 +128,12 @@ class Aggregator:
         for key in self._metrics.retrieval.missing_keys:
             if missing := self._samples.sums_by_template(key):
                 counts[key] = {name: int(number) for name, number in missing.items()}
+        # Where there are none, aggregates are those of graphrag-eval.
+        for spec in COUNTED:
+            if counted := {
+                name: int(number) for name, number in self._samples.sums_by_template(spec.key).items() if number
+            }:
+                counts[spec.key] = counted
         return counts
 
     def _summary(
@@ -153,6 +167,11 @@ def compute_aggregates(results: Iterable[Sample], config: ConfigSource = None) -
     Where there are reference steps of retrieval, those that nothing fulfilled are counted in ``retrieval_missing``;
     with ``retrieval: {missing: zero}`` each of them counts as 0 in the ``retrieval_ids_…`` and ``retrieval_text_…``
     metrics.
+
+    ``undecided`` counts the reference steps of which it is not known whether a step fulfils them, and ``outputs_cut``
+    the outputs that end before their end. ``steps_score_upper``, beside ``steps_score`` and over the same questions,
+    is what that would be if all undecided steps fitted: a question without such steps counts with its ``steps_score``.
+    All three are absent where there are no such steps or outputs, and in results that do not tell.
 
     Numbers and booleans of custom evaluations are metrics too; texts are not. Costs are in USD.
 

@@ -1,14 +1,21 @@
 """Each question's values for gates and comparisons, where failed questions count as the worst score."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from math import fsum
 
-from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, metrics_of, number, steps_of, with_upper_bounds
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import Need
-from graphrag_eval_lc.registry.metrics import RETRIEVAL_MISSING, RETRIEVAL_TEXT_MISSING, STEPS_SCORE, metric_spec
+from graphrag_eval_lc.registry.metrics import (
+    RETRIEVAL_MISSING,
+    RETRIEVAL_TEXT_MISSING,
+    STEPS_SCORE,
+    UPPER_BOUNDS,
+    metric_spec,
+)
 
 
 @dataclass(slots=True)
@@ -96,8 +103,11 @@ class RunValues:
         if is_error(result):
             question.errors += 1
             question.failures.append(self._failure(result))
-        for metric, values in self._values(result).items():
-            self._measured[metric] = None
+        values_by_metric = self._values(result)
+        self._measured.update(dict.fromkeys(values_by_metric))
+        bounds = with_upper_bounds({metric: sum(values) for metric, values in values_by_metric.items()})
+        values_by_metric |= {metric: [bounds[metric]] for metric in UPPER_BOUNDS if metric in bounds}
+        for metric, values in values_by_metric.items():
             if not is_error(result) or metric_spec(metric).kind != "score":
                 total, count = question.sums.get(metric, (0.0, 0))
                 question.sums[metric] = (total + sum(values) / len(values), count + 1)
@@ -106,7 +116,17 @@ class RunValues:
         """Return the metrics that some sample has, the first seen first."""
         return list(self._measured)
 
-    def _values(self, result: Sample) -> Mapping[str, list[float]]:
+    def has(self, metric: str) -> bool:
+        """Return whether the questions have a metric: some sample has it, or what it is the upper bound of."""
+        return metric in self._measured or UPPER_BOUNDS.get(metric) in self._measured
+
+    def mean_of_upper_bound(self, metric: str) -> float | None:
+        """Return the mean of a score's upper bound over the questions, failed ones as the score's; None without one."""
+        upper = next((key for key, bounded in UPPER_BOUNDS.items() if bounded == metric and key in self._measured), "")
+        scores = [score for question in self.questions.values() if (score := question.score(upper)) is not None]
+        return fsum(scores) / len(scores) if upper and scores else None
+
+    def _values(self, result: Sample) -> dict[str, list[float]]:
         values: dict[str, list[float]] = {}
         for metric, value in self._metrics.sample_values(result):
             values.setdefault(metric, []).append(value)

@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import LARGEST
-from graphrag_eval_lc.registry.metrics import BUILT_IN, aggregated_metrics, metric_spec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, COUNTED, UPPER_BOUNDS, aggregated_metrics, metric_spec
 from graphrag_eval_lc.texts import shortened
 
 Sample = Mapping[str, Any]
@@ -23,6 +23,31 @@ def number(value: object) -> float | None:
 def steps_of(sample: Sample) -> Iterable[Mapping[str, Any]]:
     """Return the actual steps of a result."""
     return sample.get("actual_steps") or ()
+
+
+def counts_of(sample: Sample) -> Iterator[tuple[str, int]]:
+    """Yield the counts in a mapping of a result, such as the undecided steps, with their keys.
+
+    Example:
+        >>> list(counts_of({"steps_counts": {"extra": 2, "undecided": 1}}))
+        [('undecided', 1)]
+    """
+    for spec in COUNTED:
+        counts = sample.get(str(spec.counted_in))
+        count = counts.get(spec.key) if isinstance(counts, Mapping) else None
+        if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+            yield spec.key, count
+
+
+def with_upper_bounds(values: Mapping[str, float]) -> dict[str, float]:
+    """Return a sample's values with the upper bounds that it lacks: what is not uncertain bounds itself.
+
+    Example:
+        >>> with_upper_bounds({"steps_score": 0.5})
+        {'steps_score': 0.5, 'steps_score_upper': 0.5}
+    """
+    bounds = {metric: values[bounded] for metric, bounded in UPPER_BOUNDS.items() if bounded in values}
+    return {**values, **bounds, **{metric: values[metric] for metric in bounds if metric in values}}
 
 
 def _counted(metric: str, value: object, has_failed: bool) -> float | None:
@@ -189,6 +214,8 @@ def reason_of(result: Mapping[str, Any]) -> str:
             if diagnosis["matched"] and diagnosis["score"] == 1.0:
                 continue
             name = result["reference_steps"][group][index]["name"]
-            nearest = f" (nearest: {diagnosis['nearest']})" if "nearest" in diagnosis else ""
-            return shortened(f"{name}{nearest}: {diagnosis['reason']}", _SHOWN_REASON)
+            about = [f"nearest: {diagnosis['nearest']}"] if "nearest" in diagnosis else []
+            about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
+            told = f" ({', '.join(about)})" if about else ""
+            return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
     return ""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from statistics import fmean, mean, median
 from typing import cast
 
-from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, steps_of
+from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, counts_of, steps_of, with_upper_bounds
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.records import StepsSummary, is_error
-from graphrag_eval_lc.registry.metrics import metric_spec
+from graphrag_eval_lc.registry.metrics import UPPER_BOUNDS, metric_spec
 
 Question = tuple[str, Hashable]
 
@@ -97,6 +97,7 @@ class Samples:
         self._failures = bytearray()
         self._columns: dict[str, Column] = {}
         self._known_ids: dict[str, str] = {}
+        self._bounded: dict[str, set[str]] = {}
 
     def __len__(self) -> int:
         return len(self._template_ids)
@@ -113,7 +114,10 @@ class Samples:
         if isinstance(repeat, int) and repeat > self.repeats:
             self.repeats = repeat
         if is_counted:
-            for values in (self._metrics.sample_values(sample), self._metrics.step_values(sample)):
+            own = dict(self._metrics.sample_values(sample))
+            for metric in own.keys() & UPPER_BOUNDS.keys():
+                self._bounded.setdefault(metric, set()).add(template_id)
+            for values in (with_upper_bounds(own).items(), counts_of(sample), self._metrics.step_values(sample)):
                 for metric, value in values:
                     column = self._columns.get(metric)
                     if column is None:
@@ -123,6 +127,22 @@ class Samples:
     def template_ids(self) -> Iterable[str]:
         """Return the templates that have results, the first seen first."""
         return self._known_ids
+
+    def is_told(self, metric: str, template_id: str | None = None) -> bool:
+        """Return whether a metric is told: an upper bound only where some result, of the template if given, has it.
+
+        Example:
+            >>> from graphrag_eval_lc.aggregation.sample_values import metrics_of
+            >>> from graphrag_eval_lc.config import EvaluationConfig
+            >>> samples = Samples(metrics_of(EvaluationConfig()))
+            >>> samples.add({"template_id": "t", "steps_score": 1.0}, is_counted=True)
+            >>> samples.is_told("steps_score"), samples.is_told("steps_score_upper")
+            (True, False)
+        """
+        if metric not in UPPER_BOUNDS:
+            return True
+        templates = self._bounded.get(metric, set())
+        return bool(templates) if template_id is None else template_id in templates
 
     def metrics(self) -> Set[str]:
         """Return the metrics that have values."""

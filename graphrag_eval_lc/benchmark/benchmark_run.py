@@ -16,7 +16,9 @@ from graphrag_eval_lc.registry.metrics import (
     MAIN_METRIC,
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_SUCCESS_SAMPLES,
+    OUTPUTS_CUT,
     TOTAL_TOKENS,
+    UNDECIDED,
     metric_spec,
 )
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
@@ -32,6 +34,7 @@ RunKind = Literal["questions", "steps", "aggregates"]
 _KINDS: tuple[RunKind, ...] = ("questions", "steps", "aggregates")
 
 _COUNTS = {"answered": NUMBER_OF_SUCCESS_SAMPLES, "failed": NUMBER_OF_ERROR_SAMPLES}
+_UNCERTAIN = {"undecided steps": UNDECIDED, "outputs that are cut": OUTPUTS_CUT}
 _SPENT = {TOTAL_TOKENS: "tokens", COST: "cost in USD"}
 
 
@@ -193,7 +196,7 @@ class BenchmarkRun:
         """
         numbers = run_results(self).numbers([metric])
         values: dict[str, list[float]] = {}
-        for question in numbers.questions.values() if metric in numbers.measured() else ():
+        for question in numbers.questions.values() if numbers.has(metric) else ():
             value = question.spent(metric) if metric_spec(metric).is_spent else question.score(metric)
             if value is not None:
                 values.setdefault(question.template_id, []).append(value)
@@ -212,6 +215,7 @@ class BenchmarkRun:
     def _repr_html_(self) -> str:
         micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
         rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
+        rows += [(name, f"{micro[key]:,}") for name, key in _UNCERTAIN.items() if micro.get(key)]
         rows += [
             (f"mean {metric}", f"{statistics['mean']:.3f}")
             for metric, statistics in micro.items()

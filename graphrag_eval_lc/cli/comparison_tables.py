@@ -159,7 +159,8 @@ def _flips_table(pair: PairComparison, metric: str, show: int) -> Table:
         text = escape(shortened(question.question_text, _SHOWN_TEXT))
         name = f"[bold]{escape(question.question_id)}[/]"
         sides = ((question.score_a, question.a), (question.score_b, question.b))
-        table.add_row(f"{name}\n{text}", question.direction, *(_side(score, side) for score, side in sides))
+        direction = f"{question.direction}\n(undecided)" if question.is_undecided else question.direction
+        table.add_row(f"{name}\n{text}", direction, *(_side(score, side) for score, side in sides))
     return table
 
 

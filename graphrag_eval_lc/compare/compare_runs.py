@@ -1,7 +1,9 @@
 """Comparing runs: each with the first one, question by question."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 
+from graphrag_eval_lc.aggregation.uncertainty import bounds_text
 from graphrag_eval_lc.compare.flips import Flip, flips_between
 from graphrag_eval_lc.compare.metric_comparison import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
@@ -10,7 +12,7 @@ from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, OptionError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
-from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, STEPS_SCORE
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -148,6 +150,16 @@ def _run_warnings(run: NamedRun) -> Iterable[str]:
         left_out = stopped.get("left_out")
         asked = f"; {left_out:,} samples were not asked" if isinstance(left_out, int) and left_out else ""
         yield f"Run {run.letter} ended before its time ({stopped.get('message')}){asked}."
+    upper = run.numbers.mean_of_upper_bound(STEPS_SCORE)
+    if upper is not None:
+        scores = [question.score(STEPS_SCORE) for question in run.numbers.questions.values()]
+        known = [score for score in scores if score is not None]
+        between = bounds_text(fsum(known) / len(known), upper)
+        means = f": its {STEPS_SCORE} is {between}" if between else ""
+        yield (
+            f"{run.letter} has undecided steps, which count 0{means}; where a question that has some flipped, that is "
+            "marked as undecided."
+        )
 
 
 def _metric_warnings(pairing: Pairing, wanted: Sequence[str] | None) -> Iterable[str]:

@@ -8,12 +8,12 @@ from math import inf
 from typing import Any, Literal, get_args
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
-from graphrag_eval_lc.aggregation.sample_values import number
+from graphrag_eval_lc.aggregation.sample_values import counts_of, number
 from graphrag_eval_lc.compare.metric_comparison import Pair, difference_of
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import reason_key
-from graphrag_eval_lc.registry.metrics import ELAPSED_SEC
+from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, UNDECIDED, UPPER_BOUNDS
 from graphrag_eval_lc.tables.fulfilling_steps import fulfilling_steps
 from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import shortened
@@ -74,6 +74,7 @@ class QuestionSide:
         status: ``success`` or ``error``.
         reason: Why it did not score in full; empty where it did.
         answer: Its answer; None where there is none.
+        is_undecided: Whether the metric is of its steps, and some of these are undecided, which counts 0.
     """
 
     repeat: int
@@ -81,6 +82,7 @@ class QuestionSide:
     status: str
     reason: str
     answer: str | None
+    is_undecided: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,11 @@ class Flip:
     a: QuestionSide
     b: QuestionSide
     steps: tuple[StepPair, ...]
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether undecided steps in one of the runs count 0, so that the question may not have flipped at all."""
+        return self.a.is_undecided or self.b.is_undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +234,10 @@ def _score(result: Mapping[str, Any], metric: str) -> float | None:
     """Return the score of a sample; of a metric of steps its mean over the steps that have it."""
     if is_error(result):
         return None
-    own = number(result.get(metric))
-    if own is not None:
-        return own
+    for key in (metric, UPPER_BOUNDS.get(metric, metric)):  # a score that nothing bounds is its own bound
+        own = number(result.get(key))
+        if own is not None:
+            return own
     values = [number(step.get(metric)) for step in result.get("actual_steps") or ()]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
@@ -259,7 +267,14 @@ def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *,
     status = "error" if is_error(result) else "success"
     reason = _reason(result, metric, score)
     return _Seen(
-        QuestionSide(repeat=repeat_of(result), score=score, status=status, reason=reason, answer=answer),
+        QuestionSide(
+            repeat=repeat_of(result),
+            score=score,
+            status=status,
+            reason=reason,
+            answer=answer,
+            is_undecided=metric.needs == "reference_steps" and dict(counts_of(result)).get(UNDECIDED, 0) > 0,
+        ),
         question_text=_cut(result.get("question_text", "")),
         reference_answer=reference_answer,
         steps=_steps(result) if has_steps else (),

@@ -43,6 +43,7 @@ class GateResult:
         number_of_errors: How many of their samples failed.
         left_out: How many questions do not have it.
         value_of_failure: What a failed sample counts as.
+        upper: The mean if all undecided steps fitted; None where none is undecided, or the score is none of steps.
     """
 
     metric: str
@@ -52,6 +53,7 @@ class GateResult:
     number_of_errors: int
     left_out: int
     value_of_failure: float = 0.0
+    upper: float | None = None
 
     @property
     def has_passed(self) -> bool:
@@ -66,6 +68,8 @@ class GateResult:
             counts.append(f"{self.number_of_errors:,} failed and counted as {self.value_of_failure:g}")
         if self.left_out:
             counts.append(f"{self.left_out:,} without it")
+        if self.upper is not None:
+            counts.append(f"{self.upper:.3f} if all undecided steps fitted")
         reached = "reaches" if self.has_passed else "falls short of"
         mean = _mean_text(self.mean, self.required)
         return f"{self.metric} {mean} {reached} {self.required:g} ({', '.join(counts)})"
@@ -218,6 +222,9 @@ def _check_more_is_better(metric: str) -> None:
     if spec.is_spent:
         what = "says what was spent, of which less is better"
         hint = f"Require a score, such as {_EXAMPLE}; --max-tokens, --max-cost and --max-time bound what a run spends."
+    elif spec.counted_in is not None:
+        what = "is a count, of which less is better"
+        hint = f"Require a score, such as {_EXAMPLE}."
     elif any(other.missing_key == metric for other in BUILT_IN):
         what = "counts what is missing, of which less is better"
         hint = "Require a score; retrieval: {missing: zero} in the config takes what is missing into the means."
@@ -263,7 +270,7 @@ def gate_results(run: RunSource, requirements: Mapping[str, float], config: Conf
 
 
 def _gate_result(numbers: RunValues, metric: str, required: float) -> GateResult:
-    questions = numbers.questions.values() if metric in numbers.measured() else ()
+    questions = numbers.questions.values() if numbers.has(metric) else ()
     scored = [(score, question.errors) for question in questions if (score := question.score(metric)) is not None]
     return GateResult(
         metric=metric,
@@ -273,6 +280,7 @@ def _gate_result(numbers: RunValues, metric: str, required: float) -> GateResult
         number_of_errors=sum(errors for _, errors in scored),
         left_out=len(numbers.questions) - len(scored),
         value_of_failure=metric_spec(metric).value_of_failure or 0.0,
+        upper=numbers.mean_of_upper_bound(metric),
     )
 
 

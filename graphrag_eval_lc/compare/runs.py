@@ -12,7 +12,7 @@ from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import changed_since, note_recorded
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, UPPER_BOUNDS, is_built_in
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
@@ -227,8 +227,11 @@ class Pairing:
         return {a.question_id: a.template_id for a, _ in self.questions()}
 
     def metrics(self) -> list[str]:
-        """Return what is compared where no metrics are named: scores, the main one first, then what was spent."""
-        known = self._in_both()
+        """Return what is compared where no metrics are named: scores, the main one first, then what was spent.
+
+        The upper bound of a score is no score of its own, and is compared only where it is named.
+        """
+        known = [metric for metric in self._in_both() if metric not in UPPER_BOUNDS]
         scores = [metric for metric in known if not metric_spec(metric).is_spent]
         return sorted(scores, key=lambda metric: metric != MAIN_METRIC) + _spent_by_agents(known)
 
@@ -274,7 +277,10 @@ class Pairing:
         in_a, in_b = self.a.numbers.measured(), self.b.numbers.measured()
         known_a = {*in_a, *(in_b if _all_failed(self.a.numbers) else ())}
         known_b = {*in_b, *(in_a if _all_failed(self.b.numbers) else ())}
-        return [metric for metric in dict.fromkeys([*in_a, *in_b]) if metric in known_a & known_b]
+        known = [metric for metric in dict.fromkeys([*in_a, *in_b]) if metric in known_a & known_b]
+        # Where nothing is undecided a score bounds itself.
+        one_sided = [metric for metric in (known_a ^ known_b) & UPPER_BOUNDS.keys() if UPPER_BOUNDS[metric] in known]
+        return [*known, *one_sided]
 
     def _question_warnings(self) -> Iterable[str]:
         a, b = self.a, self.b

@@ -21,11 +21,15 @@ from graphrag_eval_lc.records import (
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     JUDGES,
+    OUTPUTS_CUT,
     RETRIEVAL_IDS,
     RETRIEVAL_MISSING,
     RETRIEVAL_TEXT,
     RETRIEVAL_TEXT_MISSING,
+    STEPS_COUNTS,
     STEPS_SCORE,
+    STEPS_SCORE_UPPER,
+    UNDECIDED,
 )
 
 NO_RESPONSE = "there is no response to this question"
@@ -40,7 +44,8 @@ _NOT_HANDED_THROUGH = frozenset(
         "status",
         "error",
         "custom_metrics",
-        *(spec.key for spec in BUILT_IN if spec.kind == "count"),
+        *(spec.key for spec in BUILT_IN if spec.kind == "count" and spec.counted_in is None),
+        STEPS_SCORE_UPPER,
         *_MEASURED,
         *(key for judge in JUDGES if judge.over == "questions" for key in judge.keys),
     }
@@ -67,8 +72,11 @@ def evaluate_question(
     Returns:
         The result, of shallow copies. Its keys are graphrag-eval's; where documents are to be retrieved,
         ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and ``retrieval_text_…``;
-        ``steps_diagnosis`` (for each reference step the nearest actual step and the reason); ``steps_counts`` (steps
-        that fit no reference step, repeated identical calls, failed calls; none changes the score); then further keys
+        ``steps_score_upper`` where steps are undecided, which is what the score would be if they fitted, and on the
+        steps ``output_cut`` and ``comparison_error`` (where an output ends before its end, and why it cannot be
+        compared); ``steps_diagnosis`` (for each reference step the nearest actual step, the reason and the outcome:
+        match, mismatch or undecided); ``steps_counts`` (steps that fit no reference step, repeated identical calls
+        and failed calls, none of which changes the score; undecided reference steps, cut outputs); then further keys
         of the question and the response.
     """
     response, error = _usable(response)
@@ -106,10 +114,12 @@ def evaluate_question(
     result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
     if matched is not None:
         result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
-        result["steps_counts"] = {
+        result[STEPS_COUNTS] = {
             "extra": len(matched.extra),
             "repeated": len(matched.repeated),
             "failed": len(matched.failed),
+            UNDECIDED: matched.undecided,
+            OUTPUTS_CUT: len(matched.cut),
         }
     _hand_through(result, question, response)
     if repeat is not None:
@@ -134,8 +144,9 @@ def _usable(response: Response | None) -> tuple[Response, str | None]:
 
 
 def _unmeasured(step: ActualStep) -> ActualStep:
-    """Return a copy of a step without what an earlier evaluation measured of its retrieval."""
-    copied = {key: value for key, value in step.items() if not key.startswith((RETRIEVAL_IDS, RETRIEVAL_TEXT))}
+    """Return a copy of a step without what an earlier evaluation measured of its retrieval and said of its output."""
+    of_evaluation = (RETRIEVAL_IDS, RETRIEVAL_TEXT, "output_cut")
+    copied = {key: value for key, value in step.items() if not key.startswith(of_evaluation)}
     return cast("ActualStep", copied)
 
 
@@ -159,6 +170,10 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
         result["actual_steps"][index]["comparison_error"] = reason
     if matched.steps_score is not None:
         result[STEPS_SCORE] = matched.steps_score
+    if matched.steps_score_upper is not None:
+        result[STEPS_SCORE_UPPER] = matched.steps_score_upper
+    for index, where in matched.cut.items():
+        result["actual_steps"][index]["output_cut"] = where
 
 
 def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: RetrievalConfig) -> None:
@@ -172,7 +187,12 @@ def _add_retrieval(result: dict[str, Any], matched: StepsMatch, config: Retrieva
 
 
 def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
-    record: dict[str, Any] = {"score": step.score, "matched": step.matched, "reason": step.reason}
+    record: dict[str, Any] = {
+        "score": step.score,
+        "outcome": step.outcome,
+        "matched": step.matched,
+        "reason": step.reason,
+    }
     if step.nearest is not None:
         record["nearest"] = step.nearest_id if step.nearest_id is not None else str(step.nearest)
     return record

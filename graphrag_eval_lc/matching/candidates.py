@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig
-from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, comparison_of
+from graphrag_eval_lc.matching.matchers import (
+    ComparisonOutcome,
+    StepScore,
+    StepView,
+    UnreadableOutput,
+    comparison_of,
+)
 from graphrag_eval_lc.matching.retrieval import relevant_ids
 from graphrag_eval_lc.records import step_status
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, meant_media_type, names_that_fulfil, step_kind_for
@@ -106,6 +112,7 @@ class Candidates:
         actual_steps: All actual steps.
         unreadable: Takes up, by index of the actual step, why an output that does not even begin like JSON could not
             be compared, whether or not the score needs that step.
+        cut: Takes up, by index of the actual step, where the output of a compared step ends before its end.
         retrieval: Which steps count as retrieval.
 
     Attributes:
@@ -119,6 +126,7 @@ class Candidates:
         reference: StepView,
         actual_steps: Sequence[StepView],
         unreadable: dict[int, str],
+        cut: dict[int, str],
         retrieval: RetrievalSteps,
     ) -> None:
         name = str(reference.get("name"))
@@ -127,8 +135,10 @@ class Candidates:
         self.names = retrieval.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
         self._actual_steps = actual_steps
         self._unreadable = unreadable
+        self._cut = cut
         self._matcher = step_kind_for(*retrieval.compared_by(reference)).matcher
         self._compared: dict[int, StepScore] = {}
+        self._undecided: set[int] = set()
         self._indices = [
             index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
         ]
@@ -146,12 +156,20 @@ class Candidates:
             comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
             if comparison.unreadable and _is_no_json(self._actual_steps[index].get("output")):
                 self._unreadable.setdefault(index, comparison.unreadable)
+            if comparison.cut is not None:
+                self._cut.setdefault(index, comparison.cut)
+            if comparison.is_undecided:
+                self._undecided.add(index)
             self._compared[index] = self._with_hint(comparison)
         return self._compared[index]
 
     def compared(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the comparisons with all steps before an index."""
         return {index: self[index] for index in self._indices if before is None or index < before}
+
+    def undecided(self, before: int | None = None) -> dict[int, StepScore]:
+        """Return the undecided ones of the comparisons that were made so far, with steps before an index."""
+        return {index: self[index] for index in sorted(self._undecided) if before is None or index < before}
 
     def latest_best(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the comparisons from the last step back to the first that fits in full, which no other can beat."""
@@ -190,6 +208,7 @@ class StepDiagnosis:
         score: How well that step fulfils it, 0 to 1, even where that does not count.
         matched: Whether that step counts as its match.
         reason: Why, for people.
+        is_undecided: Whether that step may fulfil it although the score is 0.
     """
 
     nearest: int | None
@@ -197,6 +216,12 @@ class StepDiagnosis:
     score: float
     matched: bool
     reason: str
+    is_undecided: bool = False
+
+    @property
+    def outcome(self) -> ComparisonOutcome:
+        """What comparing it with that step found; ``mismatch`` where it was compared with none."""
+        return "match" if self.score > 0 else "undecided" if self.is_undecided else "mismatch"
 
 
 def diagnosis_of(
@@ -218,7 +243,7 @@ def diagnosis_of(
     """
     if matched is not None:
         comparison = candidates[matched]
-        return _diagnosis(actual_steps, matched, comparison.score, comparison.reason(), matched=True)
+        return _diagnosis(actual_steps, matched, comparison, comparison.reason(), matched=True)
     failed = [
         index for index, step in enumerate(actual_steps) if candidates.may_be(step) and step.get("status") != "success"
     ]
@@ -226,27 +251,34 @@ def diagnosis_of(
     if not compared:
         found = _without_comparison(candidates.names, actual_steps, failed)
         return replace(found, reason=found.reason + _namesake_hint(candidates, actual_steps))
-    nearest, score, reason = _nearest(compared)
-    if score > 0 and nearest in taken:
-        free = {index: each for index, each in candidates.compared().items() if index not in taken and each.score > 0}
-        nearest, score, reason = _nearest(free) if free else (nearest, score, reason)
-    if score > 0:
+    nearest = _nearest(compared)
+    if compared[nearest].score > 0 and nearest in taken:
+        all_compared = candidates.compared()
+        free = {index: each for index, each in all_compared.items() if index not in taken and each.score > 0}
+        compared, nearest = (all_compared, _nearest(free)) if free else (compared, nearest)
+    # What may fulfil it goes before what does not count for it.
+    if before is not None and (undecided := candidates.undecided(before)):
+        free = {index: each for index, each in undecided.items() if index not in taken}
+        compared, nearest = undecided, _nearest(free or undecided)
+    comparison = compared[nearest]
+    reason = comparison.reason()
+    if comparison.score > 0:
         reason = f"{_why_uncounted(nearest, taken, before)}: {reason}"
     elif failed:
         reason = f"{reason}; {_calls(len(failed))} failed: {_error_text(actual_steps[failed[-1]])}"
-    if score == 0:
+    if comparison.score == 0:
         reason += _namesake_hint(candidates, actual_steps)
-    return _diagnosis(actual_steps, nearest, score, reason, matched=False)
+    return _diagnosis(actual_steps, nearest, comparison, reason, matched=False)
 
 
-def _nearest(compared: Mapping[int, StepScore]) -> tuple[int, float, str]:
-    best_score = max(comparison.score for comparison in compared.values())
-    best = {index: comparison for index, comparison in compared.items() if comparison.score == best_score}
-    if best_score > 0 or len(best) == 1:
-        index = max(best)
-    else:
-        index = max(best, key=lambda index: (best[index].closeness(), index))
-    return index, best_score, best[index].reason()
+def _nearest(compared: Mapping[int, StepScore]) -> int:
+    """Return the best step: by score, then undecided before mismatch, then of those by closeness, then the last."""
+    ranks = {index: (comparison.score, comparison.is_undecided) for index, comparison in compared.items()}
+    best_rank = max(ranks.values())
+    best = [index for index, rank in ranks.items() if rank == best_rank]
+    if best_rank[0] > 0 or len(best) == 1:
+        return max(best)
+    return max(best, key=lambda index: (compared[index].closeness(), index))
 
 
 def _namesake_hint(candidates: Candidates, actual_steps: Sequence[StepView]) -> str:
@@ -273,14 +305,14 @@ def _without_comparison(
     name = _any_of(fulfilling)
     if failed:
         reason = f"{_calls(len(failed))} of {name} failed: {_error_text(actual_steps[failed[-1]])}"
-        return _diagnosis(actual_steps, failed[-1], 0.0, reason, matched=False)
+        return _diagnosis(actual_steps, failed[-1], None, reason, matched=False)
     renamed = next((step for step in actual_steps if step.tool in fulfilling), None)
     if renamed is not None:
         reason = f"the agent called {renamed.tool}, but steps.names has it as {renamed.get('name')}"
-        return _diagnosis(actual_steps, None, 0.0, reason, matched=False)
+        return _diagnosis(actual_steps, None, None, reason, matched=False)
     called = list(dict.fromkeys(str(step.get("name")) for step in actual_steps))
     instead = f"; it called {', '.join(called)}" if called else " nor any other tool"
-    return _diagnosis(actual_steps, None, 0.0, f"the agent did not call {name}{instead}", matched=False)
+    return _diagnosis(actual_steps, None, None, f"the agent did not call {name}{instead}", matched=False)
 
 
 def _any_of(names: Collection[str]) -> str:
@@ -288,10 +320,17 @@ def _any_of(names: Collection[str]) -> str:
 
 
 def _diagnosis(
-    actual_steps: Sequence[StepView], nearest: int | None, score: float, reason: str, *, matched: bool
+    actual_steps: Sequence[StepView], nearest: int | None, comparison: StepScore | None, reason: str, *, matched: bool
 ) -> StepDiagnosis:
     identifier = None if nearest is None else actual_steps[nearest].get("id")
-    return StepDiagnosis(nearest, None if identifier is None else str(identifier), score, matched, reason)
+    return StepDiagnosis(
+        nearest,
+        None if identifier is None else str(identifier),
+        0.0 if comparison is None else comparison.score,
+        matched,
+        reason,
+        is_undecided=comparison is not None and comparison.is_undecided,
+    )
 
 
 def _calls(count: int) -> str:

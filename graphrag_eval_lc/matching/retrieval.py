@@ -11,7 +11,7 @@ from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
-from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
@@ -30,6 +30,8 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, "the reference step names no relevant documents")
     try:
         relevant, found = _compared_ids(wanted, actual)
+    except CutOutput:
+        raise  # which of the relevant ids stood behind the cut is not known
     except UnreadableOutput as problem:
         # A query that was no search is no search that failed.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}

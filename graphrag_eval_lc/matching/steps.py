@@ -12,7 +12,7 @@ from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.json_equality import deep_text
-from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
+from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
@@ -44,6 +44,10 @@ class StepsMatch:
     Attributes:
         steps_score: 0 to 1; None where there are no reference steps to score.
         matches: The matches of the scored groups, by group and reference step.
+        undecided: How many reference steps of the scored groups nothing fulfils and some step may fulfil, as their
+            comparison is undecided. Of groups that were not reached, as a later one is not matched in full, none is.
+        steps_score_upper: What ``steps_score`` would be, were each undecided comparison a match in full; never below
+            ``steps_score``. None where that could change nothing and no reference step is undecided.
         unreadable: By index of the actual step: why its output could not be compared although the call succeeded.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
         failed: The indices of the steps that failed.
@@ -54,9 +58,11 @@ class StepsMatch:
         candidates: list[list[Candidates]],
         actual_steps: list[StepView],
         unreadable: dict[int, str],
+        cut: dict[int, str],
         scoring: Scoring,
     ) -> None:
         self._candidates = candidates
+        self._cut = cut
         self._actual_steps = actual_steps
         self._chosen = _Chosen(candidates, len(actual_steps), scoring)
         self.steps_score: float | None = self._chosen.score
@@ -65,6 +71,14 @@ class StepsMatch:
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
             for comparison in (candidates[group][reference][actual],)
         ]
+        self.undecided = sum(
+            bool(references[index].undecided(before))
+            for group, before in self._chosen.before.items()
+            for references in (candidates[group],)
+            for index in range(len(references))
+            if (group, index) not in self._chosen.actual_of
+        )
+        self.steps_score_upper = self._upper_score(scoring)
         self.unreadable = unreadable
         self.repeated = _repeated_steps(actual_steps)
         self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
@@ -86,6 +100,20 @@ class StepsMatch:
             for group, references in enumerate(self._candidates)
         ]
 
+    @property
+    def cut(self) -> dict[int, str]:
+        """By index of the actual step, of those that were compared: where its output ends before its end."""
+        _ = self.diagnosis  # so that it does not matter what was asked for before
+        return dict(sorted(self._cut.items()))
+
+    def _upper_score(self, scoring: Scoring) -> float | None:
+        """Return ``steps_score_upper``."""
+        score = self.steps_score
+        if score is None or not any(each.undecided() for references in self._candidates for each in references):
+            return None
+        upper = _Chosen(self._candidates, len(self._actual_steps), scoring, of_undecided=1.0).score or 0.0
+        return max(upper, score) if self.undecided or upper > score else None
+
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
         """Yield the reference steps of retrieval in the scored groups, each with the step that fulfils it."""
         for group in self._chosen.groups:
@@ -97,8 +125,8 @@ class StepsMatch:
 
     @property
     def extra(self) -> list[int]:
-        """The indices of the successful steps that fit no reference step of any group, scored or not."""
-        fitting = {step.nearest for group in self.diagnosis for step in group if step.score > 0}
+        """The indices of the successful steps that fit no reference step, scored or not, and of which none may fit."""
+        fitting = {step.nearest for group in self.diagnosis for step in group if step.outcome != "mismatch"}
         return [
             index
             for index, step in enumerate(self._actual_steps)
@@ -144,11 +172,12 @@ def match_steps(
     views = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
     actual = [views.actual_view(step) for step in actual_steps]
     unreadable: dict[int, str] = {}
+    cut: dict[int, str] = {}
     candidates = [
-        [Candidates(views.reference_view(step, defaults), actual, unreadable, views) for step in group]
+        [Candidates(views.reference_view(step, defaults), actual, unreadable, cut, views) for step in group]
         for group in reference_steps
     ]
-    return StepsMatch(candidates, actual, unreadable, scoring)
+    return StepsMatch(candidates, actual, unreadable, cut, scoring)
 
 
 def _refuse_lists_as_names(reference_steps: Sequence[Group]) -> None:
@@ -219,10 +248,17 @@ class _Chosen:
     """Which actual step fulfils which reference step, and the score that follows.
 
     ``groups`` are the groups that count for the score. ``before`` holds, for each of them that was matched, the index
-    that its actual steps had to come before.
+    that its actual steps had to come before. ``of_undecided`` is what an undecided comparison scores.
     """
 
-    def __init__(self, candidates: Sequence[Sequence[Candidates]], step_count: int, scoring: Scoring) -> None:
+    def __init__(
+        self,
+        candidates: Sequence[Sequence[Candidates]],
+        step_count: int,
+        scoring: Scoring,
+        of_undecided: float = 0.0,
+    ) -> None:
+        self._of_undecided = of_undecided
         self.groups = scored_groups(candidates, scoring)
         self.actual_of: dict[tuple[int, int], int] = {}
         self.before: dict[int, int] = {}
@@ -245,7 +281,7 @@ class _Chosen:
             candidates.latest_best(before) if len(references) == 1 else candidates.compared(before)
             for candidates in references
         ]
-        scores = [{index: pair.score for index, pair in row.items() if pair.score > 0} for row in compared]
+        scores = [{index: score for index, pair in row.items() if (score := self._score(pair)) > 0} for row in compared]
         self.before[group] = before
         assigned = best_assignment(scores)
         self.actual_of |= {
@@ -253,6 +289,9 @@ class _Chosen:
         }
         # Summed exactly, so that the mean of equal scores is that score.
         return fsum(scores[at][actual] for at, actual in enumerate(assigned) if actual is not None) / len(references)
+
+    def _score(self, pair: StepScore) -> float:
+        return self._of_undecided if pair.is_undecided else pair.score
 
 
 def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:

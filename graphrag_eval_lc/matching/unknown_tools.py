@@ -277,7 +277,7 @@ class _Evidence:
 def _look(reference: StepView, views: Sequence[StepView], retrieval: RetrievalSteps) -> _Look:
     try:
         short = [each for each in views if _is_short(each)] if _is_short(reference) else []
-        compared = Candidates(reference, short, {}, retrieval).compared()
+        compared = Candidates(reference, short, {}, {}, retrieval).compared()
         fulfils = any(comparison.score > 0 for comparison in compared.values())
     except MatcherError:  # a matcher of the user's was not made for these steps
         fulfils = False

@@ -26,6 +26,7 @@ from graphrag_eval_lc.registry.metrics import (
     NUMBER_OF_QUESTIONS,
     NUMBER_OF_SAMPLES,
     NUMBER_OF_SUCCESS_SAMPLES,
+    STEPS_COUNTS,
     RegisteredMetric,
     is_declared,
     metric_spec,
@@ -46,7 +47,18 @@ Range = tuple[float | None, float | None]
 # What a run's record says of a metric.
 _RECORDED = ("title", "kind", "unit", "lower_is_better", "range")
 # What only metrics of this package declare.
-_NOT_OWN = ("needs", "missing_key", "part_of", "spent_by", "judge", "cost_key", "reason_key", "is_family")
+_NOT_OWN = (
+    "needs",
+    "missing_key",
+    "counted_in",
+    "part_of",
+    "upper_of",
+    "spent_by",
+    "judge",
+    "cost_key",
+    "reason_key",
+    "is_family",
+)
 _LONGEST_UNIT = 30
 # Line breaks and what else steers a terminal, and halves of characters, which no file takes.
 _NOT_ON_A_LINE = ("Cc", "Cs", "Zl", "Zp")
@@ -373,7 +385,7 @@ _RESERVED = frozenset(
         "attempts",
         "failed_attempts",
         "steps_diagnosis",
-        "steps_counts",
+        STEPS_COUNTS,
         # and of aggregates.
         "steps",
         "repeats",

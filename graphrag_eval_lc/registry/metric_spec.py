@@ -52,6 +52,10 @@ class MetricSpec:
         needs: What a question must have to be measured; None: nothing.
         requires: All that it needs, in words for people.
         missing_key: The key of results that counts the reference steps that it lacks, as nothing fulfilled them.
+        counted_in: The key of the mapping in results that holds this count, which aggregates have where it is above 0;
+            None: it stands in the result itself.
+        upper_of: The metric of which it is the upper bound. A result without it counts with that metric's value, and
+            aggregates have it only where some result has it.
         is_family: Whether it stands for all metrics whose names begin with its key.
         members: The ends of its members' names, for a family whose members are always the same.
         family: The key of the family that it belongs to.
@@ -83,6 +87,8 @@ class MetricSpec:
     needs: Need | None = None
     requires: str = ""
     missing_key: str | None = None
+    counted_in: str | None = None
+    upper_of: str | None = None
     is_family: bool = False
     members: tuple[str, ...] = ()
     family: str | None = None
@@ -115,8 +121,11 @@ class MetricSpec:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is left out where there is no room for all: a part of another metric, or a member of a family."""
-        return self.part_of is not None or self.family is not None
+        """Whether it is left out where there is no room for all.
+
+        So is a part of another metric, the upper bound of another, or a member of a family.
+        """
+        return any(each is not None for each in (self.part_of, self.upper_of, self.family))
 
     @property
     def value_of_failure(self) -> float | None:

@@ -17,6 +17,10 @@ from graphrag_eval_lc.registry.metric_spec import (
 )
 
 STEPS_SCORE: Final = "steps_score"
+STEPS_SCORE_UPPER: Final = "steps_score_upper"
+STEPS_COUNTS: Final = "steps_counts"
+UNDECIDED: Final = "undecided"
+OUTPUTS_CUT: Final = "outputs_cut"
 ANSWER_RECALL: Final = "answer_recall"
 ANSWER_PRECISION: Final = "answer_precision"
 ANSWER_F1: Final = "answer_f1"
@@ -177,6 +181,14 @@ BUILT_IN: Final = (
         requires="`reference_steps`",
         source="graphrag-eval, with the best assignment of steps",
     ),
+    MetricSpec(
+        key=STEPS_SCORE_UPPER,
+        title="steps_score if all undecided steps fitted",
+        needs="reference_steps",
+        requires="`reference_steps`, undecided ones among them",
+        upper_of=STEPS_SCORE,
+        source="this project",
+    ),
     _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
     _tokens(OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote", part_of=TOTAL_TOKENS),
     _tokens(TOTAL_TOKENS, "Tokens", "tokens of the agent's models"),
@@ -231,6 +243,24 @@ BUILT_IN: Final = (
         for key, title in (
             (RETRIEVAL_MISSING, "reference steps of retrieval that nothing fulfilled"),
             (RETRIEVAL_TEXT_MISSING, "those of them that have texts"),
+        )
+    ),
+    *(
+        MetricSpec(
+            key=key,
+            title=title,
+            kind="count",
+            unit="count",
+            lower_is_better=True,
+            range=(0.0, None),
+            counted_in=STEPS_COUNTS,
+            is_summed_up=False,
+            requires="`reference_steps`",
+            source="this project",
+        )
+        for key, title in (
+            (UNDECIDED, "reference steps of which it is not known whether a step fulfils them"),
+            (OUTPUTS_CUT, "outputs that end before their end"),
         )
     ),
     _spent(STALLED_SEC, "seconds for which others blocked the agent", "seconds", "", "measured", is_summed_up=False),
@@ -320,6 +350,10 @@ def aggregated_metrics(over: str) -> tuple[MetricSpec, ...]:
     specs = [spec for spec in BUILT_IN if spec.over == over and spec.is_summed_up and not spec.is_family]
     costs = dict.fromkeys(spec.cost_key for spec in specs if spec.cost_key is not None)
     return (*specs, *(_COSTS[key] for key in costs))
+
+
+COUNTED: Final = tuple(spec for spec in BUILT_IN if spec.counted_in is not None)
+UPPER_BOUNDS: Final = {spec.key: spec.upper_of for spec in BUILT_IN if spec.upper_of is not None}
 
 
 def error_keys(over: str) -> tuple[str, ...]:

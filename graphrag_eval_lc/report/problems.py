@@ -5,20 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.aggregation.sample_values import counts_of
+from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
-from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, error_keys, registered_metrics
+from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, registered_metrics
 from graphrag_eval_lc.report.formats import args_text, one_line
 from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
 from graphrag_eval_lc.report.steps import is_iri, is_query, step_name
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
-_ANSWER = STAGES.index("answer right")
+_ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
 
 # Whether a question passes each stage; None where it has no reference for the stage.
 Outcomes = Sequence[bool | None]
@@ -35,6 +36,7 @@ class Funnel:
         self._config = config
         self._outcomes: dict[str, Outcomes] = {}
         self._not_judged: set[str] = set()
+        self._undecided: set[str] = set()
         self._outside = 0
         self._is_judged = False
 
@@ -46,6 +48,8 @@ class Funnel:
             self._outside += 1
         else:
             self._outcomes[sample.key] = outcomes
+            if outcomes[_ROWS] is None and dict(counts_of(sample.result)).get(UNDECIDED):
+                self._undecided.add(sample.key)
             if sample.answer_right is None and sample.result.get("reference_answer") is not None:
                 self._not_judged.add(sample.key)
 
@@ -53,7 +57,8 @@ class Funnel:
         """Return the section ``funnel``; None where no question has a reference query.
 
         Each sample that enters a stage passes, falls out, is passed over (it has no reference for the stage, or did
-        not need it) or, at the answer, is not judged (there is a reference, but no judge gave a score).
+        not need it), at the rows is undecided or, at the answer, is not judged (there is a reference, but no judge gave
+        a score).
         """
         if not self._outcomes:
             return None
@@ -65,14 +70,16 @@ class Funnel:
                 continue
             passed_over = {key for key, outcomes in left.items() if outcomes[at] is None}
             not_judged = len(passed_over & self._not_judged) if at == _ANSWER else 0
+            undecided = len(passed_over & self._undecided) if at == _ROWS else 0
             fell_out = [key for key, outcomes in left.items() if outcomes[at] is False]
             stages.append(
                 {
                     "name": name,
                     "entered": len(left),
                     "passed": len(left) - len(passed_over) - len(fell_out),
-                    "passed_over": len(passed_over) - not_judged,
+                    "passed_over": len(passed_over) - not_judged - undecided,
                     "not_judged": not_judged,
+                    **({"undecided": undecided} if undecided else {}),
                     "fell_out": fell_out,
                 }
             )
@@ -97,18 +104,21 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     names = {str(step.get("name")) for step, _, _ in queries}
     asked = [step for step in sample.result.get("actual_steps") or () if step_name(step, config) in names]
     valid = [step for step in asked if step.get("status") == "success"]
-    is_right = _all(diagnosis["matched"] and diagnosis["score"] == 1.0 for _, diagnosis, counts in queries if counts)
+    counted = [diagnosis for _, diagnosis, counts in queries if counts]
+    certain = [each for each in counted if each.get("outcome") != "undecided"]
+    is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
+    is_open = is_right is not False and len(certain) < len(counted)
     has_found = _all(
         diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
     )
     return (
         # A right query did not need the IRI that was not found.
-        None if is_right and not has_found else has_found,
+        None if (is_right or is_open) and not has_found else has_found,
         bool(valid),
-        any(_has_answer(step.get("output")) for step in reversed(valid))
+        any("output_cut" in step or _has_answer(step.get("output")) for step in reversed(valid))
         if any(_has_answer(step.get("output")) for step, _, _ in queries)
         else None,
-        is_right,
+        None if is_open else is_right,
         sample.answer_right,
     )
 
@@ -182,7 +192,7 @@ class _Group:
 
 
 class Problems:
-    """Groups errors and warnings by kind.
+    """Groups errors, undecided steps and warnings by kind.
 
     Args:
         config: The configuration, for the names of custom evaluations.
@@ -197,6 +207,7 @@ class Problems:
         own = dict.fromkeys((*custom, *functions, *registered_metrics()))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._errors: dict[tuple[str, str], _Group] = {}
+        self._scoring: Scoring = config.steps.scoring
         self._warnings: dict[str, _Group] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, _Group] = {}  # by unknown tool
@@ -213,6 +224,10 @@ class Problems:
             elif step.get("comparison_error") is not None:
                 why = step["comparison_error"]
                 self._add("call", f"{name}: output that cannot be compared", why, sample.key)
+            elif step.get("output_cut") is not None:
+                self._add("call", f"{name}: output that ends before its end", step["output_cut"], sample.key)
+        for name, why in _undecided(sample.result, self._scoring):
+            self._add("undecided", f"{one_line(name, _KIND)}: not known whether it fits", why, sample.key)
         for judge, error in _judge_errors(sample.result, self._error_keys):
             self._add("judge", f"{judge}: {kind_of(error)}", error, sample.key)
         for warning in sample.result.get("capture_warnings") or ():
@@ -220,8 +235,11 @@ class Problems:
         self._add_tools(sample)
 
     def errors(self) -> list[dict[str, Any]]:
-        """Return the section ``errors``: unknown tools, then failed questions, then the most frequent."""
-        order = ("question", "call", "judge")
+        """Return the section ``errors``: unknown tools, failed questions, calls, undecided steps, judges.
+
+        Of each the most frequent come first.
+        """
+        order = ("question", "call", "undecided", "judge")
         groups = sorted(self._errors.items(), key=lambda item: (order.index(item[0][0]), -item[1].count))
         errors = [{"where": where, "kind": kind, **group.record()} for (where, kind), group in groups]
         return [*self._tools(), *errors]
@@ -251,6 +269,16 @@ class Problems:
 
     def _add(self, where: str, kind: str, example: Any, key: str) -> None:
         self._errors.setdefault((where, kind), _Group(one_line(example, _EXAMPLE))).add(key)
+
+
+def _undecided(result: Mapping[str, Any], scoring: Scoring) -> Iterator[tuple[str, str]]:
+    """Yield the names of the undecided reference steps of scored groups with the reasons."""
+    groups, diagnoses = result.get("reference_steps") or (), result.get("steps_diagnosis") or ()
+    scored = scored_groups(groups, scoring)
+    for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False)):
+        for step, diagnosis in zip(group, diagnosed, strict=False) if at in scored else ():
+            if diagnosis.get("outcome") == "undecided":
+                yield str(step.get("name")), str(diagnosis.get("reason"))
 
 
 def kind_of(error: Any) -> str:

@@ -20,7 +20,14 @@ from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.exporters import exporter
-from graphrag_eval_lc.registry.metrics import ANSWER_F1, ELAPSED_SEC, STEPS_SCORE, metric_spec, own_metrics
+from graphrag_eval_lc.registry.metrics import (
+    ANSWER_F1,
+    ELAPSED_SEC,
+    STEPS_SCORE,
+    STEPS_SCORE_UPPER,
+    metric_spec,
+    own_metrics,
+)
 from graphrag_eval_lc.report.formats import one_line, shown_name
 from graphrag_eval_lc.run_folder import RUN_FILE
 from graphrag_eval_lc.texts import counted
@@ -187,9 +194,10 @@ class ReportedSample:
 
     @property
     def steps_right(self) -> bool | None:
-        """Whether the steps scored in full; None where they were not scored."""
-        score = number(self.result.get(STEPS_SCORE))
-        return None if score is None else score >= 1.0
+        """Whether the steps scored in full; None where they were not scored, or undecided ones leave it open."""
+        score, upper = (number(self.result.get(key)) for key in (STEPS_SCORE, STEPS_SCORE_UPPER))
+        is_open = score is not None and upper is not None and score < 1.0 <= upper
+        return None if score is None or is_open else score >= 1.0
 
     @property
     def answer_right(self) -> bool | None:

@@ -1,6 +1,7 @@
 """The report of a run: what it shows, from one pass over the results, and writing it as a page or as CSV files."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from os import PathLike
@@ -9,6 +10,8 @@ from typing import Any, TypedDict
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import RunValues, compute_aggregates
+from graphrag_eval_lc.aggregation.sample_values import counts_of
+from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.dataset.selection import Selection
@@ -16,6 +19,7 @@ from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.exporters import CSV, REPORT, exporter
+from graphrag_eval_lc.registry.metrics import OUTPUTS_CUT, STEPS_SCORE, UNDECIDED
 from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.page import render_report
 from graphrag_eval_lc.report.problems import Funnel, Matrix, Problems
@@ -208,14 +212,17 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
     several = Repeats(config.repeats, metrics)
     index, chunks = IndexRows(), DetailChunks()
     errors = repeats = 0
+    uncertain = Counter[str]()
     for sample in reported_samples(run.results, metrics):
         errors += sample.has_failed
+        uncertain.update(dict(counts_of(sample.result)))
         repeats = max(repeats, repeat_of(sample.result))
         numbers.add(sample.result)
         for section in (several, spent, funnel, matrix, extremes, problems):
             section.add(sample)
         index.add(sample, chunks.add(sample.key, detail_of(sample, config, metrics)))
     scores = score_values(numbers)
+    records = score_records(scores, len(numbers.questions))
     columns = template_metrics(scores)
     templates = template_rows(numbers, scores, columns, spent)
     return {
@@ -223,7 +230,13 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": version,
         "what_ran": what_ran(run),
-        "warnings": [one_line(warning, _WARNING) for warning in _warnings(run, problems, len(index), len(templates))],
+        "warnings": [
+            one_line(warning, _WARNING)
+            for warning in (
+                *_warnings(run, problems, len(index), len(templates)),
+                *_uncertainty(uncertain, records),
+            )
+        ],
         "numbers": {
             "questions": len(numbers.questions),
             "samples": len(index),
@@ -232,7 +245,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
             "templates": len(templates),
             "repeats": repeats,
         },
-        "scores": score_records(scores, len(numbers.questions)),
+        "scores": records,
         "repeats": several.records(),
         "repeats_note": several.note(),
         "spent": spent.records(),
@@ -251,6 +264,13 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         "index_json": index.json(),
         "chunks": chunks.packed(),
     }
+
+
+def _uncertainty(counts: Mapping[str, int], records: Sequence[Record]) -> list[str]:
+    """Say how many steps are undecided, how many outputs are cut, and between what the score of all questions lies."""
+    record = next((record for record in records if record["metric"] == STEPS_SCORE), {})
+    undecided, outputs_cut = counts.get(UNDECIDED, 0), counts.get(OUTPUTS_CUT, 0)
+    return uncertainty_texts(undecided, outputs_cut, record.get("mean_all"), record.get("upper"))
 
 
 def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, number_of_templates: int) -> Iterator[str]:

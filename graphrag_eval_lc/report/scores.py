@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -13,7 +13,7 @@ from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, metric_spec
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, UPPER_BOUNDS, metric_spec
 from graphrag_eval_lc.report.formats import passing_sign, shown_name
 from graphrag_eval_lc.report.reported_run import ReportedSample
 from graphrag_eval_lc.report.spent import Spent
@@ -29,10 +29,12 @@ class ScoreValues:
     Attributes:
         answered: By template the values of the questions that were answered.
         every: By template the values of all questions; a failed one has what it counts as.
+        upper: The same as if all undecided steps fitted; empty where none is undecided, or that says nothing of it.
     """
 
     answered: Mapping[str, Sequence[float]]
     every: Mapping[str, Sequence[float]]
+    upper: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def all_values(self) -> list[float]:
         """Return the values of all questions."""
@@ -44,13 +46,26 @@ class ScoreValues:
 
     def of_template(self, template_id: str) -> "ScoreValues":
         """Return the values of a template's questions."""
-        return ScoreValues({template_id: self.answered.get(template_id, ())}, {template_id: self.every[template_id]})
+        return ScoreValues(
+            {template_id: self.answered.get(template_id, ())},
+            {template_id: self.every[template_id]},
+            {template_id: self.upper[template_id]} if template_id in self.upper else {},
+        )
 
 
 def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
-    """Return the values of each score that was measured, the most important first."""
-    measured = [metric for metric in numbers.measured() if not metric_spec(metric).is_spent]
-    return {shown_name(metric): _values(metric, numbers.questions.values()) for metric in sorted(measured, key=_rank)}
+    """Return the values of each score that was measured, the most important first; its upper bound is with it."""
+    questions = numbers.questions.values()
+    uppers = {UPPER_BOUNDS[metric]: metric for metric in numbers.measured() if metric in UPPER_BOUNDS}
+    measured = [
+        metric for metric in numbers.measured() if not metric_spec(metric).is_spent and metric not in UPPER_BOUNDS
+    ]
+    return {
+        shown_name(metric): replace(
+            _values(metric, questions), upper=_values(uppers[metric], questions).every if metric in uppers else {}
+        )
+        for metric in sorted(measured, key=_rank)
+    }
 
 
 def template_metrics(metrics: Iterable[str]) -> list[str]:
@@ -78,8 +93,9 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
 
 
 def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
-    """Return a score's means, numbers of values, and distribution over the shown range."""
+    """Return a score's means, numbers of values, and distribution over the shown range; ``upper`` where it differs."""
     every, answered = values.all_values(), values.answered_values()
+    upper = mean_of([value for of_template in values.upper.values() for value in of_template])
     low, high = shown_range or range_of(metric_spec(metric), every)
     return {
         "mean_answered": mean_of(answered),
@@ -88,6 +104,7 @@ def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, flo
         "n_all": len(every),
         "bins": bins_of(every, low, high),
         "range": [low, high],
+        **({"upper": upper} if upper is not None and upper > fmean(every) else {}),
     }
 
 

@@ -50,8 +50,8 @@ def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
 
 
 def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:
-    """Return the indices of the successful steps that fit no reference step."""
-    fitting = {step["actual"] for group in groups for step in group if step["score"] > 0}
+    """Return the indices of the successful steps that fit no reference step, nor may fit one."""
+    fitting = {step["actual"] for group in groups for step in group if step["score"] > 0 or step.get("may_fit")}
     return [at for at, step in enumerate(actual_steps) if step.get("status") == "success" and at not in fitting]
 
 
@@ -59,7 +59,9 @@ def _step_record(
     reference: Step, diagnosis: Step, actual: tuple[int, Step] | None, config: EvaluationConfig, *, scored: bool
 ) -> dict[str, Any]:
     is_matched, score = bool(diagnosis.get("matched")), diagnosis.get("score", 0.0)
-    status = "matched" if is_matched else "unscored" if not scored else "missing" if actual is None else "near"
+    is_undecided = diagnosis.get("outcome") == "undecided"
+    unmatched = "undecided" if is_undecided else "missing" if actual is None else "near"
+    status = "matched" if is_matched else unmatched if scored else "unscored"
     record: dict[str, Any] = {
         "name": shown_name(reference.get("name")),
         "scored": scored,
@@ -68,8 +70,15 @@ def _step_record(
         "reason": without_middle(diagnosis.get("reason", "")),
         "reference": {"args": args_text(reference.get("args")), "output": shown_value(reference.get("output", ""))},
         "actual": None if actual is None else actual[0],
+        **({"may_fit": True} if is_undecided else {}),
     }
-    if actual is not None and score < 1.0 and (rows := _unlike_rows(reference, actual[1], config)) is not None:
+    # Of undecided results it is not known which rows differ.
+    if (
+        actual is not None
+        and score < 1.0
+        and not is_undecided
+        and (rows := _unlike_rows(reference, actual[1], config)) is not None
+    ):
         record["rows"] = rows
     return record
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from graphrag_eval_lc.aggregation import is_error, reason_of
 from graphrag_eval_lc.aggregation.aggregator import shown_chances
+from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
@@ -24,9 +25,13 @@ from graphrag_eval_lc.registry.metrics import (
     NUMBER_OF_ERROR_SAMPLES,
     NUMBER_OF_QUESTIONS,
     NUMBER_OF_SUCCESS_SAMPLES,
+    OUTPUTS_CUT,
     RETRIEVAL_IDS,
     RETRIEVAL_MISSING,
+    STEPS_SCORE,
+    STEPS_SCORE_UPPER,
     TOTAL_TOKENS,
+    UNDECIDED,
     metric_spec,
     own_metrics,
 )
@@ -62,9 +67,10 @@ def summary_tables(
     parts: list[RenderableType] = [_main_table(aggregates)]
     if hidden:
         parts.append(Text(f"{_without_response(hidden)}; not shown: {listed(list(hidden), 3)}"))
+    micro = aggregates["micro"]
+    parts += map(Text, _uncertainty(micro))
     if measures:
         parts += [Text(), _retrieval_table(aggregates, measures)]
-    micro = aggregates["micro"]
     for title, metrics in (
         ("Judged scores", [metric for metric in _JUDGED if metric in micro]),
         ("Own scores", own_metrics(micro)),
@@ -94,6 +100,12 @@ def _main_table(aggregates: Mapping[str, Any]) -> Table:
         lambda summary: _main_cells(summary, has_cost=has_cost),
         caption,
     )
+
+
+def _uncertainty(micro: Mapping[str, Any]) -> list[str]:
+    """Say how many steps are undecided, how many outputs are cut, and between what the score lies."""
+    score, upper = (micro.get(metric, {}).get("mean") for metric in (STEPS_SCORE, STEPS_SCORE_UPPER))
+    return uncertainty_texts(micro.get(UNDECIDED, 0), micro.get(OUTPUTS_CUT, 0), score, upper)
 
 
 def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:

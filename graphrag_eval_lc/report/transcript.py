@@ -74,7 +74,7 @@ def _found(step: Mapping[str, Any]) -> dict[str, Any]:
             "output": None if output == error else if_known(shown_value, output),  # recorded runs may repeat the error
             "error": if_known(without_middle, error),
             "attempts": attempts if isinstance(attempts, int) and attempts > 1 else None,
-            "note": if_known(without_middle, step.get("comparison_error")),
+            "note": if_known(without_middle, step.get("comparison_error", step.get("output_cut"))),
             "measures": values or None,
         }
     )

@@ -10,7 +10,7 @@ from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, MAIN_METRIC
 from graphrag_eval_lc.stats import bootstrap_interval
-from graphrag_eval_lc.tables.table import Row, measured
+from graphrag_eval_lc.tables.table import Row, measured, value_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,7 @@ def _values_by_template(rows: Iterable[Row], metric: str) -> Mapping[str, list[f
     values: dict[str, list[float | None]] = {}
     is_measured = False
     for row in rows:
-        value = measured(row.get(metric))
+        value = value_in(row, metric)
         is_measured = is_measured or value is not None
         if row["status"] == "error" or value is not None:
             values.setdefault(row["template_id"], []).append(None if row["status"] == "error" else value)

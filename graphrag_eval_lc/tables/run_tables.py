@@ -31,8 +31,9 @@ def questions_table(results: Iterable[Mapping[str, Any]]) -> Table:
 
     Its columns are ``question_id``, ``repeat`` (1 where a question was asked once), ``template_id`` and ``status``,
     then each number that any result has, then each text. Lists and dicts only give these numbers: ``steps_total``
-    (calls of the agent), ``steps_extra``, ``steps_repeated`` and ``steps_failed`` of ``steps_counts``, ``llm_calls``
-    and ``capture_warnings`` (how many), and for each ``retrieval_…`` metric of the steps its mean, of a cost its sum.
+    (calls of the agent), ``steps_extra``, ``steps_repeated``, ``steps_failed``, ``steps_undecided`` and
+    ``steps_outputs_cut`` of ``steps_counts``, ``llm_calls`` and ``capture_warnings`` (how many), and for each
+    ``retrieval_…`` metric of the steps its mean, of a cost its sum.
 
     Args:
         results: The results of ``run_evaluation`` or of a run; none is kept in memory.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_eval_lc.errors import MissingExtraError, cannot_write
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.metric_spec import LARGEST
-from graphrag_eval_lc.registry.metrics import JUDGES
+from graphrag_eval_lc.registry.metrics import JUDGES, OUTPUTS_CUT, UNDECIDED, UPPER_BOUNDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ COUNTED_LISTS = ("llm_calls", "capture_warnings")
 _NO_METRICS = frozenset(
     {
         "repeat",
-        *(f"steps_{count}" for count in ("total", "extra", "repeated", "failed")),
+        *(f"steps_{count}" for count in ("total", "extra", "repeated", "failed", UNDECIDED, OUTPUTS_CUT)),
         *COUNTED_LISTS,
         *(key for judge in JUDGES for key in judge.details),
     }
@@ -155,12 +155,26 @@ def scores(table: Table) -> list[str]:
     ]
 
 
+def value_in(row: Row, metric: str) -> float | None:
+    """Return a row's number of a metric; where it lacks an upper bound, what that bounds.
+
+    Example:
+        >>> value_in({"steps_score": 0.5}, "steps_score_upper"), value_in({"steps_score": 0.5}, "answer_f1")
+        (0.5, None)
+    """
+    value = measured(row.get(metric))
+    return measured(row.get(UPPER_BOUNDS.get(metric, metric))) if value is None else value
+
+
 def means(rows: Sequence[Row], metrics: Iterable[str]) -> dict[str, float]:
-    """Return the mean of each metric over the answered questions that have it."""
+    """Return the mean of each metric over the answered questions that have it.
+
+    An upper bound's is over those that have what it bounds.
+    """
     answered = [row for row in rows if row["status"] != "error"]
     found = {}
     for metric in metrics:
-        if values := [value for row in answered if (value := measured(row.get(metric))) is not None]:
+        if values := [value for row in answered if (value := value_in(row, metric)) is not None]:
             found[metric] = fmean(values)
     return found
 

@@ -3,6 +3,7 @@
 const STEP_SIGNS = {
   matched: ["✓", "matched", "good"],
   near: ["≈", "near", "warn"],
+  undecided: ["?", "undecided", "undecided"],
   missing: ["✗", "missing", "bad"],
   unscored: ["·", "not scored", ""],
 };

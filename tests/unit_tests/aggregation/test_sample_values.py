@@ -22,7 +22,7 @@ def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], faile
     assert is_error(result) is failed
 
 
-def test_metrics_are_in_the_order_of_graphrag_eval() -> None:
+def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_of_a_score_behind_it() -> None:
     metrics = metrics_of(EvaluationConfig())
     assert metrics.names() == (
         "answer_recall",
@@ -30,6 +30,7 @@ def test_metrics_are_in_the_order_of_graphrag_eval() -> None:
         "answer_relevance",
         "answer_f1",
         "steps_score",
+        "steps_score_upper",
         "input_tokens",
         "output_tokens",
         "total_tokens",

@@ -67,7 +67,7 @@ def test_match_is_written_into_the_copy_of_the_reference_step() -> None:
     assert result["steps_score"] == 1.0
     assert result["reference_steps"][0][0]["matches"] == "call_1"
     assert result["steps_diagnosis"] == [
-        [{"score": 1.0, "matched": True, "reason": "the same text", "nearest": "call_1"}]
+        [{"score": 1.0, "outcome": "match", "matched": True, "reason": "the same text", "nearest": "call_1"}]
     ]
 
 
@@ -76,7 +76,7 @@ def test_steps_that_were_not_needed_are_counted_and_cost_nothing() -> None:
     other = {"name": "search", "args": {}, "id": "call_2", "status": "success", "output": "nothing"}
     result = result_of(RESPONSE | {"actual_steps": [failed, STEP, STEP, other]})
     assert result["steps_score"] == 1.0
-    assert result["steps_counts"] == {"extra": 2, "repeated": 2, "failed": 1}
+    assert result["steps_counts"] == {"extra": 2, "repeated": 2, "failed": 1, "undecided": 0, "outputs_cut": 0}
 
 
 def test_tools_are_mapped_to_step_names_by_the_config() -> None:

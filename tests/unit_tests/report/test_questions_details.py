@@ -20,7 +20,7 @@ def test_the_question_its_answers_and_its_steps_are_there() -> None:
     assert (found["reference_answer"], found["actual_answer"]) == ("T1 and T2.", "T1.")
     assert found["timeline"][1]["used_for"] == "group 2 step 1"
     assert found["extra_steps"] == [0]
-    assert found["counts"] == {"extra": 1, "repeated": 0, "failed": 0}
+    assert found["counts"] == {"extra": 1, "repeated": 0, "failed": 0, "undecided": 0, "outputs_cut": 0}
     assert not {"claims", "error"} & found.keys()
 
 

@@ -1,0 +1,87 @@
+"""Comparisons and gates of runs with undecided steps."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+from uncertain_steps import results_of
+
+from graphrag_eval_lc import compare_runs
+from graphrag_eval_lc.cli import comparison_tables
+from graphrag_eval_lc.compare import gate_results
+from graphrag_eval_lc.compare.run_comparison import RunComparison
+from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.report.comparison_page import comparison_html
+
+
+def compared(metrics: list[str] | None = None, **outputs: tuple[str, str]) -> RunComparison:
+    sides = [results_of(**{name: pair[side] for name, pair in outputs.items()}) for side in (0, 1)]
+    return compare_runs(*sides, metrics=metrics)  # type: ignore[arg-type]
+
+
+def test_question_with_undecided_steps_flips_by_its_score_and_is_marked() -> None:
+    comparison = compared(t_1=("ok", "?"), t_2=("o<cut>", "ok"), t_3=("ok", "no"))
+    flips = {flip.question_id: (flip.direction, flip.is_undecided) for flip in comparison.pairs[0].flips}
+    assert flips == {"t_1": ("now wrong", True), "t_2": ("now right", True), "t_3": ("now wrong", False)}
+    marked = {flip.question_id: (flip.a.is_undecided, flip.b.is_undecided) for flip in comparison.pairs[0].flips}
+    assert marked == {"t_1": (False, True), "t_2": (True, False), "t_3": (False, False)}
+
+
+def test_each_run_with_undecided_steps_is_warned_of() -> None:
+    comparison = compared(t_1=("ok", "?"), t_2=("ok", "no"))
+    texts = [text for text in comparison.warnings if "undecided" in text]
+    assert texts == [
+        "B has undecided steps, which count 0: its steps_score is between 0.000 and 0.500; where a question that has "
+        "some flipped, that is marked as undecided."
+    ]
+    assert not [text for text in compared(t_1=("ok", "no")).warnings if "undecided" in text]
+
+
+def test_bound_is_no_metric_of_its_own_unless_it_is_named() -> None:
+    outputs = {"t_1": ("ok", "?"), "t_2": ("ok", "no")}
+    assert [metric.metric for metric in compared(**outputs).pairs[0].metrics] == ["steps_score"]
+    assert not [text for text in compared(**outputs).warnings if "steps_score_upper" in text]
+    named = compared(["steps_score_upper"], **outputs).pairs[0].metric("steps_score_upper")
+    assert named is not None
+    # A, of which nothing is undecided, counts with its score.
+    assert (named.mean_a, named.mean_b, named.number_of_questions) == (1.0, 0.5, 2)
+    (flip,) = compared(["steps_score_upper"], **outputs).pairs[0].flips
+    assert (flip.question_id, flip.a.score, flip.b.score) == ("t_2", 1.0, 0.0)
+
+
+def test_terminal_and_page_mark_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = compared(t_1=("ok", "?"), t_2=("ok", "no"))
+    console = Console(file=io.StringIO(), width=150)
+    monkeypatch.setattr(comparison_tables, "output_console", lambda *_: console)
+    comparison_tables.print_comparison(comparison, show=5)
+    assert console.file.getvalue().count("(undecided)") == 1  # type: ignore[attr-defined]
+    page = comparison_html(comparison)
+    assert page.count('<span class="badge undecided">') == 1
+    assert page.count(", undecided steps</span>") == 1
+
+
+def test_gate_that_fails_says_what_the_mean_would_be() -> None:
+    results: Any = results_of(t_1="ok", t_2="?")
+    (gate,) = gate_results(results, {"steps_score": 0.9})
+    assert (gate.has_passed, gate.mean, gate.upper) == (False, 0.5, 1.0)
+    expected = "steps_score 0.500 falls short of 0.9 (2 questions, 1.000 if all undecided steps fitted)"
+    assert str(gate) == expected
+
+
+def test_bound_can_be_required_where_nothing_is_undecided() -> None:
+    results: Any = results_of(t_1="ok", t_2="no")
+    (gate,) = gate_results(results, {"steps_score_upper": 0.5})
+    assert (gate.has_passed, gate.mean, gate.upper) == (True, 0.5, None)
+
+
+@pytest.mark.parametrize("count", ["undecided", "outputs_cut"])
+def test_counts_cannot_be_required(count: str) -> None:
+    with pytest.raises(OptionError, match=f"{count} is a count, of which less is better"):
+        gate_results([], {count: 0.0})
+
+
+def test_old_results_have_no_doubts() -> None:
+    old: Any = [{"template_id": "t", "question_id": "q", "steps_score": score} for score in (1.0, 0.0)]
+    comparison = compare_runs(old[:1], old[1:])
+    assert [flip.is_undecided for flip in comparison.pairs[0].flips] == [False]

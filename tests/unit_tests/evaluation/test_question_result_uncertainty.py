@@ -1,0 +1,71 @@
+from typing import Any
+
+from uncertain_steps import looked, reference, register_doubts, results_of
+
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.tables import Results
+
+
+def result_of(*steps: dict[str, Any], groups: Any = None, **more: Any) -> dict[str, Any]:
+    register_doubts()
+    question = {"id": "q", "question_text": "?", "reference_steps": groups or [[reference()]]}
+    dataset: Any = [{"template_id": "t", "questions": [question]}]
+    return dict(run_evaluation(dataset, [{"question_id": "q", "actual_steps": list(steps), **more}])[0])  # type: ignore[typeddict-item]
+
+
+def test_undecided_step_is_told_counted_and_bounds_the_score() -> None:
+    result = result_of(looked("?"))
+    assert (result["steps_score"], result["steps_score_upper"]) == (0.0, 1.0)
+    assert result["steps_diagnosis"] == [
+        [
+            {
+                "score": 0.0,
+                "outcome": "undecided",
+                "matched": False,
+                "reason": "the search reached its bound",
+                "nearest": "c-?",
+            }
+        ]
+    ]
+    assert result["steps_counts"] == {"extra": 0, "repeated": 0, "failed": 0, "undecided": 1, "outputs_cut": 0}
+
+
+def test_cut_output_is_told_on_its_step_and_is_no_error_of_the_tool() -> None:
+    result = result_of(looked("o<cut>"))
+    assert result["actual_steps"][0]["output_cut"] == "the output ends after 1 characters"
+    assert "comparison_error" not in result["actual_steps"][0]
+    assert (result["steps_counts"]["outputs_cut"], result["steps_counts"]["undecided"]) == (1, 1)
+
+
+def test_counts_are_0_and_the_bound_absent_where_all_is_certain() -> None:
+    result = result_of(looked("ok"))
+    assert (result["steps_counts"]["undecided"], result["steps_counts"]["outputs_cut"]) == (0, 0)
+    assert not {"steps_score_upper", "output_cut"} & {*result, *result["actual_steps"][0]}
+
+
+def test_failed_question_keeps_what_its_steps_say() -> None:
+    result = result_of(looked("?"), error="away")
+    assert (result["status"], result["steps_score_upper"], result["steps_counts"]["undecided"]) == ("error", 1.0, 1)
+
+
+def test_what_an_earlier_evaluation_said_is_not_handed_on() -> None:
+    old = {"steps_score_upper": 0.9, "steps_counts": {"undecided": 7}}
+    result = result_of(looked("ok", output_cut="earlier"), **old)
+    assert "steps_score_upper" not in result
+    assert result["steps_counts"]["undecided"] == 0
+    assert "output_cut" not in result["actual_steps"][0]
+
+
+def test_questions_own_key_of_the_same_name_as_a_count_stays() -> None:
+    assert result_of(looked("ok"), undecided="by the author")["undecided"] == "by the author"
+
+
+def test_tables_have_the_counts_as_columns_and_the_bound_over_all_questions() -> None:
+    results = Results(results_of(t_1="ok", t_2="?", t_3="o<cut>", t_4="no"))  # type: ignore[arg-type]
+    rows = results.table().rows
+    assert [(row["steps_undecided"], row["steps_outputs_cut"]) for row in rows] == [(0, 0), (1, 0), (1, 1), (0, 0)]
+    assert [row.get("steps_score_upper") for row in rows] == [None, 1.0, 1.0, None]
+    shown = results._repr_html_()
+    assert "mean steps_score_upper" in shown
+    assert "0.750" in shown
+    assert "mean steps_undecided" not in shown

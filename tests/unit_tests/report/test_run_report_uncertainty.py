@@ -1,0 +1,138 @@
+"""Undecided steps and cut outputs in the report: marks, groups, scores and notes."""
+
+import io
+from typing import Any
+
+from report_samples import table
+from rich.console import Console
+from uncertain_steps import results_of, results_of_tool
+
+from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.report.problems import Funnel, Matrix
+from graphrag_eval_lc.report.reported_run import reported_run, reported_samples
+from graphrag_eval_lc.report.run_report import report_data
+from graphrag_eval_lc.report.steps import extra_steps, step_groups
+from graphrag_eval_lc.report.summary import summary_tables
+from graphrag_eval_lc.report.transcript import timeline
+
+
+def statuses(result: dict[str, Any]) -> list[str]:
+    return [step["status"] for group in step_groups(result, load_config(None)) for step in group]
+
+
+def data_of(**outputs: str) -> Any:
+    results: Any = results_of(**outputs)
+    return report_data(reported_run(results), "1")
+
+
+def test_undecided_step_has_a_mark_of_its_own() -> None:
+    undecided, cut, near = results_of(q_1="?", q_2="o<cut>", q_3="no")
+    assert (statuses(undecided), statuses(cut), statuses(near)) == (["undecided"], ["undecided"], ["near"])
+
+
+def test_undecided_step_of_a_group_that_is_not_scored_is_not_scored() -> None:
+    (result,) = results_of(q="?")
+    result["reference_steps"].append([{"name": "other", "output": "x"}])
+    result["steps_diagnosis"].append([{"score": 0.0, "outcome": "mismatch", "matched": False, "reason": ""}])
+    assert statuses(result) == ["unscored", "missing"]
+
+
+def test_call_that_may_fit_is_not_called_extra() -> None:
+    undecided, near = results_of(q_1="?", q_2="no")
+    for result, extra in ((undecided, []), (near, [0])):
+        assert extra_steps(step_groups(result, load_config(None)), result["actual_steps"]) == extra
+
+
+def test_cut_output_has_a_note_at_its_call() -> None:
+    (result,) = results_of(q="o<cut>")
+    assert timeline(result["actual_steps"])[0]["note"] == "the output ends after 1 characters"
+
+
+def test_undecided_steps_and_cut_outputs_are_groups_with_their_questions() -> None:
+    groups = {each["kind"]: each for each in data_of(t_1="?", t_2="o<cut>", t_3="no", t_4="?")["errors"]}
+    cut, undecided = groups["look: output that ends before its end"], groups["look: not known whether it fits"]
+    assert (cut["where"], cut["count"], cut["questions"]) == ("call", 1, ["t_2"])
+    assert (undecided["where"], undecided["questions"]) == ("undecided", ["t_1", "t_2", "t_4"])
+    assert undecided["example"] == "the search reached its bound"
+
+
+def test_score_has_its_bound_beside_it_and_no_row_of_its_own() -> None:
+    data = data_of(t_1="ok", t_2="?", u_1="no")
+    assert [row["metric"] for row in data["scores"]] == data["score_metrics"] == ["steps_score"]
+    assert (data["scores"][0]["mean_all"], data["scores"][0]["upper"]) == (1 / 3, 2 / 3)
+    by_template = {row["id"]: row["scores"]["steps_score"] for row in data["templates"]}
+    assert (by_template["t"]["upper"], "upper" in by_template["u"]) == (1.0, False)
+
+
+def test_reader_is_told_between_what_the_score_lies() -> None:
+    data = data_of(t_1="ok", t_2="o<cut>")
+    undecided, cut = data["warnings"][-2:]
+    assert undecided == "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000."
+    assert cut.startswith("1 output ends before the end")
+    assert not [text for text in data_of(t_1="ok", t_2="no")["warnings"] if "undecided" in text]
+
+
+def test_page_shows_the_bound(tmp_path: Any) -> None:
+    results: Any = results_of(t_1="ok", t_2="?")
+    page = write_report(results, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "if all undecided fit" in page
+    certain: Any = results_of(t_1="ok")
+    page = write_report(certain, tmp_path / "certain.html").read_text(encoding="utf-8")
+    assert "if all undecided fit" not in page
+
+
+def funnel_of(*results: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    funnel = Funnel(load_config(None))
+    metrics = metrics_of(load_config(None))
+    for result in results:
+        result["reference_steps"][0][0]["output"] = table("T1")  # so that an answer is expected
+    for found in reported_samples(results, metrics):
+        funnel.add(found)
+    record = funnel.record()
+    assert record is not None
+    return {stage["name"]: stage for stage in record["stages"]}
+
+
+def test_undecided_query_falls_out_at_no_stage_of_the_funnel() -> None:
+    stages = funnel_of(*results_of_tool("sparql_query", {"q_1": "o<cut>", "q_2": "no", "q_3": "o<cut>"}))
+    assert (stages["query non-empty"]["passed"], stages["query non-empty"]["fell_out"]) == (2, ["q_2"])
+    rows = stages["rows right"]
+    assert (rows["passed"], rows["passed_over"], rows["undecided"], rows["fell_out"]) == (0, 0, 2, [])
+
+
+def test_undecided_steps_are_neither_right_nor_wrong_beside_the_answer() -> None:
+    matrix = Matrix()
+    results = [{**result, "answer_f1": 1.0} for result in results_of(q_1="?", q_2="no", q_3="ok")]
+    for found in reported_samples(results, metrics_of(load_config(None))):
+        matrix.add(found)
+    record = matrix.record()
+    assert record is not None
+    assert (record["right_right"], record["wrong_right"], record["left_out"]) == (["q_3"], ["q_2"], 1)
+
+
+def test_notebook_counts_them() -> None:
+    results: Any = results_of(t_1="ok", t_2="o<cut>")
+    shown = BenchmarkRun(compute_aggregates(results), results=results, responses=[])._repr_html_()
+    assert "undecided steps" in shown
+    assert "outputs that are cut" in shown
+    certain: Any = results_of(t_1="ok")
+    assert "undecided" not in BenchmarkRun(compute_aggregates(certain), results=certain, responses=[])._repr_html_()
+
+
+def printed(results: list[dict[str, Any]]) -> str:
+    console = Console(file=io.StringIO(), width=140)
+    console.print(summary_tables(iter(results), compute_aggregates(results)))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_terminal_says_how_many_are_undecided_and_what_to_raise() -> None:
+    text = printed(results_of(t_1="ok", t_2="o<cut>"))
+    assert "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000." in text
+    assert "raise the length limit of the tool" in text
+    assert "look (nearest: c-o<cut>, undecided): the output ends after 1 characters" in text
+
+
+def test_terminal_says_nothing_of_it_where_all_is_certain() -> None:
+    assert "undecided" not in printed(results_of(t_1="ok", t_2="no"))
