@@ -38,8 +38,8 @@ class ActualStep(TypedDict):
 
     It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
     ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
-    tool returned beside its text. In results, retrieval steps also have metrics: ``retrieval_ids_…`` and
-    ``retrieval_text_…``.
+    tool returned beside its text. ``full_length`` is the number of characters of an output that was cut as it was kept.
+    In results, retrieval steps also have metrics: ``retrieval_ids_…`` and ``retrieval_text_…``.
     """
 
     name: str
@@ -53,6 +53,7 @@ class ActualStep(TypedDict):
     parent_id: NotRequired[str]
     attempts: NotRequired[int]
     artifact: NotRequired[Any]
+    full_length: NotRequired[int]
     comparison_error: NotRequired[str]
 
 
@@ -341,6 +342,8 @@ class ActualStepModel(_Checked):
     """What the tool gave, as a text."""
     error: Any = None
     """Why the call failed."""
+    full_length: Any = None
+    """The number of characters of an output that was cut as it was kept."""
 
 
 class ResponseModel(_Checked):

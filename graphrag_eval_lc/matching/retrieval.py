@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, cast
 from graphrag_eval_lc.config import RetrievalConfig
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
-from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.sparql import SparqlResults, read_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import check_sparql_step
+from graphrag_eval_lc.matching.sparql.readers import step_results
 from graphrag_eval_lc.metrics import ranking_scores, recall_at_k, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
@@ -30,6 +31,8 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, "the reference step names no relevant documents")
     try:
         relevant, retrieved = found_ids(reference, given, actual)
+    except CutOutput:
+        raise  # which of the relevant ids stood behind the cut is not known
     except UnreadableOutput as problem:
         # A query that was no search is no search that failed.
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
@@ -143,7 +146,7 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     column = reference.id_column
     if column is None:
         return cast("RelevantIds", reference.parsed(parse_document_ids))
-    results = reference.parsed(parse_sparql_results)
+    results = reference.parsed(read_sparql_results)
     if column not in results.columns:
         raise UnreadableOutput(f"the output has no column {column}")
     # The label of a blank node names nothing outside its own results.
@@ -175,7 +178,7 @@ def found_ids(reference: StepView, relevant: RelevantIds, actual: StepView) -> t
     column = actual.id_column
     if column is None:
         return in_one_form(relevant, actual.parsed(parse_document_ids))
-    results = actual.parsed(parse_sparql_results)
+    results = step_results(actual)
     if results.boolean is not None:
         raise UnreadableOutput("the answer of an ASK query has no ids")
     relevant = _as_texts(relevant)

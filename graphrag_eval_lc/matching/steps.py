@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
+from graphrag_eval_lc.config import OutputConfig, RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.matchers import Matcher, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
@@ -40,7 +40,6 @@ class StepsMatch:
     Attributes:
         steps_score: 0 to 1; None where there are no reference steps to score.
         matches: The matches of the scored groups, by group and reference step.
-        unreadable: By index of the actual step: why its output could not be compared although the call succeeded.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
         failed: The indices of the steps that failed.
     """
@@ -49,7 +48,7 @@ class StepsMatch:
         self,
         candidates: list[list[Candidates]],
         actual_steps: list[StepView],
-        unreadable: dict[int, str],
+        unreadable: dict[int, str | None],
         scoring: Scoring,
     ) -> None:
         self._candidates = candidates
@@ -61,7 +60,7 @@ class StepsMatch:
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
             for comparison in (candidates[group][reference][actual],)
         ]
-        self.unreadable = unreadable
+        self._unreadable = unreadable
         self.repeated = _repeated_steps(actual_steps)
         self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
 
@@ -81,6 +80,12 @@ class StepsMatch:
             ]
             for group, references in enumerate(self._candidates)
         ]
+
+    @property
+    def unreadable(self) -> dict[int, str]:
+        """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
+        _ = self.diagnosis  # so that it does not matter what was asked for before
+        return {index: why for index, why in sorted(self._unreadable.items()) if why is not None}
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
         """Yield the reference steps of retrieval in the scored groups, each with the step that fulfils it."""
@@ -110,6 +115,7 @@ def match_steps(
     sparql: SparqlConfig | None = None,
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
+    outputs: Mapping[str, OutputConfig] | None = None,
 ) -> StepsMatch:
     """Match the steps of an agent with the groups of reference steps so that the score is the best.
 
@@ -126,6 +132,7 @@ def match_steps(
         names: Step names by tool name, for tools that have other names than the reference steps.
         retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
             the reference steps; they are compared by their ids.
+        outputs: How the outputs of actual steps are read, by the name of their tool or, after ``names``, of the step.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
@@ -133,9 +140,9 @@ def match_steps(
         1.0
     """
     defaults = (sparql or SparqlConfig()).step_defaults()
-    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {}, outputs)
     actual = [views.actual_view(step) for step in actual_steps]
-    unreadable: dict[int, str] = {}
+    unreadable: dict[int, str | None] = {}
     candidates = [
         [Candidates(views.reference_view(step, defaults), actual, unreadable, views) for step in group]
         for group in reference_steps

@@ -79,7 +79,7 @@ class UnknownTools:
 
     def __init__(self, config: EvaluationConfig, reference_names: Iterable[str] = ()) -> None:
         self._config = config
-        self._retrieval = RetrievalSteps(config.retrieval, config.steps.names)
+        self._retrieval = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
         self._responses = 0
         self._asking: Counter[str] = Counter()  # by reference name: responses to questions that score such a step
         self._calling: Counter[str] = Counter()  # by tool: responses that call it
@@ -211,7 +211,8 @@ class UnknownTools:
         successful = [step for step in steps if step.get("status") != "error"][-_STEPS_LOOKED_AT:]
         if not successful:
             return None
-        retrieval = RetrievalSteps(self._config.retrieval, {**self._config.steps.names, tool: self._target(tool, name)})
+        names = {**self._config.steps.names, tool: self._target(tool, name)}
+        retrieval = RetrievalSteps(self._config.retrieval, names, self._config.steps.outputs)
         views = [retrieval.actual_view({**step, "status": "success"}) for step in successful]
         defaults = self._config.sparql.step_defaults()
         looks = (

@@ -1,14 +1,16 @@
 """What went wrong: a funnel of stages, a matrix of steps against answers, and errors and warnings by kind."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import UnreadableOutput
+from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
-from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SparqlResults, read_sparql_results
+from graphrag_eval_lc.matching.sparql.readers import step_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -97,6 +99,7 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     names = {str(step.get("name")) for step, _, _ in queries}
     asked = [step for step in sample.result.get("actual_steps") or () if step_name(step, config) in names]
     valid = [step for step in asked if step.get("status") == "success"]
+    views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
     is_right = _all(diagnosis["matched"] and diagnosis["score"] == 1.0 for _, diagnosis, counts in queries if counts)
     has_found = _all(
         diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
@@ -105,8 +108,8 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
         # A right query did not need the IRI that was not found.
         None if is_right and not has_found else has_found,
         bool(valid),
-        any(_has_answer(step.get("output")) for step in reversed(valid))
-        if any(_has_answer(step.get("output")) for step, _, _ in queries)
+        any(_has_answer(step_results, views.actual_view(step)) for step in reversed(valid))
+        if any(_has_answer(read_sparql_results, step.get("output")) for step, _, _ in queries)
         else None,
         is_right,
         sample.answer_right,
@@ -124,10 +127,10 @@ def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
     return isinstance(iri, str) and any(holds_whole(args_text(query.get("args")), iri) for query in queries)
 
 
-def _has_answer(output: Any) -> bool:
+def _has_answer(read: Callable[[Any], SparqlResults], output: Any) -> bool:
     """Return whether an output is SPARQL results with rows, or the answer to an ASK query."""
     try:
-        results = parse_sparql_results(output)
+        results = read(output)
     except UnreadableOutput:
         return False
     return results.boolean is not None or results.row_count > 0

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.matching import StepView, compare_sparql_results
+from graphrag_eval_lc.matching import StepView
+from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
-from graphrag_eval_lc.matching.sparql.comparison import comparison_options
+from graphrag_eval_lc.matching.sparql.comparison import compare_sparql_steps, comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
 from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle
@@ -81,13 +82,13 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         or actual.get("status") != "success"
     ):
         return None
+    expected = StepView(reference, config.sparql.step_defaults())
     try:
-        options = comparison_options(StepView(reference, config.sparql.step_defaults()))
+        options = comparison_options(expected)
     except ValueError:
         return None
-    compared = compare_sparql_results(
-        reference.get("output", ""), actual.get("output", ""), reference.get("required_columns"), **options
-    )
+    views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
+    compared = compare_sparql_steps(expected, views.actual_view(actual), options)
     if not compared.missing_row_count and not compared.extra_row_count:
         return None
     columns = compared.columns

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
@@ -23,7 +23,9 @@ from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, fi
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
 from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.sparql.results import (
+    SPARQL_JSON,
     SPARQL_RESULTS,
     PlainCells,
     SparqlResults,
@@ -71,6 +73,17 @@ class SparqlComparison:
     def outcome(self) -> ComparisonOutcome:
         """``match``, ``mismatch`` or, where the search or the output ended too early to tell, ``undecided``."""
         return "match" if self.score else "undecided" if self.is_undecided else "mismatch"
+
+    def with_note(self, note: str) -> "SparqlComparison":
+        """Return the same comparison with one more sentence in its reason."""
+
+        def diagnose() -> Diagnosis:
+            diagnosis = self.diagnosis
+            return replace(diagnosis, reason=f"{diagnosis.reason} {note}")
+
+        return SparqlComparison(
+            self.score, diagnose, self._closeness, self.unreadable, is_undecided=self.is_undecided, cut=self.cut
+        )
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -153,7 +166,8 @@ def compare_sparql_results(
     A text without a datatype that is written as JSON writes numbers is an integer if it is whole, else a double.
 
     Args:
-        reference: The expected results: SPARQL 1.1 JSON as a string or parsed, or ``parse_sparql_results`` of it.
+        reference: The expected results: SPARQL 1.1 JSON, or another form that ``read_sparql_results`` reads, or what
+            it returned.
         actual: The results of the query, likewise.
         required_columns: The columns of the reference that must be there; None for all, empty for none of them
             (then only whether there are rows counts). Actual columns beyond these are free.
@@ -191,10 +205,15 @@ def compare_sparql_results(
         return _settled(0.0, _reference_at_fault(f"it is {error}"))
     try:
         found = _results(actual)
-    except CutOutput as error:
-        return _settled(0.0, f"The actual output is {error}.", is_undecided=True, cut=str(error))
     except UnreadableOutput as error:
-        return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
+        return _comparison_without_results(error)
+    compared = _compared(expected, found, required_columns, rules)
+    return compared if found.form == SPARQL_JSON else compared.with_note(f"It was read from {found.form}.")
+
+
+def _compared(
+    expected: SparqlResults, found: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
+) -> SparqlComparison:
     if expected.boolean is not None or found.boolean is not None:
         return _comparison_of_answers(expected, found)
     if required_columns is None:
@@ -209,7 +228,13 @@ def compare_sparql_results(
 
 
 def _results(results: Any) -> SparqlResults:
-    return results if isinstance(results, SparqlResults) else parse_sparql_results(results)
+    return results if isinstance(results, SparqlResults) else read_sparql_results(results)
+
+
+def _comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
+    if isinstance(problem, CutOutput):
+        return _settled(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem))
+    return _settled(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 
 def _settled(
@@ -257,7 +282,7 @@ def _comparison_by_emptiness(
         return _settled(0.0, f"The actual results have no rows, the reference has {reference.row_count}.")
     if actual.row_count and not reference.row_count:
         return _settled(0.0, f"The actual results have {actual.row_count} rows, the reference has none.")
-    if len(actual.variables) < len(required) and not actual.row_count:
+    if len(actual.variables) < len(required) and not actual.row_count and not actual.is_headless:
         found = f"only {len(actual.variables)} columns for {len(required)} required"
         return _settled(0.0, f"Both results have no rows, but the actual ones have {found}.")
     if not actual.row_count:
@@ -389,7 +414,7 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
         options = comparison_options(reference)
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
-    compared = compare_sparql_results(_parsed(reference), _parsed(actual), reference.get("required_columns"), **options)
+    compared = compare_sparql_steps(reference, actual, options)
     return StepScore(
         compared.score,
         lambda: compared.reason,
@@ -398,6 +423,24 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
         compared.is_undecided,
         compared.cut,
     )
+
+
+def compare_sparql_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
+    """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
+
+    Args:
+        reference: The reference step.
+        actual: The step of the agent.
+        options: The ``comparison_options`` of the reference step.
+    """
+    expected = _parsed(reference)
+    try:
+        found = step_results(actual)
+    except UnreadableOutput as problem:
+        if isinstance(expected, SparqlResults):
+            return _comparison_without_results(problem)
+        found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
+    return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
 
 
 def comparison_options(reference: StepView) -> dict[str, Any]:
@@ -426,9 +469,9 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 
 
 def _parsed(step: StepView) -> Any:
-    """Return the results of a step, or its unreadable output, for the comparison to say so."""
+    """Return the results of a reference step, or its unreadable output, for the comparison to say so."""
     try:
-        return step.parsed(parse_sparql_results)
+        return step.parsed(read_sparql_results)
     except UnreadableOutput:
         return step.get("output")
 

@@ -23,6 +23,9 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
 
+SPARQL_JSON: Final = "SPARQL JSON"
+"""The form of results that are SPARQL 1.1 JSON as it is specified."""
+
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
 
@@ -113,16 +116,25 @@ class SparqlResults:
         columns: The columns of a SELECT by the name of their variable.
         row_count: Number of rows.
         boolean: The answer of an ASK query; None for a SELECT.
+        form: What they were read from, such as "W3C CSV".
+        is_untyped: Whether that form has texts without types, so that an IRI cannot be told from a literal.
     """
 
     columns: dict[str, TermColumn]
     row_count: int
     boolean: bool | None = None
+    form: str = SPARQL_JSON
+    is_untyped: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(self.columns)
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether nothing names the columns: there are no rows, and the form has no header, as ``[]``."""
+        return not self.columns and not self.row_count and self.boolean is None and self.form != SPARQL_JSON
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
@@ -150,8 +162,15 @@ def parse_sparql_results(output: Any) -> SparqlResults:
         return SparqlResults({}, 0, document["boolean"])
     if "head" not in document and "results" not in document:
         raise UnreadableOutput(f"a JSON object without SPARQL results ({_keys(document)})")
-    variables = _variables(document)
-    bindings = _bindings(document)
+    return results_from_bindings(_variables(document), _bindings(document))
+
+
+def results_from_bindings(variables: Sequence[str], bindings: list[dict[str, Any]]) -> SparqlResults:
+    """Return results of rows whose cells are terms as in SPARQL 1.1 JSON.
+
+    Raises:
+        UnreadableOutput: A cell is no term.
+    """
     try:
         columns = {name: _column(name, bindings) for name in variables}
     except (TypeError, KeyError, AttributeError):
@@ -238,7 +257,7 @@ def _column_of_shapes(cells: list[dict[str, Any]], texts: list[str]) -> TermColu
     return TermColumn(texts, [known[shape] for shape in shapes])
 
 
-def _refuse_terms(variables: tuple[str, ...], bindings: list[dict[str, Any]]) -> NoReturn:
+def _refuse_terms(variables: Sequence[str], bindings: list[dict[str, Any]]) -> NoReturn:
     """Say where the first term stands that is none."""
     for row, binding in enumerate(bindings, start=1):
         for variable in variables:
