@@ -7,7 +7,8 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import StepView
 from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
-from graphrag_eval_lc.matching.sparql.comparison import compare_sparql_steps, comparison_options
+from graphrag_eval_lc.matching.sparql.comparison import compare_sparql_steps
+from graphrag_eval_lc.matching.sparql.step_options import comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
 from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle

@@ -33,9 +33,9 @@ from graphrag_eval_lc.matching.sparql.results import (
     plain_columns,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
+from graphrag_eval_lc.matching.sparql.step_options import comparison_options
 from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
-from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
 
@@ -207,11 +207,11 @@ def compare_sparql_results(
         found = _results(actual)
     except UnreadableOutput as error:
         return _comparison_without_results(error)
-    compared = _compared(expected, found, required_columns, rules)
+    compared = _comparison_of_results(expected, found, required_columns, rules)
     return compared if found.form == SPARQL_JSON else compared.with_note(f"It was read from {found.form}.")
 
 
-def _compared(
+def _comparison_of_results(
     expected: SparqlResults, found: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
 ) -> SparqlComparison:
     if expected.boolean is not None or found.boolean is not None:
@@ -441,31 +441,6 @@ def compare_sparql_steps(reference: StepView, actual: StepView, options: Mapping
             return _comparison_without_results(problem)
         found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
     return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
-
-
-def comparison_options(reference: StepView) -> dict[str, Any]:
-    """Return how a reference step says to compare, as arguments of ``compare_sparql_results``.
-
-    Raises:
-        ValueError: A key has a value that it cannot have.
-
-    Example:
-        >>> comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
-        {'ordered': True, 'ignore_duplicates': True, 'strict': False, 'tolerance': 1e-06, 'values': None}
-    """
-    options = {"ordered": False, "ignore_duplicates": True, "strict": False}
-    options |= {key: reference[key] for key in options if reference.get(key) is not None}
-    wrong = [f"`{key}`" for key, value in options.items() if not isinstance(value, bool)]
-    if wrong:
-        raise ValueError(f"{wrong[0]} is neither true nor false")
-    tolerance = reference.get("tolerance")
-    if tolerance is not None and not isinstance(tolerance, Mapping):  # the config's is by datatype
-        try:
-            tolerance = relative_tolerance(tolerance)
-        except ValueError as problem:
-            raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
-    values = reference.get("values")
-    return {**options, "tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
 
 
 def _parsed(step: StepView) -> Any:

@@ -25,10 +25,10 @@ class _Block(NamedTuple):
 
 
 def has_fence(text: str) -> bool:
-    """Return whether a code fence begins in a text.
+    r"""Return whether a code fence begins in a text.
 
     Example:
-        >>> has_fence("Here:\\n```json\\n[]\\n```"), has_fence("the ``` sign")
+        >>> has_fence("Here:\n```json\n[]\n```"), has_fence("the ``` sign")
         (True, False)
     """
     return ("```" in text or "~~~" in text) and _FENCE.search(text) is not None

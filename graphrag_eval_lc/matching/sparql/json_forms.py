@@ -117,8 +117,8 @@ def _of_sparql_object(value: Mapping[Any, Any]) -> SparqlResults | None:
     bindings = holder.get("bindings")
     if not isinstance(bindings, list | tuple):
         return None
-    if _names(value):
-        if holder is inner:
+    if _names(value) or ("head" in value and not bindings):
+        if holder is inner or not _names(value):
             return parse_sparql_results(dict(value))
         results = parse_sparql_results({"head": value["head"], "results": {"bindings": list(bindings)}})
         return replace(results, form="bindings beside a head")

@@ -17,7 +17,10 @@ _STRING: Final = (
     r"""|"[^"\\\n]*+(?:\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})[^"\\\n]*+)*+")"""
 )
 _NUMBER: Final = r"-?(?:0|[1-9]\d{0,999}+)(?:\.\d{1,400}+)?(?:e[+-]?\d{1,4})?"
-_NAME: Final = r"(?:rdflib\.term\.)?(?:URIRef|Literal|BNode)(?=\()|rdflib\.term\.Variable(?=\()|Decimal(?=\()|(?:datatype|lang)(?==)|True|False|None|nan|-?inf"
+_NAME: Final = (
+    r"rdflib\.term\.Variable(?=\()|(?:rdflib\.term\.)?(?:URIRef|Literal|BNode)(?=\()|Decimal(?=\()"
+    r"|(?:datatype|lang)(?==)|True|False|None|nan|-?inf"
+)
 _TOKEN: Final = re.compile(rf"{_STRING}|(?:{_NAME}|{_NUMBER})(?![\w.'\"])|[\[\](){{}},:=]|[ \n\r\t]++")
 _BEGINNING: Final = re.compile(r"\s{0,100}(?:\[\s{0,20}[({\[]|[{]\s{0,20}'|\(\s{0,20}[\[({])")
 _OPENING: Final = {"]": "[", ")": "(", "}": "{"}

@@ -47,7 +47,7 @@ class Reader:
 
 
 def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path: str | None = None) -> SparqlResults:
-    """Read the results of a SELECT or ASK query in any form that tools return them in.
+    r"""Read the results of a SELECT or ASK query in any form that tools return them in.
 
     Args:
         output: SPARQL 1.1 JSON, as a string or parsed; with a byte order mark, without a head, encoded twice, under a
@@ -66,7 +66,7 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
         ValueError: There is no such format.
 
     Example:
-        >>> results = read_sparql_results("| name | n |\\n|---|---|\\n| Oslo | 5 |")
+        >>> results = read_sparql_results("| name | n |\n|---|---|\n| Oslo | 5 |")
         >>> results.variables, results.row_count, results.form
         (('name', 'n'), 1, 'a Markdown table')
     """
@@ -189,15 +189,17 @@ def _read_sentence(text: str, depth: int) -> SparqlResults:
     return read_sentence(text, lambda value: _in_value(value, depth), read_xml)
 
 
+def _may_be_tsv(text: str) -> bool:
+    return "\t" in text or text.removeprefix("\ufeff").startswith("?")
+
+
 CHAIN: Final = (
     Reader("JSON", _begins_as_json, _read_json),
     Reader("W3C XML", is_xml, lambda text, _: read_xml(text)),
     Reader("Python's repr", is_python, _read_python),
     Reader("a code fence", has_fence, _read_fence),
     Reader("a Markdown table", has_markdown_rule, lambda text, _: read_markdown(text)),
-    Reader(
-        "W3C TSV", lambda text: "\t" in text or text[:2].strip("\ufeff")[:1] == "?", lambda text, _: guessed_tsv(text)
-    ),
+    Reader("W3C TSV", _may_be_tsv, lambda text, _: guessed_tsv(text)),
     Reader("W3C CSV", lambda text: "\n" in text, lambda text, _: guessed_csv(text)),
     Reader("a sentence", has_value, _read_sentence),
 )

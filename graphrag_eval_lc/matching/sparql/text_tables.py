@@ -28,7 +28,7 @@ Rows = list[list[str | None]]
 
 
 def read_csv(text: str) -> SparqlResults:
-    """Read W3C CSV: a line of names, then a row on each line; RFC 4180 says how cells are quoted.
+    r"""Read W3C CSV: a line of names, then a row on each line; RFC 4180 says how cells are quoted.
 
     An empty cell is unbound: CSV writes an unbound variable and an empty text in the same way. All cells but blank
     nodes are literals without a type.
@@ -38,7 +38,7 @@ def read_csv(text: str) -> SparqlResults:
         UnreadableOutput: It is no CSV.
 
     Example:
-        >>> read_csv('name,n\\r\\n"Oslo, Norway",5\\r\\n').row_count
+        >>> read_csv('name,n\r\n"Oslo, Norway",5\r\n').row_count
         1
     """
     text = text.removeprefix("\ufeff")
@@ -157,9 +157,8 @@ def _table(rows: Rows, form: str, term: Any, *, is_untyped: bool = True) -> Spar
     for at, row in enumerate(rows[1:], start=1):
         if len(row) != len(names):
             if at == len(rows) - 1 and at > 1 and len(row) < len(names):
-                raise CutOutput(
-                    f"the {form.split()[-1]} breaks off in row {at}, which has {len(row)} of {len(names)} cells"
-                )
+                found = f"{len(row)} of {len(names)} cells"
+                raise CutOutput(f"the {form.split()[-1]} breaks off in row {at}, which has {found}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {len(names)} names")
     bindings = [
         {name: term(cell) for name, cell in zip(names, row, strict=True) if cell is not None} for row in rows[1:]
