@@ -210,7 +210,7 @@ def _variables(document: dict[str, Any]) -> tuple[str, ...]:
     variables = head.get("vars")
     if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
         raise UnreadableOutput('SPARQL results whose "head" has no list "vars" of column names')
-    _require_unicode(variables)
+    require_unicode(variables)
     return tuple(dict.fromkeys(variables))
 
 
@@ -237,7 +237,7 @@ def _column(name: str, bindings: list[dict[str, Any]]) -> TermColumn:
         cells = [binding.get(name, _NO_TERM) for binding in bindings]
     texts = list(map(_value_of, cells))
     kinds = set(map(_type_of, cells))
-    _require_unicode(texts)
+    require_unicode(texts)
     if len(kinds) == 1 and set(map(len, cells)) == {2}:  # nothing but type and value, as most columns
         (kind,) = kinds
         if not isinstance(kind, str):
@@ -275,7 +275,12 @@ def _refuse_terms(variables: Sequence[str], bindings: list[dict[str, Any]]) -> N
     raise UnreadableOutput("SPARQL results with a cell that is no RDF term")
 
 
-def _require_unicode(texts: Any) -> None:
+def require_unicode(texts: Iterable[str]) -> None:
+    """Refuse texts with lone surrogates, which are no characters.
+
+    Raises:
+        UnreadableOutput: A text has one.
+    """
     joined = "".join(texts)
     if joined.isascii():
         return

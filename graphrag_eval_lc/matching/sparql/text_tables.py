@@ -13,7 +13,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, results_from_bindings
+from graphrag_eval_lc.matching.sparql.results import (
+    UNBOUND_SHAPE,
+    Shape,
+    SparqlResults,
+    TermColumn,
+    require_unicode,
+    results_from_bindings,
+)
 from graphrag_eval_lc.matching.sparql.xsd_numbers import XSD, XSD_BOOLEAN
 
 _VARIABLE: Final = re.compile(r"\??\w[\w.]{0,99}")
@@ -44,7 +51,7 @@ def read_csv(text: str) -> SparqlResults:
     text = text.removeprefix("\ufeff")
     _refuse_mark(text, "CSV")
     rows = list(_csv_rows(text))
-    return _table(rows, "W3C CSV", _csv_term)
+    return _untyped_table(rows, "W3C CSV")
 
 
 def guessed_csv(text: str) -> SparqlResults | None:
@@ -138,14 +145,37 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _csv_term(text: str) -> dict[str, Any]:
-    if text.startswith("_:") and len(text) > 2:
-        return {"type": "bnode", "value": text[2:]}
-    return {"type": "literal", "value": text}
+def _untyped_table(rows: Rows, form: str) -> SparqlResults:
+    """Return the results of rows of texts, of which the first holds the names."""
+    names = _checked_names(rows, form)
+    cells = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(names)
+    columns = dict(zip(names, map(_untyped_column, cells), strict=True))
+    return SparqlResults(columns, len(rows) - 1, form=form, is_untyped=True)
 
 
-def _table(rows: Rows, form: str, term: Any, *, is_untyped: bool = True) -> SparqlResults:
-    """Return the results of rows of cells, of which the first holds the names."""
+_LITERAL: Final[Shape] = ("literal", None, None)
+_BLANK_NODE: Final[Shape] = ("bnode", None, None)
+
+
+def _untyped_column(cells: Sequence[str | None]) -> TermColumn:
+    """Return a column of literals, blank nodes (``_:b0``) and unbound cells."""
+    texts = [cell or "" for cell in cells]
+    if all(texts) and not any(text.startswith("_:") for text in texts):
+        return TermColumn(texts, _LITERAL)
+    kinds = [_BLANK_NODE if len(text) > 2 and text.startswith("_:") else _LITERAL for text in texts]
+    shapes = [kind if text else UNBOUND_SHAPE for kind, text in zip(kinds, texts, strict=True)]
+    return TermColumn(
+        [text[2:] if kind is _BLANK_NODE else text for kind, text in zip(kinds, texts, strict=True)], shapes
+    )
+
+
+def _checked_names(rows: Rows, form: str) -> list[str]:
+    """Return the names of the columns; all rows have as many cells, and blank lines at the end are gone.
+
+    Raises:
+        CutOutput: The last row has too few cells.
+        UnreadableOutput: They are no rows of a table.
+    """
     if not rows or not all(rows[0]):
         raise UnreadableOutput(f"no {form}: its first line has no names" if rows else f"no {form}: an empty text")
     names = [str(name) for name in rows[0]]
@@ -160,16 +190,15 @@ def _table(rows: Rows, form: str, term: Any, *, is_untyped: bool = True) -> Spar
                 found = f"{len(row)} of {len(names)} cells"
                 raise CutOutput(f"the {form.split()[-1]} breaks off in row {at}, which has {found}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {len(names)} names")
-    bindings = [
-        {name: term(cell) for name, cell in zip(names, row, strict=True) if cell is not None} for row in rows[1:]
-    ]
-    return replace(results_from_bindings(names, bindings), form=form, is_untyped=is_untyped)
+    return names
 
 
 def _refuse_mark(text: str, form: str) -> None:
+    """Refuse a text that says that it was cut, or that has half a character."""
     mark = cut_mark(text)
     if mark is not None:
         raise CutOutput(f"the {form} ends with {mark!r}")
+    require_unicode([text])
 
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
@@ -201,12 +230,17 @@ def read_tsv(text: str) -> SparqlResults:
     rows: Rows = [[cell or None for cell in line.split("\t")] for line in _lines(text)]
     names = rows[0] if rows else []
     if not names or not all(name and name.startswith("?") for name in names):
-        return _table(rows, "TSV", _csv_term)
+        return _untyped_table(rows, "TSV")
     last = rows[-1][-1] or ""
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
     rows[0] = [name.removeprefix("?") if name else name for name in names]
-    return _table(rows, "W3C TSV", turtle_term, is_untyped=False)
+    columns = _checked_names(rows, "W3C TSV")
+    bindings = [
+        {name: turtle_term(cell) for name, cell in zip(columns, row, strict=True) if cell is not None}
+        for row in rows[1:]
+    ]
+    return replace(results_from_bindings(columns, bindings), form="W3C TSV")
 
 
 def guessed_tsv(text: str) -> SparqlResults | None:
@@ -328,7 +362,7 @@ def read_markdown(text: str) -> SparqlResults:
     if is_last and body and has_edges and not body[-1].rstrip().endswith("|"):
         raise CutOutput(f"the Markdown table breaks off in row {len(body)}")
     _refuse_mark(text, "Markdown table")
-    return _table(rows, "a Markdown table", _csv_term)
+    return _untyped_table(rows, "a Markdown table")
 
 
 def _markdown_cell(text: str) -> str | None:
