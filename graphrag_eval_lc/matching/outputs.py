@@ -22,8 +22,8 @@ class CutOutput(UnreadableOutput):
 
 
 _MARK: Final = re.compile(
-    r"\[[^\[\]\n]{0,60}\b(?:truncated|omitted|cut off)\b[^\[\]\n]{0,60}\]"
-    r"|\([^()\n]{0,60}\b(?:truncated|omitted|cut off)\b[^()\n]{0,60}\)"
+    r"(?:(?:\.\.\.|…)[ \t]{0,3})?\[[^\[\]\n]{0,60}\b(?:truncated|omitted|cut off)\b[^\[\]\n]{0,60}\]"
+    r"|(?:(?:\.\.\.|…)[ \t]{0,3})?\([^()\n]{0,60}\b(?:truncated|omitted|cut off)\b[^()\n]{0,60}\)"
     r"|<[^<>\n]{0,60}\b(?:truncated|omitted|cut off)\b[^<>\n]{0,60}>"
     r"|(?:\.\.\.|…)[ \t]{0,3}(?:\(?(?:and )?\+?[\d,]{1,12} (?:more|further|other)\b|(?:output )?truncated\b)[^\n]{0,40}"
     r"|\(\+?[\d,]{1,12} more (?:rows?|lines?|characters?|chars?|bytes|results?|items?|entries|records)\b[^()\n]{0,40}\)"

@@ -24,6 +24,7 @@ _NAME: Final = (
 _TOKEN: Final = re.compile(rf"{_STRING}|(?:{_NAME}|{_NUMBER})(?![\w.'\"])|[\[\](){{}},:=]|[ \n\r\t]++")
 _BEGINNING: Final = re.compile(r"\s{0,100}(?:\[\s{0,20}[({\[]|[{]\s{0,20}'|\(\s{0,20}[\[({])")
 _OPENING: Final = {"]": "[", ")": "(", "}": "{"}
+_FIRST_SIGN: Final = re.compile(r"['\"(]")
 _TORN: Final = re.compile(r"""\Z|'[^'\n]*\Z|"[^"\n]*\Z|-?\d{0,20}\.?\Z|[A-Za-z.]{1,24}\Z|(?:\.\.\.|…)\s*\Z""")
 
 
@@ -35,6 +36,12 @@ def is_python(text: str) -> bool:
         (True, False)
     """
     return _BEGINNING.match(text.removeprefix("\ufeff")) is not None
+
+
+def _begins_as_python(text: str, start: int) -> bool:
+    """Return whether the first quote or round bracket is not that of JSON, which says itself where it breaks off."""
+    first = _FIRST_SIGN.search(text, start, start + 200)
+    return first is not None and first[0] != '"'
 
 
 def python_end(text: str, start: int) -> int:
@@ -49,7 +56,8 @@ def python_end(text: str, start: int) -> int:
     while True:
         match = _TOKEN.match(text, at)
         if match is None:
-            if open_brackets and (_TORN.match(text, at) or cut_mark(text) is not None):
+            is_torn = _TORN.match(text, at) is not None or cut_mark(text) is not None
+            if open_brackets and is_torn and _begins_as_python(text, start):
                 raise CutOutput("the Python value breaks off before its end")
             raise UnreadableOutput(f"no Python value from character {at + 1:,} on")
         token = match[0]

@@ -51,6 +51,7 @@ def read_csv(text: str) -> SparqlResults:
     text = text.removeprefix("\ufeff")
     _refuse_mark(text, "CSV")
     rows = list(_csv_rows(text))
+    _refuse_line(text, rows, "CSV")
     return _untyped_table(rows, "W3C CSV")
 
 
@@ -164,9 +165,8 @@ def _untyped_column(cells: Sequence[str | None]) -> TermColumn:
         return TermColumn(texts, _LITERAL)
     kinds = [_BLANK_NODE if len(text) > 2 and text.startswith("_:") else _LITERAL for text in texts]
     shapes = [kind if text else UNBOUND_SHAPE for kind, text in zip(kinds, texts, strict=True)]
-    return TermColumn(
-        [text[2:] if kind is _BLANK_NODE else text for kind, text in zip(kinds, texts, strict=True)], shapes
-    )
+    labels = [text[2:] if kind is _BLANK_NODE else text for kind, text in zip(kinds, texts, strict=True)]
+    return TermColumn(labels, shapes)
 
 
 def _checked_names(rows: Rows, form: str) -> list[str]:
@@ -191,6 +191,12 @@ def _checked_names(rows: Rows, form: str) -> list[str]:
                 raise CutOutput(f"the {form.split()[-1]} breaks off in row {at}, which has {found}")
             raise UnreadableOutput(f"no {form}: row {at} has {len(row)} cells for {len(names)} names")
     return names
+
+
+def _refuse_line(text: str, rows: Rows, form: str) -> None:
+    """Refuse a line alone that may be a sentence: names without rows end with a line end, and are names."""
+    if len(rows) == 1 and not (text.endswith(("\n", "\r")) and _names_of([cell or "" for cell in rows[0]])):
+        raise UnreadableOutput(f"no {form}: one line, which is no line of names")
 
 
 def _refuse_mark(text: str, form: str) -> None:
@@ -230,6 +236,7 @@ def read_tsv(text: str) -> SparqlResults:
     rows: Rows = [[cell or None for cell in line.split("\t")] for line in _lines(text)]
     names = rows[0] if rows else []
     if not names or not all(name and name.startswith("?") for name in names):
+        _refuse_line(text, rows, "TSV")
         return _untyped_table(rows, "TSV")
     last = rows[-1][-1] or ""
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
