@@ -81,7 +81,7 @@ def _is_json_beginning(text: str) -> bool:
     except json.JSONDecodeError as problem:
         if problem.msg.startswith("Unterminated string"):
             return True
-        if problem.msg.startswith("Invalid \\"):
+        if problem.msg.startswith("Invalid \\u"):
             return problem.pos >= len(text) - 6 and '"' not in text[problem.pos :]
         is_at_end = problem.pos >= len(text) or _SPLIT_TOKEN.fullmatch(text, problem.pos) is not None
         return is_at_end and bool(text)

@@ -15,7 +15,9 @@ from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
+from graphrag_eval_lc.matching.sparql.readers import step_results
+from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for
 from graphrag_eval_lc.texts import counted, shortened
@@ -297,9 +299,18 @@ def _has_arguments(actual: StepView, reference: StepView) -> bool:
 
 def _form(step: StepView, *, is_retrieval: bool = False) -> str | None:
     """Return the form of a step's output; None where it has none of the known ones."""
-    if step.get("output_media_type") == SPARQL_RESULTS or _is_readable(step, parse_sparql_results):
+    if step.get("output_media_type") == SPARQL_RESULTS or _gives_results(step):
         return "SPARQL results"
     return "documents" if is_retrieval or _is_readable(step, parse_document_ids) else None
+
+
+def _gives_results(step: StepView) -> bool:
+    """Return whether an output is SPARQL results in one of W3C's formats; row objects may be anything."""
+    try:
+        form = step_results(step).form
+    except UnreadableOutput:
+        return False
+    return SPARQL_JSON in form or "W3C" in form
 
 
 def _is_readable(step: StepView, parse: Any) -> bool:

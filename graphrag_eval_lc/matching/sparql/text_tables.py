@@ -26,6 +26,7 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import XSD, XSD_BOOLEAN
 _VARIABLE: Final = re.compile(r"\??\w[\w.]{0,99}")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _CELL: Final = re.compile(r'(?:"([^"]*+(?:""[^"]*+)*+)"|([^",\r\n]*+))(,|\r\n|\n|\r|\Z)')
+_QUOTED: Final = re.compile(r'"[^"]*+"')
 _OPEN_CELL: Final = re.compile(r'"[^"]*+(?:""[^"]*+)*+\Z')
 _SELF_EVIDENT: Final = re.compile(r"<?[A-Za-z][A-Za-z0-9+.\-]{1,20}:[^\s<>]+>?|[+-]?\d[\d.]*(?:[eE][+-]?\d+)?|_:\w+")
 _NO_NAMES: Final = frozenset({"error", "exception", "failed", "failure", "none", "null", "ok", "traceback", "warning"})
@@ -92,7 +93,7 @@ def _names_of(cells: Sequence[str]) -> bool:
 
 
 def _is_evident_column(text: str) -> bool:
-    lines = text.split("\n")
+    lines = _QUOTED.sub('""', text).split("\n")
     if all(line.endswith("\r") for line in lines[:-1]) and not lines[-1]:
         return len(lines) > 2
     cells = [line.strip("\r") for line in lines[1:] if line.strip("\r")]
