@@ -42,6 +42,7 @@ class StepView(Mapping[str, Any]):
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
         tool: The name of its tool where the config gives the step another; else None.
         declared: How its output is read, as ``steps.outputs`` says; None where nothing is said.
+        is_read: Whether some ``parse`` could read its output.
 
     Example:
         >>> import json
@@ -49,7 +50,7 @@ class StepView(Mapping[str, Any]):
         [1, 2]
     """
 
-    __slots__ = ("_parsed", "_step", "declared", "id_column", "tool")
+    __slots__ = ("_parsed", "_step", "declared", "id_column", "is_read", "tool")
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class StepView(Mapping[str, Any]):
         self.id_column = id_column
         self.tool = tool
         self.declared = declared
+        self.is_read = False
         if defaults:
             given = {key: value for key, value in step.items() if value is not None or key not in defaults}
             step = {**defaults, **given}
@@ -94,6 +96,7 @@ class StepView(Mapping[str, Any]):
         if parse not in self._parsed:
             try:
                 self._parsed[parse] = parse(self._to_be_read())
+                self.is_read = True
             except CutOutput as error:
                 cut = self.cut_by_capture
                 self._parsed[parse] = error if cut is None else CutOutput(f"{cut} ({error})")
@@ -105,18 +108,15 @@ class StepView(Mapping[str, Any]):
         return outcome  # type: ignore[no-any-return]
 
     @property
-    def is_read(self) -> bool:
-        """Whether some ``parse`` could read the output."""
-        return any(not isinstance(outcome, UnreadableOutput) for outcome in self._parsed.values())
-
-    @property
     def cut_by_capture(self) -> str | None:
         """Where the capture cut the output (``max_output_chars``); None where it kept all of what is read."""
-        output, full_length = self._step.get("output"), self._step.get("full_length")
+        full_length = self._step.get("full_length")
+        if full_length is None or (self.declared is not None and self.declared.artifact):
+            return None
+        output = self._step.get("output")
         if not isinstance(output, str) or not isinstance(full_length, int) or full_length <= len(output):
             return None
-        is_read = self.declared is None or not self.declared.artifact
-        return f"the output is cut at {len(output):,} of {full_length:,} characters" if is_read else None
+        return f"the output is cut at {len(output):,} of {full_length:,} characters"
 
     def _to_be_read(self) -> Any:
         declared = self.declared

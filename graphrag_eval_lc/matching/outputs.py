@@ -29,6 +29,7 @@ _MARK: Final = re.compile(
     r"|\(\+?[\d,]{1,12} more (?:rows?|lines?|characters?|chars?|bytes|results?|items?|entries|records)\b[^()\n]{0,40}\)"
     r"|(?:^|\n)[ \t]{0,3}(?:[Oo]utput|[Rr]esults?|[Rr]esponse) (?:was |were |is |are )?truncated\b[^\n]{0,60}",
 )
+_WORDS_OF_MARKS: Final = ("truncated", "omitted", "cut off", " more", " further", " other")
 _LONGEST_TAIL: Final = 300
 _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
 
@@ -42,7 +43,7 @@ def cut_mark(text: str) -> str | None:
     """
     tail = text[-_LONGEST_TAIL:]
     found = [match for match in _MARK.finditer(tail) if not tail[match.end() :].strip(" \t\r\n.…`|")]
-    return shortened(found[-1][0].strip(), _SHORT) if found else None
+    return printable(shortened(found[-1][0].strip(), _SHORT)) if found else None
 
 
 def cut_json(text: str) -> str | None:
@@ -59,8 +60,8 @@ def cut_json(text: str) -> str | None:
         return None
     if _is_json_beginning(start):
         return f"the JSON breaks off{_json_place(start)}"
-    if (mark := _MARK.search(text)) is not None:
-        before, said = text[: mark.start()], repr(shortened(mark[0].strip(), _SHORT))
+    if any(word in text for word in _WORDS_OF_MARKS) and (mark := _MARK.search(text)) is not None:
+        before, said = text[: mark.start()], repr(printable(shortened(mark[0].strip(), _SHORT)))
         if _is_json_beginning(before):
             return f"the JSON breaks off{_json_place(before)}, at {said}"
         if cut_mark(text) and _is_json(before):
@@ -130,6 +131,11 @@ def parsed_json(text: str) -> Any:
         raise UnreadableOutput(f"no JSON ({problem})") from None
 
 
+def printable(text: str) -> str:
+    """Return a text without halves of characters (lone surrogates), which cannot be written."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def value_at(value: Any, path: str) -> Any:
     """Return what stands in a JSON output at a path of keys, and of indices in arrays, such as ``result.rows``.
 
@@ -165,7 +171,7 @@ def value_at(value: Any, path: str) -> Any:
 
 def _parts(value: Any) -> str:
     if isinstance(value, Mapping):
-        keys = [shortened(str(key), 30) for key in value]
+        keys = [printable(shortened(str(key), 30)) for key in value]
         return f"its keys are {listed(keys)}" if keys else "it is empty"
     if isinstance(value, list):
         return f"it is an array of {len(value)}"

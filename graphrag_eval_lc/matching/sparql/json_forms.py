@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.json_values import json_number
-from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results, results_from_bindings
 from graphrag_eval_lc.matching.sparql.xsd_numbers import XSD, XSD_BOOLEAN
 from graphrag_eval_lc.texts import listed, shortened
@@ -22,6 +22,10 @@ _KEYS_OF_RESULTS: Final = frozenset(
 _KEYS_OF_ERRORS: Final = frozenset({"error", "errors", "exception", "traceback"})
 _TERM_KEYS: Final = frozenset({"type", "value"})
 _BLOCK_KEYS: Final = frozenset({"type", "text"})
+
+
+class NothingFound(UnreadableOutput):
+    """A value neither is nor holds anything like results."""
 
 
 def results_in(value: Any, read_text: ReadText) -> SparqlResults:
@@ -46,7 +50,7 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
         return results
     if not isinstance(value, Mapping):
         found = "an array without rows of cells" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
-        raise UnreadableOutput(f"{found if value is not None else 'nothing'} instead of SPARQL results")
+        raise NothingFound(f"{found if value is not None else 'nothing'} instead of SPARQL results")
     return _under_a_key(value, read_text)
 
 
@@ -151,7 +155,9 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
                 continue
             if isinstance(cell, Mapping):
                 if not cell.keys() >= _TERM_KEYS:
-                    raise UnreadableOutput(f"rows whose row {at} has an object that is no RDF term as {name!s:.40}")
+                    raise UnreadableOutput(
+                        f"rows whose row {at} has an object that is no RDF term as {printable(str(name)[:40])}"
+                    )
                 binding[str(name)] = dict(cell)
             else:
                 binding[str(name)], untyped = plain_term(cell, f"row {at}"), True
@@ -199,15 +205,14 @@ def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults
     found = list(_search(value, "", _LEVELS, read_text, cuts))
     best = [each for each in found if each.rank == max(one.rank for one in found)] if found else []
     if len(best) > 1:
-        places = listed([each.path for each in best])
+        places = printable(listed([each.path for each in best]))
         hint = "steps.outputs can say which (path)"
         raise UnreadableOutput(f"a JSON object with several things that may be the results ({places}); {hint}")
     if best:
-        return _noted(best[0].results, f"under {shortened(best[0].path, 60)}")
+        return _noted(best[0].results, f"under {printable(shortened(best[0].path, 60))}")
     if cuts:
         raise cuts[0]
-    names = [shortened(str(key), 30) for key in value]
-    raise UnreadableOutput(f"a JSON object without SPARQL results (its keys are {listed(names)})")
+    raise NothingFound("a JSON object without SPARQL results")
 
 
 def _search(
@@ -252,4 +257,4 @@ def refuse_error(value: Mapping[Any, Any]) -> None:
 
 def _shown_error(value: Mapping[Any, Any]) -> str:
     known = [part for key, part in value.items() if str(key).lower() in {*_KEYS_OF_ERRORS, "message"}]
-    return shortened(str(next(iter(known), "no message"))[:400], 100)
+    return printable(shortened(str(next(iter(known), "no message"))[:400], 100))

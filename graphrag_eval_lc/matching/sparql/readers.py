@@ -14,7 +14,7 @@ from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, value_at
 from graphrag_eval_lc.matching.sparql.embedded import has_fence, has_value, read_fence, read_sentence
-from graphrag_eval_lc.matching.sparql.json_forms import results_in, results_of_rows
+from graphrag_eval_lc.matching.sparql.json_forms import NothingFound, results_in, results_of_rows
 from graphrag_eval_lc.matching.sparql.python_form import is_python, python_value
 from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON, SparqlResults, parse_sparql_results
 from graphrag_eval_lc.matching.sparql.text_tables import (
@@ -119,14 +119,16 @@ def _reader_of(format: OutputFormat) -> Callable[[Any], SparqlResults]:
 
 def _read_otherwise(output: Any, refused: UnreadableOutput) -> SparqlResults:
     """Read an output that is no SPARQL 1.1 JSON; where no reader says what is wrong with it, that is said."""
-    if isinstance(output, str):
-        results = _through_the_chain(output, 0)
-        if results is None:
-            raise refused
-        return results
-    if not isinstance(output, Mapping | list | tuple):
+    try:
+        if isinstance(output, str):
+            results = _through_the_chain(output, 0)
+        else:
+            results = _in_value(output, 0) if isinstance(output, Mapping | list | tuple) else None
+    except NothingFound:
+        results = None
+    if results is None:
         raise refused
-    return _in_value(output, 0)
+    return results
 
 
 def _in_value(value: Any, depth: int) -> SparqlResults:
