@@ -5,7 +5,14 @@ from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.candidates import StepDiagnosis
 from graphrag_eval_lc.matching.iri_discovery import IRI
 from graphrag_eval_lc.matching.json_and_text import JSON, TEXT
-from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, explained, register_matcher
+from graphrag_eval_lc.matching.matchers import (
+    CutOutput,
+    StepScore,
+    StepView,
+    UnreadableOutput,
+    explained,
+    register_matcher,
+)
 from graphrag_eval_lc.matching.retrieval import DOCUMENTS
 from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import SPARQL
@@ -18,6 +25,7 @@ BUILT_IN = (SPARQL, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 
 __all__ = [
+    "CutOutput",
     "Finding",
     "Match",
     "SparqlComparison",

@@ -20,7 +20,6 @@ _KEYS_OF_RESULTS: Final = frozenset(
     {"bindings", "content", "data", "output", "records", "response", "result", "results", "rows", "text", "value"}
 )
 _KEYS_OF_ERRORS: Final = frozenset({"error", "errors", "exception", "traceback"})
-_TERM_KEYS: Final = frozenset({"type", "value"})
 _BLOCK_KEYS: Final = frozenset({"type", "text"})
 
 
@@ -144,6 +143,8 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput("rows without a cell")
     if len(names) * len(rows) > _MOST_CELLS:
         raise UnreadableOutput(f"{len(rows):,} rows with {len(names):,} different keys")
+    if any(str(name).startswith("@") for name in names):
+        raise UnreadableOutput("JSON-LD, which is no rows")
     if len(rows) == 1 and any(str(name).lower() in _KEYS_OF_ERRORS for name in names):
         raise UnreadableOutput(f"an error: {_shown_error(rows[0])}")
     untyped = False
@@ -154,9 +155,9 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
             if cell is None:
                 continue
             if isinstance(cell, Mapping):
-                if not cell.keys() >= _TERM_KEYS:
+                if "value" not in cell:
                     raise UnreadableOutput(
-                        f"rows whose row {at} has an object that is no RDF term as {printable(str(name)[:40])}"
+                        f"rows whose row {at} has an object that is no RDF term in {printable(str(name)[:40])}"
                     )
                 binding[str(name)] = dict(cell)
             else:

@@ -119,3 +119,11 @@ def test_rows_are_shown_of_sparql_results_whatever_the_step_is_called() -> None:
     diagnosis = {"score": 0.0, "matched": False, "reason": "another row", "nearest": "call_run_sparql"}
     near = result(step("run_sparql", table("T2")), reference_steps=[[reference]], steps_diagnosis=[[diagnosis]])
     assert groups_of(near)[0][0]["rows"]["missing"] == [["T1"]]
+
+
+def test_rows_of_a_declared_form_are_compared_as_the_score_compares_them() -> None:
+    config = {"steps": {"outputs": {"sparql_query": {"format": "csv"}}}}
+    found = groups_of(result(step("sparql_query", "city\nT1\nT9"), config=config), config)[1][0]
+    assert found["rows"]["missing"] == [["T2"]]
+    assert found["rows"]["extra"] == [["T9"]]
+    assert found["rows"]["columns"] == [["name", "city"]]

@@ -131,6 +131,8 @@ PROSE = [
     '{"items": []}',
     '[{"a": {"b": 1}}]',
     "[[1, 2], [3]]",
+    '[{"@id": "urn:a", "name": "Oslo"}]',
+    '{"@graph": [{"@id": "urn:a", "urn:name": [{"@value": "Oslo"}]}]}',
 ]
 
 

@@ -128,6 +128,21 @@ def test_any_text_of_signs(text: str) -> None:
     check(text)
 
 
+WORDS = st.sampled_from(
+    ["no", "rows", "Error", "found", "Oslo", "5", "1.5", "name", "urn:a", "none", "?", "[1]", "{x}"]
+)
+SIGNS = st.sampled_from([" ", ", ", ",", ". ", ": ", "\n", "\n\n", "\r\n", "\t", "!", " - ", "; "])
+
+
+@given(st.lists(st.tuples(WORDS, SIGNS), max_size=12))
+def test_no_prose_is_ever_read_as_no_rows(pairs: list[tuple[str, str]]) -> None:
+    text = "".join(f"{word}{sign}" for word, sign in pairs)
+    with suppress(UnreadableOutput):
+        assert read_sparql_results(text).row_count > 0
+    empty = {"head": {"vars": ["x"]}, "results": {"bindings": []}}
+    assert compare_sparql_results(empty, text).score == 0.0
+
+
 HUGE = {
     "brackets": "[" * 100_000,
     "spaced brackets": "[ " * 100_000,
