@@ -366,8 +366,11 @@ def read_markdown(text: str) -> SparqlResults:
         raise UnreadableOutput("no Markdown table: its rows have different numbers of cells")
     if body and all(cell in {"...", "…"} for cell in rows[-1]):
         raise CutOutput(f"the Markdown table leaves rows out after row {len(rows) - 2}")
-    has_edges = lines[rule].rstrip().endswith("|")
-    if is_last and body and has_edges and not body[-1].rstrip().endswith("|"):
+    has_edges = lines[rule - 1].rstrip().endswith("|")
+    if is_last and not body and has_edges and not lines[rule].rstrip().endswith("|"):
+        raise CutOutput("the Markdown table breaks off under its names")
+    is_torn = len(rows[-1]) < len(names) or (has_edges and not lines[-1].rstrip().endswith("|"))
+    if is_last and body and is_torn:
         raise CutOutput(f"the Markdown table breaks off in row {len(body)}")
     _refuse_mark(text, "Markdown table")
     return _untyped_table(rows, "a Markdown table")

@@ -85,6 +85,25 @@ def test_each_form_holds_the_same_rows_and_says_what_it_is(output: str, form: st
     assert compare_sparql_results(output, PLAIN).score == 1.0
 
 
+@pytest.mark.parametrize(("output", "form"), [*FORMS, (PLAIN, "SPARQL JSON")])
+def test_no_beginning_of_an_output_is_read_as_fewer_rows(output: str, form: str) -> None:
+    ends_of_lines = {at for at in range(len(output)) if output[at - 1] in "\r\n" or output[at] in "\r\n"}
+    is_table = any(name in form for name in ("CSV", "TSV", "Markdown"))
+    has_cut = False
+    for length in range(1, len(output)):
+        try:
+            results = read_sparql_results(output[:length])
+        except CutOutput:
+            has_cut = True
+        except UnreadableOutput:
+            pass
+        else:
+            # Nothing tells that a table lacks its last lines, or a part of the last cell.
+            last_cell = output[:length].rpartition("," if "CSV" in form else "\t")[2]
+            assert results.row_count == 2 or (is_table and (length in ends_of_lines or "\n" not in last_cell))
+    assert has_cut
+
+
 def test_plain_sparql_json_is_read_as_before_and_its_reason_says_no_more() -> None:
     assert read_sparql_results(PLAIN) == parse_sparql_results(PLAIN)
     assert "read from" not in compare_sparql_results(RESULTS, PLAIN).reason
