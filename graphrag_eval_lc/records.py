@@ -38,9 +38,9 @@ class ActualStep(TypedDict):
 
     It has ``output`` if the call succeeded, and ``error`` if it failed. ``execution_timestamp`` is ISO 8601 in UTC,
     ``elapsed_sec`` in seconds. ``parent_id`` is the id of the step inside which this one ran. ``artifact`` is what the
-    tool returned beside its text. In results, retrieval steps also have metrics: ``retrieval_ids_…`` and
-    ``retrieval_text_…``; ``comparison_error`` says why an output cannot be compared, and ``output_cut`` where one ends
-    before its end.
+    tool returned beside its text. ``full_length`` is the number of characters of an output that was cut as it was kept.
+    In results, retrieval steps also have metrics: ``retrieval_ids_…`` and ``retrieval_text_…``; ``comparison_error``
+    says why an output cannot be compared, and ``output_cut`` where one ends before its end.
     """
 
     name: str
@@ -54,6 +54,7 @@ class ActualStep(TypedDict):
     parent_id: NotRequired[str]
     attempts: NotRequired[int]
     artifact: NotRequired[Any]
+    full_length: NotRequired[int]
     comparison_error: NotRequired[str]
     output_cut: NotRequired[str]
 
@@ -358,6 +359,8 @@ class ActualStepModel(_Checked):
     """What the tool gave, as a text."""
     error: Any = None
     """Why the call failed."""
+    full_length: Any = None
+    """The number of characters of an output that was cut as it was kept."""
 
 
 class ResponseModel(_Checked):

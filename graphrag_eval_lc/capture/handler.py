@@ -30,8 +30,9 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             documents are those of the retrievers that the tool ran, else its artifact where that is a list of
             documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
             has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
-        max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning. JSON
-            that was cut is unreadable: such a step scores 0 where rows, documents or JSON are compared.
+        max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning; the
+            step has the length of the whole as ``full_length``. What was cut scores 0 where rows, documents or JSON are
+            compared, and counts as undecided.
         redact: A function whose return value is kept in place of each step's args (a dict), output (a string) and
             artifact, of errors (strings), of what warnings show of a model's answer (strings), and of the texts
             (strings) and args of kept messages. It gets a copy, and must be fast and not wait for other threads, as

@@ -359,6 +359,8 @@ def actual_step(step: Step, unfinished: str, name: str) -> ActualStep:
     }
     if is_success:
         actual["output"] = step.text
+        if step.full_length is not None:
+            actual["full_length"] = step.full_length
     else:
         actual["error"] = (step.text if step.status == "error" else unfinished) or "unknown error"
     actual["execution_timestamp"] = utc_timestamp(step.started_at)

@@ -18,19 +18,40 @@ Scoring = Literal["last_group", "all_groups"]
 OutputFormat = Literal["json", "xml", "csv", "tsv", "markdown", "rows", "python"]
 
 
+def _path_of_keys(path: str) -> str:
+    if not all(key.strip() for key in path.split(".")):
+        what = f"{path!r:.40} is no path: it has an empty key" if path else "the path is empty"
+        raise mistake(what, "Write the keys with dots between them, such as result.rows, or leave path out.")
+    return path
+
+
 class OutputConfig(Section):
     """Where the results of a tool stand, and in which form, where that is not to be found out.
 
+    ``path`` and ``artifact`` count where an output is parsed: as SPARQL results, documents or JSON. Steps that are
+    compared as texts are compared by their outputs.
+
     Attributes:
-        format: The form of the results: ``json`` (SPARQL 1.1 JSON), ``xml``, ``csv``, ``tsv``, a ``markdown`` table,
-            ``rows`` (a JSON array of objects) or ``python`` (its repr); None: found out.
-        path: The keys on the way to the results in a JSON output, such as ``result.rows``; None: the whole output.
+        format: The form of SPARQL results: ``json`` (SPARQL 1.1 JSON), ``xml``, ``csv``, ``tsv``, a ``markdown``
+            table, ``rows`` (a JSON array of objects) or ``python`` (its repr); None: found out.
+        path: The keys on the way to the results in a JSON output, such as ``result.rows``, where a number is a place
+            in an array; None: the whole output.
         artifact: Whether the step's artifact is read in place of its output.
+
+    Example:
+        >>> OutputConfig(format="csv", path="result.rows").artifact
+        False
     """
 
     format: OutputFormat | None = None
-    path: str | None = None
+    path: Annotated[str, AfterValidator(_path_of_keys)] | None = None
     artifact: bool = False
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.format is None and self.path is None and not self.artifact:
+            raise mistake("nothing is said of this tool's outputs", "Give format, path or artifact: true.")
+        return self
 
 
 class StepsConfig(Section):
@@ -42,12 +63,13 @@ class StepsConfig(Section):
             scores by all groups, its version 5 by the last.
         names: Step names by tool name, for tools with other names than the reference steps:
             ``{search_docs: retrieval}``.
-        outputs: How the results of tools are read, by tool name: ``{sparql_query: {format: csv}}``.
+        outputs: How the results of tools are read, by the name of the tool or, after that, of its steps as ``names``
+            has it: ``{sparql_query: {format: csv}}``.
     """
 
     scoring: Scoring = "last_group"
     names: dict[str, str] = Field(default_factory=dict)
-    outputs: dict[str, OutputConfig] = Field(default_factory=dict)
+    outputs: dict[Annotated[str, Field(min_length=1)], OutputConfig] = Field(default_factory=dict)
 
 
 class ToleranceConfig(Section):

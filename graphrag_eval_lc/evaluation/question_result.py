@@ -108,6 +108,7 @@ def evaluate_question(
             sparql=config.sparql,
             names=config.steps.names,
             retrieval=config.retrieval,
+            outputs=config.steps.outputs,
         )
         _add_scores(result, matched)
         _add_retrieval(result, matched, config.retrieval)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphrag_eval_lc.config import RetrievalConfig
+from graphrag_eval_lc.config import OutputConfig, RetrievalConfig
 from graphrag_eval_lc.matching.matchers import (
     ComparisonOutcome,
     StepScore,
@@ -24,10 +24,17 @@ class RetrievalSteps:
     Args:
         config: The section on retrieval.
         names: Step names by tool name.
+        outputs: How the outputs of actual steps are read, by the name of their tool or, after that, of the step.
     """
 
-    def __init__(self, config: RetrievalConfig, names: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        config: RetrievalConfig,
+        names: Mapping[str, str],
+        outputs: Mapping[str, OutputConfig] | None = None,
+    ) -> None:
         self._tools = names
+        self._outputs = outputs or {}
         self._names = config.document_step_names(names)
         self._columns = config.columns(names)
 
@@ -44,11 +51,12 @@ class RetrievalSteps:
         if not isinstance(step.get("name"), Hashable):  # no name that could fulfil anything
             step = {**step, "name": tool}
         if tool not in self._tools:
-            return StepView(step, id_column=self._columns.get(tool))
+            return StepView(step, id_column=self._columns.get(tool), declared=self._outputs.get(tool))
         name = self._tools[tool]
+        declared = self._outputs.get(tool, self._outputs.get(name))
         # A column of the tool goes before one of all steps of that name.
         column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
-        return StepView({**step, "name": name}, id_column=column, tool=tool)
+        return StepView({**step, "name": name}, id_column=column, tool=tool, declared=declared)
 
     def includes(self, reference: StepView) -> bool:
         """Return whether a reference step counts as retrieval: by its name, or by the ids in its SPARQL results."""
@@ -110,8 +118,8 @@ class Candidates:
     Args:
         reference: The reference step.
         actual_steps: All actual steps.
-        unreadable: Takes up, by index of the actual step, why an output that does not even begin like JSON could not
-            be compared, whether or not the score needs that step.
+        unreadable: Takes up, by index of the actual step, why an output could not be compared, or None where another
+            comparison could read it. Outputs that are no whole JSON are compared whether or not the score needs them.
         cut: Takes up, by index of the actual step, where the output of a compared step ends before its end.
         retrieval: Which steps count as retrieval.
 
@@ -125,7 +133,7 @@ class Candidates:
         self,
         reference: StepView,
         actual_steps: Sequence[StepView],
-        unreadable: dict[int, str],
+        unreadable: dict[int, str | None],
         cut: dict[int, str],
         retrieval: RetrievalSteps,
     ) -> None:
@@ -136,14 +144,16 @@ class Candidates:
         self._actual_steps = actual_steps
         self._unreadable = unreadable
         self._cut = cut
-        self._matcher = step_kind_for(*retrieval.compared_by(reference)).matcher
+        kind = step_kind_for(*retrieval.compared_by(reference))
+        self._matcher = kind.matcher
+        self._finds_iris = kind.shown_as == "iri"  # in any text, which is not to read it
         self._compared: dict[int, StepScore] = {}
         self._undecided: set[int] = set()
         self._indices = [
             index for index, step in enumerate(actual_steps) if step.get("status") == "success" and self.may_be(step)
         ]
         for index in self._indices:
-            if _is_no_json(actual_steps[index].get("output")):
+            if _is_suspect(actual_steps[index], needs_rows=kind.shown_as == "rows" and not self.is_retrieval):
                 self[index]  # compared at once, for `unreadable`
 
     def may_be(self, step: StepView) -> bool:
@@ -153,8 +163,11 @@ class Candidates:
     def __getitem__(self, index: int) -> StepScore:
         """Return the comparison with one of the actual steps."""
         if index not in self._compared:
-            comparison = comparison_of(self._matcher, self.reference, self._actual_steps[index])
-            if comparison.unreadable and _is_no_json(self._actual_steps[index].get("output")):
+            actual = self._actual_steps[index]
+            comparison = comparison_of(self._matcher, self.reference, actual)
+            if actual.is_read or (comparison.score > 0 and not self._finds_iris):
+                self._unreadable[index] = None
+            elif comparison.unreadable:
                 self._unreadable.setdefault(index, comparison.unreadable)
             if comparison.cut is not None:
                 self._cut.setdefault(index, comparison.cut)
@@ -191,8 +204,14 @@ class Candidates:
         return replace(comparison, reason=lambda: f"{comparison.reason()}; {hint}")
 
 
-def _is_no_json(output: Any) -> bool:
-    return not isinstance(output, str) or output.lstrip()[:1] not in {"{", "["}
+def _is_suspect(step: StepView, *, needs_rows: bool) -> bool:
+    """Return whether an output may be unreadable, told without reading it: it is no whole JSON, or not that of rows."""
+    output = step.get("output")
+    if not isinstance(output, str) or step.declared is not None:
+        return True
+    if output.lstrip()[:1] not in {"{", "["} or output.rstrip()[-1:] not in {"}", "]"}:
+        return True
+    return needs_rows and '"bindings"' not in output and '"boolean"' not in output
 
 
 _SHOWN_ERROR = 160

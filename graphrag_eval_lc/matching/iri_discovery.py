@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.outputs import cut_mark
 from graphrag_eval_lc.matching.sparql import parse_sparql_results
 from graphrag_eval_lc.matching.sparql.comparison import SPARQL_QUERY
+from graphrag_eval_lc.matching.sparql.readers import step_results
 from graphrag_eval_lc.matching.sparql.results import SparqlResults
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
@@ -30,26 +32,46 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
     if not isinstance(iri, str) or not iri:
         return explained(0.0, "the reference step names no IRI as its output")
     output = actual.get("output")
-    if not isinstance(output, str):
+    if not isinstance(output, str) and actual.declared is None:
         return explained(0.0, "there is no output")
-    if iri not in output and "\\" not in output:
+    if actual.declared is None and iri not in output and "\\" not in output and not _may_be_cut(actual, output):
         return _missing(iri, actual)
     try:
-        results = actual.parsed(parse_sparql_results)
+        results = step_results(actual)
+    except CutOutput as problem:
+        return _in_cut_text(iri, output, actual, problem)
     except UnreadableOutput as problem:
-        return _in_text(iri, output, actual, str(problem))
-    is_search = actual.get("name") == AUTOCOMPLETE_SEARCH
-    if _holds_term(results, iri, only_uris=is_search):
+        return _in_text(iri, output, actual, problem)
+    only_uris = actual.get("name") == AUTOCOMPLETE_SEARCH and not results.is_untyped
+    if _holds_term(results, iri, only_uris=only_uris):
         return explained(1.0, f"{iri} is in the output")
     if results.faults:  # it may stand in a column that cannot be read
-        return _in_text(iri, output, actual, "; ".join(map(results.fault_of, results.faults)))
+        faults = "; ".join(map(results.fault_of, results.faults))
+        return _in_text(iri, output, actual, UnreadableOutput(faults))
     return _missing(iri, actual)
 
 
-def _in_text(iri: str, output: str, actual: StepView, problem: str) -> StepScore:
+def _may_be_cut(actual: StepView, output: str) -> bool:
+    """Return whether an output may end before its end, told quickly."""
+    is_broken_json = output[:1] in {"{", "["} and output.rstrip()[-1:] not in {"}", "]"}
+    return is_broken_json or actual.cut_by_capture is not None or cut_mark(output) is not None
+
+
+def _in_cut_text(iri: str, output: Any, actual: StepView, problem: CutOutput) -> StepScore:
+    """Look in what is left of an output; where the IRI does not stand there, it may have stood behind the cut."""
+    is_search = actual.get("name") == AUTOCOMPLETE_SEARCH
+    if not is_search and isinstance(output, str) and not output.endswith(iri) and holds_whole(output, iri):
+        return explained(1.0, f"{iri} is in the output")
+    raise problem
+
+
+def _in_text(iri: str, output: Any, actual: StepView, problem: UnreadableOutput) -> StepScore:
     """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
-    if actual.get("name") == AUTOCOMPLETE_SEARCH:
-        return explained(0.0, problem, unreadable=problem)
+    if actual.get("name") == AUTOCOMPLETE_SEARCH or not isinstance(output, str):
+        return explained(0.0, str(problem), unreadable=str(problem))
+    mark = cut_mark(output)
+    if mark is not None and not holds_whole(output, iri):
+        raise CutOutput(f"the output ends with {mark!r}")
     return explained(1.0, f"{iri} is in the output") if holds_whole(output, iri) else _missing(iri, actual)
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from graphrag_eval_lc.json_values import json_text, parse_deep_json
 from graphrag_eval_lc.matching.json_equality import ComparableJson, first_difference
-from graphrag_eval_lc.matching.matchers import StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.matchers import CutOutput, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.registry.step_kinds import StepKind
 from graphrag_eval_lc.texts import shortened
 
@@ -15,6 +16,7 @@ def parse_json_output(output: Any) -> Any:
     """Return the value of a JSON text; a dataset in YAML may have the value itself, which is returned as it is.
 
     Raises:
+        CutOutput: It is JSON that breaks off before its end.
         UnreadableOutput: There is no output, or it is not JSON.
     """
     if output is None:
@@ -24,6 +26,9 @@ def parse_json_output(output: Any) -> Any:
     try:
         return parse_deep_json(output)
     except ValueError as problem:
+        where = cut_json(output)
+        if where is not None:
+            raise CutOutput(where) from problem
         raise UnreadableOutput(f"the output is not JSON: {_short_text(output)}") from problem
 
 
@@ -35,6 +40,8 @@ def match_json_steps(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, f"the reference cannot be compared: {problem}")
     try:
         found = actual.once(_comparable)
+    except CutOutput:
+        raise
     except UnreadableOutput as problem:
         return explained(0.0, str(problem), unreadable=str(problem))
     if expected.equals(found):
@@ -61,6 +68,10 @@ def match_texts(reference: StepView, actual: StepView) -> StepScore:
         return explained(0.0, "there is no output")
     if expected == found:
         return explained(1.0, "the same text")
+    cut = actual.cut_by_capture
+    is_beginning = isinstance(expected, str) and isinstance(found, str) and expected.startswith(found)
+    if cut is not None and is_beginning and len(expected) == actual.get("full_length"):
+        return explained(0.0, f"{cut}, and so far it is the same text", is_undecided=True, cut=cut)
     return StepScore(0.0, lambda: _text_difference(found, expected), _none)
 
 

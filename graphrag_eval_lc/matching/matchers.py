@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from graphrag_eval_lc.config import OutputConfig
 from graphrag_eval_lc.errors import MatcherError
+from graphrag_eval_lc.matching.outputs import CutOutput as CutOutput
+from graphrag_eval_lc.matching.outputs import UnreadableOutput as UnreadableOutput
+from graphrag_eval_lc.matching.outputs import value_at
 from graphrag_eval_lc.registry.step_kinds import (
     MatcherKey,
     Reads,
@@ -20,14 +24,6 @@ Step = Mapping[str, Any]
 Parsed = TypeVar("Parsed")
 
 
-class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
-    """An output is not what its media type says; the text says what it is instead."""
-
-
-class CutOutput(UnreadableOutput):
-    """An output ends before its end, so that what is left does not tell whether it fits; the text says where."""
-
-
 ComparisonOutcome: TypeAlias = Literal["match", "mismatch", "undecided"]
 """What a comparison found; undecided where an output is cut, or a search reached its bound before it could tell."""
 
@@ -40,10 +36,13 @@ class StepView(Mapping[str, Any]):
         defaults: Values of keys that the step lacks or has as null.
         id_column: See the attribute.
         tool: See the attribute.
+        declared: See the attribute.
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
         tool: The name of its tool where the config gives the step another; else None.
+        declared: How its output is read, as ``steps.outputs`` says; None where nothing is said.
+        is_read: Whether some ``parse`` could read its output.
 
     Example:
         >>> import json
@@ -51,7 +50,7 @@ class StepView(Mapping[str, Any]):
         [1, 2]
     """
 
-    __slots__ = ("_parsed", "_step", "id_column", "tool")
+    __slots__ = ("_parsed", "_step", "declared", "id_column", "is_read", "tool")
 
     def __init__(
         self,
@@ -60,9 +59,12 @@ class StepView(Mapping[str, Any]):
         *,
         id_column: str | None = None,
         tool: str | None = None,
+        declared: OutputConfig | None = None,
     ) -> None:
         self.id_column = id_column
         self.tool = tool
+        self.declared = declared
+        self.is_read = False
         if defaults:
             given = {key: value for key, value in step.items() if value is not None or key not in defaults}
             step = {**defaults, **given}
@@ -100,23 +102,47 @@ class StepView(Mapping[str, Any]):
         return outcome  # type: ignore[no-any-return]
 
     def parsed(self, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Return ``parse(step["output"])``, computed once for each ``parse``.
+        """Return ``parse`` of the output, or of what ``steps.outputs`` names, computed once for each ``parse``.
 
         Args:
             parse: A function of the output; None is given where the step has no output.
 
         Raises:
-            UnreadableOutput: As ``parse`` raised it, again at each call.
+            UnreadableOutput: As ``parse`` raised it, again at each call; or there is nothing where the config says.
         """
         if parse not in self._parsed:
             try:
-                self._parsed[parse] = parse(self._step.get("output"))
+                self._parsed[parse] = parse(self._to_be_read())
+                self.is_read = True
+            except CutOutput as error:
+                cut = self.cut_by_capture
+                self._parsed[parse] = error if cut is None else CutOutput(f"{cut} ({error})")
             except UnreadableOutput as error:
                 self._parsed[parse] = error
         outcome = self._parsed[parse]
         if isinstance(outcome, UnreadableOutput):
             raise outcome
         return outcome  # type: ignore[no-any-return]
+
+    @property
+    def cut_by_capture(self) -> str | None:
+        """Where the capture cut the output (``max_output_chars``); None where it kept all of what is read."""
+        full_length = self._step.get("full_length")
+        if full_length is None or (self.declared is not None and self.declared.artifact):
+            return None
+        output = self._step.get("output")
+        if not isinstance(output, str) or not isinstance(full_length, int) or full_length <= len(output):
+            return None
+        return f"the output is cut at {len(output):,} of {full_length:,} characters"
+
+    def _to_be_read(self) -> Any:
+        declared = self.declared
+        if declared is None:
+            return self._step.get("output")
+        if declared.artifact and self._step.get("artifact") is None:
+            raise UnreadableOutput("there is no artifact, which is read in place of the output (steps.outputs)")
+        found = self._step.get("artifact" if declared.artifact else "output")
+        return found if declared.path is None else value_at(found, declared.path)
 
 
 @dataclass(frozen=True, slots=True)

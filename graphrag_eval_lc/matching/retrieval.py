@@ -12,7 +12,8 @@ from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.sparql import SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SparqlResults, read_sparql_results
+from graphrag_eval_lc.matching.sparql.readers import step_results
 from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
@@ -148,7 +149,7 @@ def relevant_ids(reference: StepView) -> RelevantIds:
     column = reference.id_column
     if column is None:
         return cast("RelevantIds", reference.parsed(parse_document_ids))
-    results = reference.parsed(parse_sparql_results)
+    results = reference.parsed(read_sparql_results)
     if column in results.faults:
         raise UnreadableOutput(results.fault_of(column))
     if column not in results.columns:
@@ -199,7 +200,7 @@ class _FoundInColumns:
     """The ids in each column of an actual step's SPARQL results."""
 
     def __init__(self, actual: StepView) -> None:
-        self._results = actual.parsed(parse_sparql_results)
+        self._results = step_results(actual)
         if self._results.boolean is not None:
             raise UnreadableOutput("the answer of an ASK query has no ids")
         self._found: dict[str, FoundIds] = {}

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import fsum
 from typing import Any
 
-from graphrag_eval_lc.config import RetrievalConfig, Scoring, SparqlConfig
+from graphrag_eval_lc.config import OutputConfig, RetrievalConfig, Scoring, SparqlConfig
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
@@ -48,7 +48,6 @@ class StepsMatch:
             comparison is undecided. Of groups that were not reached, as a later one is not matched in full, none is.
         steps_score_upper: What ``steps_score`` would be, were each undecided comparison a match in full; never below
             ``steps_score``. None where that could change nothing and no reference step is undecided.
-        unreadable: By index of the actual step: why its output could not be compared although the call succeeded.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
         failed: The indices of the steps that failed.
     """
@@ -57,7 +56,7 @@ class StepsMatch:
         self,
         candidates: list[list[Candidates]],
         actual_steps: list[StepView],
-        unreadable: dict[int, str],
+        unreadable: dict[int, str | None],
         cut: dict[int, str],
         scoring: Scoring,
     ) -> None:
@@ -79,7 +78,7 @@ class StepsMatch:
             if (group, index) not in self._chosen.actual_of
         )
         self.steps_score_upper = self._upper_score(scoring)
-        self.unreadable = unreadable
+        self._unreadable = unreadable
         self.repeated = _repeated_steps(actual_steps)
         self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
 
@@ -99,6 +98,12 @@ class StepsMatch:
             ]
             for group, references in enumerate(self._candidates)
         ]
+
+    @property
+    def unreadable(self) -> dict[int, str]:
+        """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
+        _ = self.diagnosis  # so that it does not matter what was asked for before
+        return {index: why for index, why in sorted(self._unreadable.items()) if why is not None}
 
     @property
     def cut(self) -> dict[int, str]:
@@ -142,6 +147,7 @@ def match_steps(
     sparql: SparqlConfig | None = None,
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
+    outputs: Mapping[str, OutputConfig] | None = None,
 ) -> StepsMatch:
     """Match the steps of an agent with the groups of reference steps so that the score is the best.
 
@@ -158,6 +164,7 @@ def match_steps(
         names: Step names by tool name, for tools that have other names than the reference steps.
         retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
             the reference steps; they are compared by their ids.
+        outputs: How the outputs of actual steps are read, by the name of their tool or, after ``names``, of the step.
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
@@ -169,9 +176,9 @@ def match_steps(
     """
     _refuse_lists_as_names(reference_steps)
     defaults = (sparql or SparqlConfig()).step_defaults()
-    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {}, outputs)
     actual = [views.actual_view(step) for step in actual_steps]
-    unreadable: dict[int, str] = {}
+    unreadable: dict[int, str | None] = {}
     cut: dict[int, str] = {}
     candidates = [
         [Candidates(views.reference_view(step, defaults), actual, unreadable, cut, views) for step in group]

@@ -15,7 +15,9 @@ from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
+from graphrag_eval_lc.matching.sparql.readers import step_results
+from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.records import is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for
@@ -80,7 +82,7 @@ class UnknownTools:
 
     def __init__(self, config: EvaluationConfig, reference_names: Iterable[str] = ()) -> None:
         self._config = config
-        self._retrieval = RetrievalSteps(config.retrieval, config.steps.names)
+        self._retrieval = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
         self._responses = 0
         self._asking: Counter[str] = Counter()  # by reference name: responses to questions that score such a step
         self._calling: Counter[str] = Counter()  # by tool: responses that call it
@@ -212,7 +214,8 @@ class UnknownTools:
         successful = [step for step in steps if step_status(step.get("status")) != "error"][-_STEPS_LOOKED_AT:]
         if not successful:
             return None
-        retrieval = RetrievalSteps(self._config.retrieval, {**self._config.steps.names, tool: self._target(tool, name)})
+        names = {**self._config.steps.names, tool: self._target(tool, name)}
+        retrieval = RetrievalSteps(self._config.retrieval, names, self._config.steps.outputs)
         views = [retrieval.actual_view({**step, "status": "success"}) for step in successful]
         defaults = self._config.sparql.step_defaults()
         looks = (
@@ -297,9 +300,18 @@ def _has_arguments(actual: StepView, reference: StepView) -> bool:
 
 def _form(step: StepView, *, is_retrieval: bool = False) -> str | None:
     """Return the form of a step's output; None where it has none of the known ones."""
-    if step.get("output_media_type") == SPARQL_RESULTS or _is_readable(step, parse_sparql_results):
+    if step.get("output_media_type") == SPARQL_RESULTS or _gives_results(step):
         return "SPARQL results"
     return "documents" if is_retrieval or _is_readable(step, parse_document_ids) else None
+
+
+def _gives_results(step: StepView) -> bool:
+    """Return whether an output is SPARQL results in one of W3C's formats; row objects may be anything."""
+    try:
+        form = step_results(step).form
+    except UnreadableOutput:
+        return False
+    return SPARQL_JSON in form or "W3C" in form
 
 
 def _is_readable(step: StepView, parse: Any) -> bool:

@@ -1,15 +1,17 @@
 """What went wrong: a funnel of stages, a matrix of steps against answers, and errors and warnings by kind."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import UnreadableOutput
+from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
-from graphrag_eval_lc.matching.sparql import parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SparqlResults, read_sparql_results
+from graphrag_eval_lc.matching.sparql.readers import step_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -108,6 +110,7 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     certain = [each for each in counted if each.get("outcome") != "undecided"]
     is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
     is_open = is_right is not False and len(certain) < len(counted)
+    views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
     has_found = _all(
         diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
     )
@@ -115,8 +118,8 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
         # A right query did not need the IRI that was not found.
         None if (is_right or is_open) and not has_found else has_found,
         bool(valid),
-        any("output_cut" in step or _has_answer(step.get("output")) for step in reversed(valid))
-        if any(_has_answer(step.get("output")) for step, _, _ in queries)
+        any("output_cut" in step or _has_answer(step_results, views.actual_view(step)) for step in reversed(valid))
+        if any(_has_answer(read_sparql_results, step.get("output")) for step, _, _ in queries)
         else None,
         None if is_open else is_right,
         sample.answer_right,
@@ -134,10 +137,10 @@ def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
     return isinstance(iri, str) and any(holds_whole(args_text(query.get("args")), iri) for query in queries)
 
 
-def _has_answer(output: Any) -> bool:
+def _has_answer(read: Callable[[Any], SparqlResults], output: Any) -> bool:
     """Return whether an output is SPARQL results with rows, or the answer to an ASK query."""
     try:
-        results = parse_sparql_results(output)
+        results = read(output)
     except UnreadableOutput:
         return False
     return results.boolean is not None or results.row_count > 0

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.matching import StepView, compare_sparql_results
-from graphrag_eval_lc.matching.candidates import media_type_of
+from graphrag_eval_lc.matching import StepView
+from graphrag_eval_lc.matching.candidates import RetrievalSteps, media_type_of
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
-from graphrag_eval_lc.matching.sparql.comparison import comparison_options
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, read_sparql_results
+from graphrag_eval_lc.matching.sparql.comparison import compare_sparql_steps
+from graphrag_eval_lc.matching.sparql.step_options import comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
 from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle
@@ -92,19 +93,21 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         or actual.get("status") != "success"
     ):
         return None
+    expected = StepView(reference, config.sparql.step_defaults())
     try:
-        options = comparison_options(StepView(reference, config.sparql.step_defaults()))
+        options = comparison_options(expected)
     except ValueError:
         return None
     try:
-        expected = parse_sparql_results(reference.get("output", ""))
+        read = expected.parsed(read_sparql_results)
     except UnreadableOutput:
         return None
-    compared = compare_sparql_results(expected, actual.get("output", ""), reference.get("required_columns"), **options)
+    views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
+    compared = compare_sparql_steps(expected, views.actual_view(actual), options)
     if not compared.missing_row_count and not compared.extra_row_count:
         return None
     columns = compared.columns
-    required = list(dict.fromkeys(reference.get("required_columns") or expected.variables))
+    required = list(dict.fromkeys(reference.get("required_columns") or read.variables))
     return {
         "columns": [[visible(name), if_known(visible, columns.get(name))] for name in required],
         "missing": [[if_known(visible, text) for text in row] for row in compared.missing_rows],

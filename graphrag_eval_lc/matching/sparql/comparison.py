@@ -28,8 +28,10 @@ from graphrag_eval_lc.matching.sparql.diagnosis import (
     with_notes,
 )
 from graphrag_eval_lc.matching.sparql.encoding import detailed_rows, encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.matching.sparql.results import (
+    SPARQL_JSON,
     SPARQL_RESULTS,
     PlainCells,
     SparqlResults,
@@ -37,9 +39,9 @@ from graphrag_eval_lc.matching.sparql.results import (
     plain_columns,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff
+from graphrag_eval_lc.matching.sparql.step_options import comparison_options
 from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
-from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
 
@@ -74,15 +76,23 @@ class SparqlComparison:
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
 
-    def _add_notes(self, notes: Sequence[str], actual_notes: Sequence[str]) -> None:
-        """Say in the reason what of the reference and of the actual output was read with allowances."""
-        diagnose = self._diagnose
-        self._diagnose = lambda: with_notes(diagnose(), notes, actual_notes)
-
     @property
     def outcome(self) -> ComparisonOutcome:
         """``match``, ``mismatch`` or, where the search or the output ended too early to tell, ``undecided``."""
         return "match" if self.score else "undecided" if self.is_undecided else "mismatch"
+
+    def with_notes(self, reference: SparqlResults, actual: SparqlResults) -> "SparqlComparison":
+        """Return the same comparison, whose reason says from which form and with which allowances it was read."""
+        if actual.form == SPARQL_JSON and not reference.notes and not actual.notes:
+            return self
+        return SparqlComparison(
+            self.score,
+            lambda: with_notes(self.diagnosis, reference, actual),
+            self._closeness,
+            self.unreadable,
+            is_undecided=self.is_undecided,
+            cut=self.cut,
+        )
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -166,7 +176,8 @@ def compare_sparql_results(
     A text without a datatype that is written as JSON writes numbers is an integer if it is whole, else a double.
 
     Args:
-        reference: The expected results: SPARQL 1.1 JSON as a string or parsed, or ``parse_sparql_results`` of it.
+        reference: The expected results: SPARQL 1.1 JSON, or another form that ``read_sparql_results`` reads, or what
+            it returned.
         actual: The results of the query, likewise.
         required_columns: The columns of the reference that must be there; None for all, empty for none of them
             (then only whether there are rows counts). Actual columns beyond these are free.
@@ -204,14 +215,9 @@ def compare_sparql_results(
         return _settled(0.0, _reference_at_fault(f"it is {error}"))
     try:
         found = _results(actual)
-    except CutOutput as error:
-        return _settled(0.0, f"The actual output is {error}.", is_undecided=True, cut=str(error))
     except UnreadableOutput as error:
-        return _settled(0.0, f"The actual output is {error}.", unreadable=str(error))
-    compared = _comparison_of_results(expected, found, required_columns, rules)
-    if expected.notes or found.notes:
-        compared._add_notes(expected.notes, found.notes)
-    return compared
+        return _comparison_without_results(error)
+    return _comparison_of_results(expected, found, required_columns, rules).with_notes(expected, found)
 
 
 def _comparison_of_results(
@@ -231,7 +237,13 @@ def _comparison_of_results(
 
 
 def _results(results: Any) -> SparqlResults:
-    return results if isinstance(results, SparqlResults) else parse_sparql_results(results)
+    return results if isinstance(results, SparqlResults) else read_sparql_results(results)
+
+
+def _comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
+    if isinstance(problem, CutOutput):
+        return _settled(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem))
+    return _settled(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 
 def _settled(
@@ -279,7 +291,7 @@ def _comparison_by_emptiness(
         return _settled(0.0, f"The actual results have no rows, the reference has {reference.row_count}.")
     if actual.row_count and not reference.row_count:
         return _settled(0.0, f"The actual results have {actual.row_count} rows, the reference has none.")
-    if len(actual.variables) < len(required) and not actual.row_count:
+    if len(actual.variables) < len(required) and not actual.row_count and not actual.is_headless:
         found = f"only {len(actual.variables)} columns for {len(required)} required"
         return _settled(0.0, f"Both results have no rows, but the actual ones have {found}.")
     if not actual.row_count:
@@ -415,7 +427,7 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
         options = comparison_options(reference)
     except ValueError as problem:
         return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
-    compared = compare_sparql_results(_parsed(reference), _parsed(actual), reference.get("required_columns"), **options)
+    compared = compare_sparql_steps(reference, actual, options)
     return StepScore(
         compared.score,
         lambda: compared.reason,
@@ -426,35 +438,28 @@ def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
     )
 
 
-def comparison_options(reference: StepView) -> dict[str, Any]:
-    """Return how a reference step says to compare, as arguments of ``compare_sparql_results``.
+def compare_sparql_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
+    """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
 
-    Raises:
-        ValueError: A key has a value that it cannot have.
-
-    Example:
-        >>> comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
-        {'ordered': True, 'ignore_duplicates': True, 'strict': False, 'tolerance': 1e-06, 'values': None}
+    Args:
+        reference: The reference step.
+        actual: The step of the agent.
+        options: The ``comparison_options`` of the reference step.
     """
-    options = {"ordered": False, "ignore_duplicates": True, "strict": False}
-    options |= {key: reference[key] for key in options if reference.get(key) is not None}
-    wrong = [f"`{key}`" for key, value in options.items() if not isinstance(value, bool)]
-    if wrong:
-        raise ValueError(f"{wrong[0]} is neither true nor false")
-    tolerance = reference.get("tolerance")
-    if tolerance is not None and not isinstance(tolerance, Mapping):  # the config's is by datatype
-        try:
-            tolerance = relative_tolerance(tolerance)
-        except ValueError as problem:
-            raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
-    values = reference.get("values")
-    return {**options, "tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
+    expected = _parsed(reference)
+    try:
+        found = step_results(actual)
+    except UnreadableOutput as problem:
+        if isinstance(expected, SparqlResults):
+            return _comparison_without_results(problem)
+        found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
+    return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
 
 
 def _parsed(step: StepView) -> Any:
-    """Return the results of a step, or its unreadable output, for the comparison to say so."""
+    """Return the results of a reference step, or its unreadable output, for the comparison to say so."""
     try:
-        return step.parsed(parse_sparql_results)
+        return step.parsed(read_sparql_results)
     except UnreadableOutput:
         return step.get("output")
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_columns, overlaps_of
 from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, detailed_rows, encoded_tables, encoding_for
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import (
     BLANK_CODE,
@@ -66,11 +66,12 @@ def diagnosis_of_match(
     return Diagnosis(f"{rows}{names}{about_near}.", columns, row_precision=1.0, row_recall=1.0)
 
 
-def with_notes(diagnosis: Diagnosis, notes: Sequence[str], actual_notes: Sequence[str]) -> Diagnosis:
-    """Add what was read with allowances to the reason."""
-    added = "; the reference was read with allowances: " + ", ".join(notes) if notes else ""
-    added += "; read with allowances: " + ", ".join(actual_notes) if actual_notes else ""
-    return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}.")
+def with_notes(diagnosis: Diagnosis, reference: SparqlResults, actual: SparqlResults) -> Diagnosis:
+    """Add to the reason from which form and with which allowances the results were read."""
+    added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
+    added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
+    added += "." if actual.form == SPARQL_JSON else f". It was read from {actual.form}."
+    return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}")
 
 
 def _near_number_of_match(

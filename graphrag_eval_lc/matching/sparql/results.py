@@ -32,6 +32,9 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
 
+SPARQL_JSON: Final = "SPARQL JSON"
+"""The form of results that are SPARQL 1.1 JSON as it is specified."""
+
 _type_of = itemgetter("type")
 _value_of = itemgetter("value")
 _NO_TERM: Final = {"type": "", "value": ""}
@@ -127,6 +130,8 @@ class SparqlResults:
         notes: What was read although it is not as the standard has it: phrases for people.
         faults: Why a column cannot be read, by its name.
         head: The names of all columns, if some cannot be read; None: those of ``columns``.
+        form: What they were read from, such as "W3C CSV".
+        is_untyped: Whether that form has texts without types, so that an IRI cannot be told from a literal.
     """
 
     columns: dict[str, TermColumn]
@@ -135,6 +140,8 @@ class SparqlResults:
     notes: tuple[str, ...] = ()
     faults: dict[str, str] = field(default_factory=dict)
     head: tuple[str, ...] | None = None
+    form: str = SPARQL_JSON
+    is_untyped: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -144,6 +151,11 @@ class SparqlResults:
     def fault_of(self, name: str) -> str:
         """Return a phrase that says why a column cannot be read."""
         return f"column `{name}` cannot be read: {self.faults[name]}"
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether nothing names the columns: there are no rows, and the form has no header, as ``[]``."""
+        return not self.columns and not self.row_count and self.boolean is None and self.form != SPARQL_JSON
 
 
 def parse_sparql_results(output: Any) -> SparqlResults:
@@ -196,7 +208,7 @@ def results_from_bindings(
         (['Oslo', 'Bergen'], ('1 cell that is a bare value instead of an RDF term (first: "n" in row 2)',))
     """
     names = tuple(dict.fromkeys(names_in(bindings) if variables is None else variables))
-    _require_unicode(names)
+    require_unicode(names)
     allowances = Allowances()
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
@@ -281,7 +293,7 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         unbound = sum(map(is_, cells, repeat(_NO_TERM)))
     texts = list(map(_value_of, cells))
     kinds = set(map(_type_of, cells))
-    _require_unicode(texts)
+    require_unicode(texts)
     lengths = set(map(len, cells))
     if "triple" in kinds or ("" in kinds and list(map(_type_of, cells)).count("") != unbound):
         raise TypeError
@@ -326,7 +338,12 @@ def _column_read_leniently(name: str, bindings: Sequence[Mapping[str, Any]], all
     return TermColumn(own.texts, own.shapes, columns)
 
 
-def _require_unicode(texts: Any) -> None:
+def require_unicode(texts: Iterable[str]) -> None:
+    """Refuse texts with lone surrogates, which are no characters.
+
+    Raises:
+        UnreadableOutput: A text has one.
+    """
     joined = "".join(texts)
     if joined.isascii():
         return

@@ -278,7 +278,9 @@ def test_long_outputs_are_cut_with_a_warning(limit, make_agent, ai, search, capt
     response = captured(make_agent([ai("", *calls), ai("done")], [search]), max_output_chars=limit)
     first, second = response["actual_steps"]
     assert first["output"] == "found aaaa"[:limit]
+    assert first["full_length"] == 26
     assert second["error"] == ("Erro" if limit else "unknown error")
+    assert "full_length" not in second
     assert first["args"] == {"query": "a" * 20}
     cut, cut_error, _ = response["capture_warnings"]
     assert cut == f"the output of search (call_1) had 26 characters and was cut to {limit}"
@@ -288,6 +290,7 @@ def test_long_outputs_are_cut_with_a_warning(limit, make_agent, ai, search, capt
 def test_outputs_of_just_that_length_stay(make_agent, ai, search, captured) -> None:
     response = captured(calling(make_agent, ai, search, query="a"), max_output_chars=7)
     assert response["actual_steps"][0]["output"] == "found a"
+    assert "full_length" not in response["actual_steps"][0]
     assert "capture_warnings" not in response
 
 

@@ -243,3 +243,11 @@ def test_order_of_the_responses_does_not_matter(pairs: list[tuple[str, str]]) ->
 def test_names_are_alike_by_their_words(one: str, other: str, is_alike: bool) -> None:
     assert (name_similarity(one, other) >= 0.6) is is_alike
     assert name_similarity(one, other) == name_similarity(other, one)
+
+
+def test_tool_that_gives_rows_as_csv_is_suggested_and_one_that_gives_prose_is_not() -> None:
+    wanted = [[QUERY]]
+    for output in ("x\r\nurn:a\r\n", "x,n\nurn:a,1\n", "x,n\nurn:b,1\n"):
+        assert suggested((wanted, response(call("ask_store", output)))) == {("ask_store",): "sparql_query"}
+    for output in ("I found x, y and z.\nAll are cities.", "# Notes\n\nnone, so far", '[{"id": 1}]'):
+        assert suggested((wanted, response(call("ask_store", output)))) == {}

@@ -136,3 +136,11 @@ def test_rows_with_triple_terms_are_shown_under_the_columns_of_the_reference() -
         "missing_count": 1,
         "extra_count": 1,
     }
+
+
+def test_rows_of_a_declared_form_are_compared_as_the_score_compares_them() -> None:
+    config = {"steps": {"outputs": {"sparql_query": {"format": "csv"}}}}
+    found = groups_of(result(step("sparql_query", "city\nT1\nT9"), config=config), config)[1][0]
+    assert found["rows"]["missing"] == [["T2"]]
+    assert found["rows"]["extra"] == [["T9"]]
+    assert found["rows"]["columns"] == [["name", "city"]]

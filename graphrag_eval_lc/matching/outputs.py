@@ -1,0 +1,178 @@
+"""Outputs of steps as texts: what makes one unreadable, whether it is cut, and the place of results inside it."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.texts import listed, shortened
+
+_SHORT: Final = 60
+
+
+class UnreadableOutput(ValueError):  # noqa: N818 - it names what was found, as KeyError's relatives do
+    """An output is not what its media type says; the text says what it is instead."""
+
+
+class CutOutput(UnreadableOutput):
+    """An output ends before its end, so that what is left does not tell whether it fits; the text says where."""
+
+
+_MARK: Final = re.compile(
+    r"(?:(?:\.\.\.|…)[ \t]{0,3})?\[[^\[\]\n]{0,60}\b(?:truncated|omitted|cut off)\b[^\[\]\n]{0,60}\]"
+    r"|(?:(?:\.\.\.|…)[ \t]{0,3})?\([^()\n]{0,60}\b(?:truncated|omitted|cut off)\b[^()\n]{0,60}\)"
+    r"|<[^<>\n]{0,60}\b(?:truncated|omitted|cut off)\b[^<>\n]{0,60}>"
+    r"|(?:\.\.\.|…)[ \t]{0,3}(?:\(?(?:and )?\+?[\d,]{1,12} (?:more|further|other)\b|(?:output )?truncated\b)[^\n]{0,40}"
+    r"|\(\+?[\d,]{1,12} more (?:rows?|lines?|characters?|chars?|bytes|results?|items?|entries|records)\b[^()\n]{0,40}\)"
+    r"|(?:^|\n)[ \t]{0,3}(?:[Oo]utput|[Rr]esults?|[Rr]esponse) (?:was |were |is |are )?truncated\b[^\n]{0,60}",
+)
+_WORDS_OF_MARKS: Final = ("truncated", "omitted", "cut off", " more", " further", " other")
+_LONGEST_TAIL: Final = 300
+_ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
+
+
+def cut_mark(text: str) -> str | None:
+    """Return what a tool wrote at the end of a text to say that it cut it; None where nothing says so.
+
+    Example:
+        >>> cut_mark('[{"name": "Oslo"}, {"na... (1234 more characters)'), cut_mark("There are 3 more rows here")
+        ('... (1234 more characters)', None)
+    """
+    tail = text[-_LONGEST_TAIL:]
+    found = [match for match in _MARK.finditer(tail) if not tail[match.end() :].strip(" \t\r\n.…`|")]
+    return printable(shortened(found[-1][0].strip(), _SHORT)) if found else None
+
+
+def cut_json(text: str) -> str | None:
+    """Return where a text that is no JSON was JSON until it broke off; None where it is broken in another way.
+
+    It broke off at its end, at an ellipsis there, or where a tool wrote that it left something out.
+
+    Example:
+        >>> cut_json('[{"name": "Oslo"}, {"na'), cut_json('[{"name": "Oslo"} {"na'), cut_json("Sorry")
+        ('the JSON breaks off in row 2', None, None)
+    """
+    start = text.lstrip("\ufeff \t\r\n")
+    if start[:1] not in {"{", "[", '"'}:
+        return None
+    if _is_json_beginning(start):
+        return f"the JSON breaks off{_json_place(start)}"
+    if any(word in text for word in _WORDS_OF_MARKS) and (mark := _MARK.search(text)) is not None:
+        before, said = text[: mark.start()], repr(printable(shortened(mark[0].strip(), _SHORT)))
+        if _is_json_beginning(before):
+            return f"the JSON breaks off{_json_place(before)}, at {said}"
+        if cut_mark(text) and _is_json(before):
+            return f"after the JSON stands {said}"
+    if (ellipsis := _ELLIPSIS.search(text, max(0, len(text) - 30))) and _is_json_beginning(text[: ellipsis.start()]):
+        return f"the JSON breaks off{_json_place(text[: ellipsis.start()])}, at an ellipsis"
+    return None
+
+
+_SPLIT_TOKEN: Final = re.compile(r"-|\.|[eE][+-]?|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?")
+
+
+def _is_json_beginning(text: str) -> bool:
+    """Return whether a text begins a JSON value that has not ended where the text ends."""
+    text = text.lstrip("\ufeff \t\r\n").rstrip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as problem:
+        if problem.msg.startswith("Unterminated string"):
+            return True
+        if problem.msg.startswith("Invalid \\u"):
+            return problem.pos >= len(text) - 6 and '"' not in text[problem.pos :]
+        is_at_end = problem.pos >= len(text) or _SPLIT_TOKEN.fullmatch(text, problem.pos) is not None
+        return is_at_end and bool(text)
+    except (ValueError, RecursionError):  # a number of too many digits, or nested too deeply
+        return False
+    return False
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse_json(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _json_place(text: str) -> str:
+    try:
+        value = from_json(text.lstrip("\ufeff \t\r\n"), allow_partial=True)
+    except (ValueError, TypeError):
+        return ""
+    for _ in range(4):
+        if isinstance(value, list):
+            return f" in row {len(value)}" if value else ""
+        if not isinstance(value, dict) or not value:
+            return ""
+        value = list(value.values())[-1]
+    return ""
+
+
+def parsed_json(text: str) -> Any:
+    """Return the value of a JSON text, with or without a byte order mark.
+
+    Raises:
+        CutOutput: It breaks off before its end.
+        UnreadableOutput: It is no JSON.
+    """
+    try:
+        return parse_json(text.removeprefix("\ufeff"))
+    except RecursionError:
+        raise UnreadableOutput("JSON that is nested too deeply") from None
+    except ValueError as problem:
+        where = cut_json(text)
+        if where is not None:
+            raise CutOutput(where) from None
+        raise UnreadableOutput(f"no JSON ({problem})") from None
+
+
+def printable(text: str) -> str:
+    """Return a text without halves of characters (lone surrogates), which cannot be written."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Return what stands in a JSON output at a path of keys, and of indices in arrays, such as ``result.rows``.
+
+    A text on the way that holds JSON is read.
+
+    Raises:
+        UnreadableOutput: There is nothing at this path.
+
+    Example:
+        >>> value_at('{"result": {"rows": [1, 2]}}', "result.rows")
+        [1, 2]
+    """
+    walked = ""
+    for key in path.split("."):
+        if isinstance(value, str):
+            try:
+                value = parsed_json(value)
+            except CutOutput:
+                raise
+            except UnreadableOutput as problem:
+                place = f"what stands at {walked}" if walked else "the output"
+                raise UnreadableOutput(f"{place} is {problem}, so it has no {path} (steps.outputs)") from None
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, Sequence) and key.isascii() and key.isdigit() and int(key[:9]) < len(value):
+            value = value[int(key)]
+        else:
+            where = f"{walked} has" if walked else "the output has"
+            raise UnreadableOutput(f"{where} no key {key} (steps.outputs says {path}); {_parts(value)}")
+        walked = f"{walked}.{key}" if walked else key
+    return value
+
+
+def _parts(value: Any) -> str:
+    if isinstance(value, Mapping):
+        keys = [printable(shortened(str(key), 30)) for key in value]
+        return f"its keys are {listed(keys)}" if keys else "it is empty"
+    if isinstance(value, list):
+        return f"it is an array of {len(value)}"
+    return f"it is {shortened(json_text(value), 40)}"

@@ -1,0 +1,38 @@
+"""The key ``steps.outputs``: what it takes, and what its mistakes say."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.config import EvaluationConfig, OutputConfig, load_config
+from graphrag_eval_lc.errors import ConfigError
+
+
+def loaded(outputs: Any) -> EvaluationConfig:
+    return load_config({"steps": {"outputs": outputs}})
+
+
+def test_outputs_are_declared_by_tool() -> None:
+    config = loaded({"run_sparql": {"format": "csv", "path": "result.rows", "artifact": True}})
+    assert config.steps.outputs == {"run_sparql": OutputConfig(format="csv", path="result.rows", artifact=True)}
+    assert EvaluationConfig().steps.outputs == {}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ({"t": {"path": ""}}, "the path is empty. Write the keys with dots"),
+        ({"t": {"path": "a..b"}}, "'a..b' is no path: it has an empty key"),
+        ({"t": {"path": 5}}, "steps.outputs.t.path"),
+        ({"t": {"format": "yaml"}}, "steps.outputs.t.format"),
+        ({"t": {"fromat": "csv"}}, "fromat"),
+        ({"t": {}}, "nothing is said of this tool's outputs. Give format, path or artifact: true."),
+        ({"t": {"artifact": False}}, "nothing is said of this tool's outputs"),
+        ({"t": "csv"}, "steps.outputs.t"),
+        ({"": {"format": "csv"}}, "steps.outputs"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(outputs: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as problem:
+        loaded(outputs)
+    assert said in str(problem.value)
