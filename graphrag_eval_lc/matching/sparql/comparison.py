@@ -23,9 +23,9 @@ from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, fi
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
 from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_RESULTS,
-    PlainCells,
     SparqlResults,
     parse_sparql_results,
     plain_columns,
@@ -272,7 +272,7 @@ def _comparison_of_rows(
         return SparqlComparison(
             0.0,
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
-            lambda: closeness_of(reference, actual, required),
+            lambda: closeness_of(reference, actual, required, None if rules.strict else rules.values),
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
@@ -318,16 +318,17 @@ class PlainVerdict:
 def quick_verdict(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules
 ) -> PlainVerdict | None:
-    """Compare results as texts and floats, which is quick; None where that does not settle it.
+    """Compare results as texts, floats and values, which is quick; None where that does not settle it.
 
-    Results that match as texts match by value too, so numbers among the texts are read only if they do not.
+    Results that match as texts match by value too, so values of the texts are read only if they do not.
     """
-    plain = plain_columns(reference, actual, required, by_value=False)
+    plain = plain_columns(reference, actual, required, None)
     verdict = None if plain is None else plain_verdict(*plain, rules)
     if verdict is not None and verdict.mapping is not None:
         return verdict
-    if any(column.has_untyped_numbers for results in (reference, actual) for column in results.columns.values()):
-        plain = plain_columns(reference, actual, required, by_value=True)
+    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
+    if not all(column.is_its_texts(rules.values) for column in columns):
+        plain = plain_columns(reference, actual, required, rules.values)
         verdict = None if plain is None else plain_verdict(*plain, rules)
     return verdict
 
@@ -373,7 +374,8 @@ def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], t
         return False
     relative = SLACK * float(max(tolerances.loosest(column.kinds, kinds) for column in tolerant))
     absolute = SLACK * float(ABSOLUTE_TOLERANCE)
-    numbers = sorted({float(number) for column in (*tolerant, *actual) if column.numbers for number in column.cells})
+    cells: list[list[Any]] = [column.cells for column in (*tolerant, *actual) if column.kinds]
+    numbers = sorted({float(number) for column in cells for number in column})
     return any(high - low <= max(absolute, relative * max(-low, high)) for low, high in pairwise(numbers))
 
 
