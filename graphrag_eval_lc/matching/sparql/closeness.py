@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.encoding import Table
 from graphrag_eval_lc.matching.sparql.plain_cells import sample_reader
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, relevant_values
 from graphrag_eval_lc.matching.sparql.rows import rows_of
-from graphrag_eval_lc.matching.sparql.values import ValueRules
+from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import NumberKind, relative_difference
 
 _SAMPLED_ROWS: Final = 1_000
@@ -28,6 +28,7 @@ def closeness_of(
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
+    values = NO_VALUES if values is None else relevant_values(reference, actual, required, values)
     samples = {name: _sampled_cells(reference.columns[name], values) for name in required}
     actual_samples = {name: _sampled_cells(column, values) for name, column in actual.columns.items()}
     contents = {name: frozenset(sample) for name, sample in actual_samples.items()}
@@ -49,9 +50,9 @@ def closeness_of(
     return 0.9 * _dice_coefficient(mine, theirs) + 0.09 * overlap / len(required)
 
 
-def _sampled_cells(column: TermColumn, values: ValueRules | None) -> Sequence[Hashable]:
+def _sampled_cells(column: TermColumn, values: ValueRules) -> Sequence[Hashable]:
     """Return what the first cells count as."""
-    if values is None or column.is_its_texts(values):
+    if values == NO_VALUES:
         return column.texts[:_SAMPLED_ROWS]
     column = column.in_nfc if values.nfc else column
     texts = column.texts[:_SAMPLED_ROWS]

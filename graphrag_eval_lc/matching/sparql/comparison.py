@@ -29,9 +29,10 @@ from graphrag_eval_lc.matching.sparql.results import (
     SparqlResults,
     parse_sparql_results,
     plain_columns,
+    relevant_values,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff, rows_of
-from graphrag_eval_lc.matching.sparql.values import ValueRules
+from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import StepKind
@@ -326,9 +327,10 @@ def quick_verdict(
     verdict = None if plain is None else plain_verdict(*plain, rules)
     if verdict is not None and verdict.mapping is not None:
         return verdict
+    values = relevant_values(reference, actual, required, rules.values)
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    if not all(column.is_its_texts(rules.values) for column in columns):
-        plain = plain_columns(reference, actual, required, rules.values)
+    if values != NO_VALUES or any(column.has_untyped_numbers for column in columns):
+        plain = plain_columns(reference, actual, required, values)
         verdict = None if plain is None else plain_verdict(*plain, rules)
     return verdict
 

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Final
 
 from graphrag_eval_lc.matching.sparql.plain_cells import UNBOUND_SHAPE, Shape, is_untyped, value_reader
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, plain_columns
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, plain_columns, relevant_values
 from graphrag_eval_lc.matching.sparql.rows import (
     BLANK_CODE,
     UNBOUND_CODE,
@@ -72,8 +72,8 @@ class Encoding:
     ) -> None:
         self._strict = strict
         self._tolerances = tolerances
-        self._values = NO_VALUES if strict else values
-        self._has_unlike_iris = has_unlike_iris and not strict
+        self._values = values
+        self._has_unlike_iris = has_unlike_iris
         self._counts_values = counts_values
         self._next_code = count(BLANK_CODE + 1).__next__
         self.details = DetailedCodes(self._next_code, tolerances)
@@ -313,22 +313,24 @@ class PlainEncoding(Encoding):
 
 def encoding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Encoding:
     """Return the quickest encoding that tells the cells of two results apart."""
-    plain = None if rules.strict else plain_columns(reference, actual, required, rules.values)
+    values = NO_VALUES if rules.strict else relevant_values(reference, actual, required, rules.values)
+    plain = None if rules.strict else plain_columns(reference, actual, required, values)
     if plain is not None:
         mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
         if not rules.tolerances.loosest(mine, others):
-            return PlainEncoding(rules.values)
+            return PlainEncoding(values)
     return full_encoding(reference, actual, required, rules)
 
 
 def full_encoding(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Encoding:
     """Return an encoding that does for all columns."""
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
+    values = NO_VALUES if rules.strict else relevant_values(reference, actual, required, rules.values)
     return Encoding(
         rules.strict,
         rules.tolerances,
-        rules.values,
-        has_unlike_iris=not rules.strict and any(column.has_unlike_iris(rules.values) for column in columns),
+        values,
+        has_unlike_iris=values.iri_case or (values.nfc and any(column.concerns.iris for column in columns)),
         counts_values=rules.rows_as == "set",
     )
 

@@ -1,16 +1,19 @@
 """Columns of terms as plain texts, floats or values, where these will do to compare them quickly."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.values import (
+    TIME_FAMILIES,
     Family,
     Reader,
     Value,
     ValueRules,
     are_in_nfc,
+    family_of,
     have_lower_case_escapes,
     iri_reader,
     typed_reader,
@@ -25,7 +28,12 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     number_from,
     number_kind,
 )
-from graphrag_eval_lc.matching.sparql.xsd_times import has_untyped_time
+from graphrag_eval_lc.matching.sparql.xsd_times import (
+    TimeForm,
+    form_of_times,
+    forms_of_untyped_times,
+    has_untyped_time,
+)
 
 Shape: TypeAlias = tuple[str, str | None, str | None]
 """Type, datatype and language tag of a term: what there is beside its text."""
@@ -89,7 +97,8 @@ def plain_cells_by_value(shapes: list[Shape] | Shape, texts: list[str], values: 
     if plain is None or plain.forms:
         return plain
     kinds = set(shapes) if isinstance(shapes, list) else {shapes}
-    if have_unlike_iris(iris_of(shapes, texts), values):
+    iris = iris_of(shapes, texts)
+    if (values.iri_case and have_lower_case_escapes(iris)) or (values.nfc and not are_in_nfc(iris)):
         return None
     untyped = untyped_texts(shapes, texts)
     has_times = values.times and has_untyped_time(untyped)
@@ -129,16 +138,75 @@ def sample_reader(shape: Shape, values: ValueRules) -> Callable[[str], Hashable]
     return key
 
 
+class Concerns(NamedTuple):
+    """What in a column may equal cells that are written otherwise.
+
+    Attributes:
+        times: The forms of its times by family, with None for several or rare forms.
+        durations: Whether it has any.
+        wkt: Whether it has geometries.
+        nfc: Whether a literal or IRI is not in the normal form C.
+        iris: Whether an IRI is not.
+        iri_case: Whether an IRI has percent-encoding in lower case.
+    """
+
+    times: frozenset[tuple[Family, TimeForm | None]]
+    durations: bool
+    wkt: bool
+    nfc: bool
+    iris: bool
+    iri_case: bool
+
+
+def concerns_of(shapes: list[Shape] | Shape, texts: list[str], *, has_untyped_times: bool) -> Concerns:
+    """Find what in a column may equal cells that are written otherwise."""
+    known = set(shapes) if isinstance(shapes, list) else {shapes}
+    times: set[tuple[Family, TimeForm | None]] = set()
+    families = set()
+    for shape in known:
+        family = family_of(shape[1]) if shape[0] not in ("", "uri", "bnode") else None
+        families.add(family)
+        if family in TIME_FAMILIES:
+            same = (
+                texts
+                if not isinstance(shapes, list)
+                else [text for each, text in zip(shapes, texts, strict=True) if each == shape]
+            )
+            times.add((family, form_of_times(same)))
+    if has_untyped_times:
+        forms = forms_of_untyped_times(untyped_texts(shapes, texts))
+        times |= {(Family.DATE_TIME if has_date else Family.TIME, form) for has_date, form in forms}
+    nfc = not are_in_nfc(texts)
+    iris = iris_of(shapes, texts)
+    return Concerns(
+        frozenset(times),
+        Family.DURATION in families,
+        Family.GEOMETRY in families,
+        nfc,
+        nfc and not are_in_nfc(iris),
+        have_lower_case_escapes(iris),
+    )
+
+
+def relevant_rules(concerns: Sequence[Concerns], values: ValueRules) -> ValueRules:
+    """Return which rules make a difference to columns; times of one form are equal just where their texts are."""
+    forms = defaultdict[tuple[Family, bool], set[TimeForm | None]](set)
+    for family, form in frozenset[tuple[Family, TimeForm | None]]().union(*(each.times for each in concerns)):
+        forms[family, form is None or form[1] != ""].add(form)
+    return ValueRules(
+        times=values.times and any(None in found or len(found) > 1 for found in forms.values()),
+        durations=values.durations and any(each.durations for each in concerns),
+        wkt=values.wkt and any(each.wkt for each in concerns),
+        nfc=values.nfc and any(each.nfc for each in concerns),
+        iri_case=values.iri_case and any(each.iri_case for each in concerns),
+    )
+
+
 def iris_of(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:
     """Return the IRIs among the texts."""
     if not isinstance(shapes, list):
         return texts if shapes[0] == "uri" else []
     return [text for shape, text in zip(shapes, texts, strict=True) if shape[0] == "uri"]
-
-
-def have_unlike_iris(iris: list[str], values: ValueRules) -> bool:
-    """Return whether an IRI may equal one that is written otherwise, or a literal whose normal form is its own."""
-    return (values.iri_case and have_lower_case_escapes(iris)) or (values.nfc and not are_in_nfc(iris))
 
 
 def is_untyped(shape: Shape) -> bool:

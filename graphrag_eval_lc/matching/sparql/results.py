@@ -9,17 +9,18 @@ from typing import Any, Final, NoReturn, TypeAlias
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.sparql.plain_cells import (
+    Concerns,
     PlainCells,
     Shape,
     are_comparable,
-    have_unlike_iris,
-    iris_of,
+    concerns_of,
     is_untyped,
     plain_cells,
     plain_cells_by_value,
+    relevant_rules,
     untyped_texts,
 )
-from graphrag_eval_lc.matching.sparql.values import ValueRules, are_in_nfc, in_nfc, typed_reader
+from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules, in_nfc
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     Number,
     NumberKind,
@@ -68,7 +69,7 @@ class TermColumn:
     @cached_property
     def in_nfc(self) -> "TermColumn":
         """The column with the texts of its literals in the Unicode normal form C."""
-        if are_in_nfc(self.texts) or all(kind in ("uri", "bnode") for kind, _, _ in self.known_shapes):
+        if not self.concerns.nfc:
             return self
         shapes = self.shapes if isinstance(self.shapes, list) else [self.shapes] * len(self.texts)
         texts = zip(shapes, self.texts, strict=True)
@@ -76,40 +77,21 @@ class TermColumn:
         return TermColumn(normal, self.shapes)
 
     @cached_property
-    def known_shapes(self) -> frozenset[Shape]:
-        """The shapes of all cells."""
-        return frozenset(self.shapes) if isinstance(self.shapes, list) else frozenset({self.shapes})
+    def concerns(self) -> Concerns:
+        """What may equal cells that are written otherwise, beside numbers and booleans."""
+        return concerns_of(self.shapes, self.texts, has_untyped_times=self.has_untyped_times)
 
     @cached_property
     def _by_value(self) -> dict[ValueRules, PlainCells | None]:
         return {}
 
-    @cached_property
-    def _unlike_iris(self) -> dict[ValueRules, bool]:
-        return {}
-
-    def has_unlike_iris(self, values: ValueRules) -> bool:
-        """Return whether an IRI may equal one that is written otherwise."""
-        if values not in self._unlike_iris:
-            self._unlike_iris[values] = have_unlike_iris(iris_of(self.shapes, self.texts), values)
-        return self._unlike_iris[values]
-
-    def is_its_texts(self, values: ValueRules) -> bool:
-        """Return whether no cell equals one with another text, but for numbers and booleans with a datatype."""
-        return not (
-            self.has_untyped_numbers
-            or (values.times and self.has_untyped_times)
-            or any(typed_reader(datatype, values) for _, datatype, _ in self.known_shapes)
-            or self.has_unlike_iris(values)
-            or (values.nfc and self.in_nfc is not self)
-        )
-
     def plain_by_value(self, values: ValueRules) -> PlainCells | None:
         """Return the cells as texts, floats or values, which are equal just if the cells are; None likewise."""
         if values not in self._by_value:
-            texts = self.in_nfc.texts if values.nfc else self.texts
-            is_plain = self.is_its_texts(values)
-            self._by_value[values] = self.plain if is_plain else plain_cells_by_value(self.shapes, texts, values)
+            column = self.in_nfc if values.nfc else self
+            is_plain = not self.has_untyped_numbers and values == NO_VALUES
+            texts = column.texts
+            self._by_value[values] = column.plain if is_plain else plain_cells_by_value(self.shapes, texts, values)
         return self._by_value[values]
 
     def number(self, row: int) -> tuple[Number, NumberKind] | None:
@@ -294,6 +276,14 @@ def _require_unicode(texts: Any) -> None:
 
 PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
 """The cells of the required columns of the reference, and of all actual columns."""
+
+
+def relevant_values(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], values: ValueRules
+) -> ValueRules:
+    """Return which of the rules make a difference to the required and the actual columns."""
+    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
+    return relevant_rules([column.concerns for column in columns], values)
 
 
 def plain_columns(

@@ -108,6 +108,22 @@ def typed_reader(datatype: str | None, rules: ValueRules) -> Reader | None:
     return found or (_WKT_READERS.get(datatype) if rules.wkt else None)
 
 
+TIME_FAMILIES: Final = frozenset({Family.DATE_TIME, Family.DATE, Family.TIME})
+
+_FAMILY_OF: Final[Mapping[str, Family]] = {
+    **dict.fromkeys(DATE_TIME_READERS, Family.DATE_TIME),
+    f"{XSD}date": Family.DATE,
+    f"{XSD}time": Family.TIME,
+    **dict.fromkeys(DURATION_READERS, Family.DURATION),
+    WKT_LITERAL: Family.GEOMETRY,
+}
+
+
+def family_of(datatype: str | None) -> Family | None:
+    """Return the family of a datatype's times, durations or geometries; None for all other datatypes."""
+    return None if datatype is None else _FAMILY_OF.get(datatype)
+
+
 def untyped_time(text: str) -> Value | None:
     """Read a text without a datatype that is a time with a zone."""
     found = untyped_time_from(text)

@@ -115,10 +115,20 @@ def geometries_are_equal(one: Geometry, other: Geometry, relative: Decimal = Dec
     """
     if one.skeleton != other.skeleton:
         return False
+    pairs = zip(one.floats, other.floats, strict=True)
     return all(
-        mine == theirs or numbers_are_equal(_number(mine), _number(theirs), relative)
-        for mine, theirs in zip(one.numbers, other.numbers, strict=True)
+        (_is_small(low, high) or numbers_are_equal(_number(one.numbers[at]), _number(other.numbers[at]), relative))
+        for at, (low, high) in enumerate(pairs)
     )
+
+
+def _is_small(low: float, high: float) -> bool:
+    """Return whether two numbers are sure to be within the absolute tolerance, whatever floats lose."""
+    return abs(high - low) < float(ABSOLUTE_TOLERANCE) / 2 and abs(high) < _EXACT_ENOUGH
+
+
+_EXACT_ENOUGH: Final = 1e6
+"""Floats below this one are off by less than 1e-9."""
 
 
 class GeometryGroup(NamedTuple):
@@ -174,16 +184,35 @@ def _near_at(at: int, group: list[Geometry], relative: float) -> list[list[Geome
 
 
 def _examined(group: Sequence[Geometry], relative: Decimal) -> GeometryGroup:
-    written = zip(*(geometry.numbers for geometry in group), strict=True)
+    by_floats: defaultdict[tuple[float, ...], list[Geometry]] = defaultdict(list)
+    for geometry in group:
+        by_floats[geometry.floats].append(geometry)
+    same = [part for alike in by_floats.values() for part in _with_same_numbers(alike)]
+    firsts = [part[0] for part in same]
+    are_equal = len(same) == 1 or all(
+        _are_near(at, min(floats), max(floats), firsts, relative)
+        for at, floats in enumerate(zip(*(geometry.floats for geometry in firsts), strict=True))
+    )
+    return GeometryGroup(same, are_equal)
+
+
+def _with_same_numbers(alike: list[Geometry]) -> list[list[Geometry]]:
+    """Split geometries of the same floats into those of exactly the same numbers."""
+    if len(alike) == 1:
+        return [alike]
+    written = zip(*(geometry.numbers for geometry in alike), strict=True)
     differing = [at for at, texts in enumerate(written) if len(set(texts)) > 1]
     same: defaultdict[tuple[Number, ...], list[Geometry]] = defaultdict(list)
-    for geometry in group:
+    for geometry in alike:
         same[tuple(_number(geometry.numbers[at]) for at in differing)].append(geometry)
-    are_equal = all(_spread_is_small(set(numbers), relative) for numbers in zip(*same, strict=True))
-    return GeometryGroup(list(same.values()), are_equal)
+    return list(same.values())
 
 
-def _spread_is_small(numbers: set[Number], relative: Decimal) -> bool:
+def _are_near(at: int, low: float, high: float, group: Sequence[Geometry], relative: Decimal) -> bool:
+    """Return whether the numbers at one place, whose least and greatest floats are given, are sure to be all equal."""
+    if _is_small(low, high):
+        return True
+    numbers = {_number(geometry.numbers[at]) for geometry in group}
     finite = [number for number in numbers if not isinstance(number, str)]
     if len(finite) < len(numbers):
         return len(numbers) == 1

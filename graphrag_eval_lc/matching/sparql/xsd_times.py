@@ -1,10 +1,10 @@
 """XSD times and durations: read exactly, for any year and any number of decimals of a second."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.xsd_numbers import MAX_NUMBER_LENGTH, XSD
 
@@ -38,6 +38,7 @@ class Duration(NamedTuple):
 
 
 _WHITE_SPACE: Final = " \t\n\r"
+_WHITE_SPACE_CHARACTERS: Final = frozenset(_WHITE_SPACE)
 _DATE: Final = re.compile(r"(-?(?:[1-9][0-9]{3,}|0[0-9]{3}))-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])")
 _ZONE: Final = r"Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00)"
 _CLOCK: Final = re.compile(rf"([01][0-9]|2[0-4]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]+))?({_ZONE})?")
@@ -56,9 +57,21 @@ _UNTYPED: Final = re.compile(
 """As Cypher, SQL and JSON write times with a zone: a space for the T, no seconds, +01, +0100, the zone's name too."""
 
 
-@lru_cache(maxsize=4_096)
 def _day_number(date: str) -> int | None:
     """Return the number of days since 1970-01-01, in the calendar of today; None where there is no such day."""
+    return _day_number_of_short(date) if len(date) <= _KEPT_LENGTH else _counted_days(date)
+
+
+@lru_cache(maxsize=1 << 16)
+def _day_number_of_short(date: str) -> int | None:
+    return _counted_days(date)
+
+
+_KEPT_LENGTH: Final = 12
+"""Longer dates, of which there are few, are not kept in memory."""
+
+
+def _counted_days(date: str) -> int | None:
     found = _DATE.fullmatch(date)
     if found is None:
         return None
@@ -71,7 +84,7 @@ def _day_number(date: str) -> int | None:
     return years * 365 + years // 4 - years // 100 + years // 400 + days_before + day - 1 - 719_468
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=2_048)
 def _offset(zone: str | None) -> int:
     """Return the seconds by which a zone is before UTC."""
     if zone is None or zone == "Z":
@@ -102,7 +115,8 @@ def date_time_from(lexical: str) -> Moment | None:
     seconds = int(hour) * 3_600 + int(minute) * 60 + int(second)
     if seconds > _DAY or (seconds == _DAY and fraction):
         return None
-    return Moment(zone is not None, days * _DAY + seconds - _offset(zone), fraction)
+    is_local = zone is None or zone == "Z"
+    return Moment(zone is not None, days * _DAY + seconds - (0 if is_local else _offset(zone)), fraction)
 
 
 _DAY: Final = 86_400
@@ -240,3 +254,47 @@ def has_untyped_time(texts: Sequence[str]) -> bool:
     if not ("Z" in joined or "+" in joined or any("-" in set(map(sign, texts)) for sign in _SIGNS_OF_SHORT_ZONES)):
         return False
     return any(map(_UNTYPED.fullmatch, texts)) and any(untyped_time_from(text) is not None for text in texts)
+
+
+TimeForm: TypeAlias = tuple[int, str, str]
+"""Length, zone and what stands before the hour: different times of one such form have different texts."""
+
+_last_six: Final = itemgetter(slice(-6, None))
+_first: Final = itemgetter(slice(1))
+
+
+def form_of_times(texts: Sequence[str]) -> TimeForm | None:
+    """Return the form that all texts of one datatype have; None where they have several, or rare ones.
+
+    Example:
+        >>> form_of_times(["2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"])
+        (20, 'Z', 'T')
+        >>> form_of_times(["2020-01-01T00:00:00Z", "2020-01-01T01:00:00+01:00"]) is None
+        True
+    """
+    lengths = set(map(len, texts))
+    joined = "".join(texts)
+    if len(lengths) != 1 or "24:00:00" in joined or not _WHITE_SPACE_CHARACTERS.isdisjoint(joined):
+        return None
+    zones = {_zone_at_end(end) for end in set(map(_last_six, texts))}
+    if len(zones) != 1 or "-" in set(map(_first, texts)):
+        return None
+    return lengths.pop(), zones.pop(), "T" if "T" in joined else ""
+
+
+def _zone_at_end(end: str) -> str:
+    if end.endswith("Z"):
+        return "Z"
+    return end if end[:1] in ("+", "-") and end[3:4] == ":" else ""
+
+
+def forms_of_untyped_times(texts: Iterable[str]) -> set[tuple[bool, TimeForm]]:
+    """Return the forms of the texts that are times with a zone, each with whether it has a date."""
+    forms = set()
+    for text in texts:
+        found = _UNTYPED.fullmatch(text)
+        if found is not None:
+            is_rare = "24:00" in text or text[0] == "-" or text[-1] == "]"
+            before_hour = "" if found[1] is None else text[found.end(1)]
+            forms.add((found[1] is not None, (len(text), text if is_rare else found[9], before_hour)))
+    return forms

@@ -54,6 +54,17 @@ CALENDAR = [
     *literals("dateTime", "123456789012020-02-28T24:00:00Z", "123456789012020-02-29T00:00:00Z", "0000-02-29T00:00:00Z"),
     *as_everything("11:00:00Z", "2020-01-01Z"),
 ]
+# Times that mostly have one form, so that their texts do.
+REGULAR = [
+    *literals("dateTime", *(f"2020-01-01T00:00:0{second}Z" for second in range(5)), "12020-01-01T00:00:00Z"),
+    *literals("dateTimeStamp", "2020-01-01T00:00:00Z", "-2020-01-01T00:00:00Z"),
+    *literals("dateTime", *(f"2020-01-0{day}T00:00:00" for day in (1, 2)), "2020-01-01T24:00:00"),
+    *literals("date", "2020-01-01", "2020-01-02", "2020-01-01Z"),
+    *literals("", *(f"2020-01-01{letter}00:00:00Z" for letter in "T "), "2020-01-01T00:00:01Z", "2020-01-01 00:00:00"),
+    *literals("", *(f"2020-01-01T01:00:00+01:00[Europe/{city}]" for city in ("Oslo", "Rome"))),
+    *literals("dateTime", "2020-01-01T01:00:00.000000000000+01:00"),
+    *as_everything("2020-01-01T00:00:00Z", "2020-01-01T00:00:00"),
+]
 DURATIONS = [
     *literals("duration", "P1D", "PT24H", "PT1440M", "P1M", "P30D", "P1Y", "-P1D", "PT0S", "-P0M", "P1DT0.50S", "P"),
     *literals("dayTimeDuration", "P1D", "PT86400.00S", "PT0.0S", "P1M", "P1DT0.5S", "-PT24H"),
@@ -98,7 +109,7 @@ REST = [
     *literals("", "5", "true", "a"),
     ("uri", "5", ""),
 ]
-POOLS = [TIMES, CALENDAR, DURATIONS, GEOMETRIES, WIDE, TEXTS]
+POOLS = [TIMES, CALENDAR, REGULAR, DURATIONS, GEOMETRIES, WIDE, TEXTS]
 MIXED = [*REST, *(cell for pool in POOLS for cell in pool)]
 
 
