@@ -88,6 +88,10 @@ WIDE = [
     *literals("double", "1000", "1000.008", "1000.016"),
     *literals("", "POINT(1000 1000)"),
 ]
+CLOSE = [
+    *literals("wkt", "POINT(1 2)", "POINT(1.0 2)", "POINT(1.000000008 2)", "POINT(7 7)"),
+    *as_everything("POINT(1.0 2)"),
+]
 NFC, NFD = "caf\u00e9", "cafe\u0301"
 TEXTS = [
     *(
@@ -109,7 +113,7 @@ REST = [
     *literals("", "5", "true", "a"),
     ("uri", "5", ""),
 ]
-POOLS = [TIMES, CALENDAR, REGULAR, DURATIONS, GEOMETRIES, WIDE, TEXTS]
+POOLS = [TIMES, CALENDAR, REGULAR, DURATIONS, GEOMETRIES, WIDE, CLOSE, TEXTS]
 MIXED = [*REST, *(cell for pool in POOLS for cell in pool)]
 
 

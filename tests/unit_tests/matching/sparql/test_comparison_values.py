@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results, match_sparql_steps
 
@@ -107,10 +108,7 @@ def test_cells_are_shown_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     "spelling",
     [
-        (
-            lambda at: literal(f"P{at + 1}Y", f"{XSD}duration"),
-            lambda at: literal(f"P{12 * at + 12}M", f"{XSD}duration"),
-        ),
+        (lambda at: literal(f"P{at}Y", f"{XSD}duration"), lambda at: literal(f"P{12 * at}M", f"{XSD}duration")),
         (lambda at: literal(f"POINT({at} 1)", WKT), lambda at: literal(f"point ({at}.0 1)", WKT)),
         (lambda at: iri(f"http://example.org/%c3/{at}"), lambda at: iri(f"http://example.org/%C3/{at}")),
         (lambda at: literal(f"e\u0301 {at}"), lambda at: literal(f"\u00e9 {at}")),
@@ -131,6 +129,8 @@ def test_steps_take_the_rules_of_the_config() -> None:
     reference = {"name": "sparql_query", "output": results(from_store)}
     actual = StepView({"name": "sparql_query", "output": results(from_tool)})
     assert match_sparql_steps(StepView(reference), actual).score == 1.0
+    switched_off = StepView({**reference, "values": ValuesConfig(times=False)})
+    assert match_sparql_steps(switched_off, actual).score == 0.0
 
 
 def test_polygons_of_thousands_of_corners_are_compared_quickly() -> None:

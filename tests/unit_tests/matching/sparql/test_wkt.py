@@ -53,18 +53,9 @@ def test_the_iri_of_a_reference_system_keeps_its_case() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "(1 2)",
-        "1 2",
-        "POINT(1;2)",
-        "POINT(1-2)",
-        "POINT(1.2.3)",
-        "POINT(# 1)",
-        "POINT1(1 2)",
-        "PØINT(1 2)",
-        "<a b> POINT(1 2)",
-    ]
-    + ["POINT(" + "1" * 5_000 + " 2)"],
+        *("", "(1 2)", "1 2", "POINT(1;2)", "POINT(1-2)", "POINT(1.2.3)", "POINT(# 1)", "POINT1(1 2)"),
+        *("P\u00d8INT(1 2)", "<a b> POINT(1 2)", "POINT(" + "1" * 5_000 + " 2)"),
+    ],
 )
 def test_what_has_more_in_it_than_words_brackets_and_numbers_is_a_text(text: str) -> None:
     assert geometry_from(text) is None
