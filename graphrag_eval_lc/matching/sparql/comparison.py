@@ -146,12 +146,17 @@ def compare_sparql_results(
     """Compare the results of a query with those that it should give.
 
     Rows are tuples of cells. Cells are equal when their values are: numbers within a tolerance, booleans as
-    booleans, all else by its text; unbound equals unbound, blank nodes equal up to one renaming. The names of
-    the columns do not matter: the required columns match if any actual columns hold their rows.
+    booleans, times by instant, durations by length, geometries by their words and numbers, IRIs but for the case of
+    percent-encoding. All else is equal by its text in the Unicode normal form C, and so are terms of different kinds,
+    such as a number beside a name. Unbound equals unbound, blank nodes equal up to one renaming. The names of the
+    columns do not matter: the required columns match if any actual columns hold their rows.
 
     Numbers are equal within 1e-8 or, where that is more, a share of the larger one: of xsd:float 1e-5, of xsd:double
     1e-12, of two datatypes the larger share; decimals among themselves have none, nor has an integer beside anything.
     A text without a datatype that is written as JSON writes numbers is an integer if it is whole, else a double.
+
+    Times without a zone never equal times with one. A text without a datatype that is a point in time with a zone
+    (2020-01-01 01:00:00+01), or a time of day with one, is such a time; a date is not.
 
     Args:
         reference: The expected results: SPARQL 1.1 JSON as a string or parsed, or ``parse_sparql_results`` of it.
