@@ -1,8 +1,8 @@
 """Whole numbers as codes for the terms of two results, so that equal cells have the same code; tables of codes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from itertools import count
 from typing import Any, Final
 
@@ -24,13 +24,21 @@ from graphrag_eval_lc.matching.sparql.value_spaces import (
     ValueSpace,
     unlike_terms_written_alike,
 )
-from graphrag_eval_lc.matching.sparql.values import NO_VALUES, Family, Reader, Value, ValueRules, iri_reader
+from graphrag_eval_lc.matching.sparql.values import (
+    NO_VALUES,
+    Family,
+    Reader,
+    ValueRules,
+    family_of,
+    with_upper_case_escapes,
+)
 from graphrag_eval_lc.matching.sparql.wkt import geometry_groups
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     XSD_BOOLEAN,
     XSD_STRING,
     Finite,
     Links,
+    Number,
     NumberKind,
     Tolerances,
     boolean_from,
@@ -119,31 +127,45 @@ class Encoding:
         texts = self._texts[_term_space(shape) if self._strict else None]
         if kind == "uri":
             return self._iri_space(texts) if self._has_unlike_iris else texts
+        family = Family.NUMBER if is_numeric_datatype(datatype) else family_of(datatype)
+        if family == Family.NUMBER or (is_untyped(shape) and not self._strict):
+            otherwise = None if datatype is not None else value_reader(shape, self._values)
+            return self._value_space(shape, Family.NUMBER, self._number_reader(datatype), texts, otherwise)
+        if datatype == XSD_BOOLEAN:
+            return self._value_space(shape, Family.BOOLEAN, boolean_from, texts)
         read = value_reader(shape, self._values)
-        if is_numeric_datatype(datatype) or (is_untyped(shape) and not self._strict):
-            read = self._number_reader(datatype, read)
-        elif datatype == XSD_BOOLEAN:
-            read = _read_boolean
-        return texts if read is None else self._value_space(shape, read, texts)
+        return texts if read is None or family is None else self._value_space(shape, family, _value_of(read), texts)
 
-    def _value_space(self, shape: Shape, read: Reader, texts: TextSpace) -> ValueSpace:
+    def _value_space(
+        self,
+        shape: Shape,
+        family: Family,
+        read: Callable[[str], Any],
+        texts: TextSpace,
+        otherwise: Reader | None = None,
+    ) -> ValueSpace:
         key = shape if self._strict else shape[1]
         if key not in self._value_spaces:
-            self._value_spaces[key] = ValueSpace(shape[1], read, self._code_of, texts)
+            self._value_spaces[key] = ValueSpace(shape[1], family, read, self._code_of, texts, otherwise)
         return self._value_spaces[key]
 
     def _iri_space(self, texts: TextSpace) -> ValueSpace:
-        read = iri_reader(self._values)
-        space = NormalizedIriSpace if self._values.nfc else partial(ValueSpace, None)
-        return self._value_spaces.setdefault(Family.IRI, space(read, self._code_of, texts))
+        if Family.IRI not in self._value_spaces:
+            read = with_upper_case_escapes if self._values.iri_case else str
+            self._value_spaces[Family.IRI] = (
+                NormalizedIriSpace(read, self._code_of, texts)
+                if self._values.nfc
+                else ValueSpace(None, Family.IRI, read, self._code_of, texts)
+            )
+        return self._value_spaces[Family.IRI]
 
-    def _number_reader(self, datatype: str | None, otherwise: Reader | None) -> Reader:
-        def read(text: str) -> Value | None:
+    def _number_reader(self, datatype: str | None) -> Callable[[str], Number | None]:
+        def read(text: str) -> Number | None:
             found = number_from(text, datatype)
             if found is None:
-                return None if otherwise is None else otherwise(text)
+                return None
             self._has_fine_numbers |= found[1]
-            return Family.NUMBER, found[0]
+            return found[0]
 
         return read
 
@@ -163,8 +185,7 @@ class Encoding:
     def _may_be_joined(self, shape: Shape, text: str, kinds: set[NumberKind]) -> bool:
         """Return whether a cell may turn out to equal one with another code."""
         space = self._space(shape)
-        value = space.values_read.get(text) if isinstance(space, ValueSpace) else None
-        family = None if value is None else value[0]
+        family = space.family(text) if isinstance(space, ValueSpace) else None
         if family == Family.GEOMETRY:
             return True
         if family == Family.NUMBER and isinstance(space, ValueSpace):
@@ -263,7 +284,7 @@ class Encoding:
         space = self._space(shape)
         cell = Cell(text)
         if isinstance(space, ValueSpace) and text in space.values_read:
-            cell = Cell(space.form_of(text), *space.values_read[text], space.kind(text))
+            cell = Cell(space.form_of(text), space.family(text), space.values_read[text], space.kind(text))
         exact_code = space[text]
         while exact_code in self._exactly_joined:
             exact_code = self._exactly_joined[exact_code]
@@ -281,9 +302,12 @@ def _term_space(shape: Shape) -> Hashable:
     return kind, None, datatype or XSD_STRING
 
 
-def _read_boolean(text: str) -> Value | None:
-    value = boolean_from(text)
-    return None if value is None else (Family.BOOLEAN, value)
+def _value_of(read: Reader) -> Callable[[str], Any]:
+    def value(text: str) -> Any:
+        found = read(text)
+        return None if found is None else found[1]
+
+    return value
 
 
 class PlainEncoding(Encoding):

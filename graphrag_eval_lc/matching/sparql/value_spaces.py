@@ -1,11 +1,11 @@
 """Codes by lexical form, for terms that have values: numbers, booleans, times, durations, geometries and IRIs."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.values import Family, Reader, Value, in_nfc
+from graphrag_eval_lc.matching.sparql.values import Family, Reader, in_nfc
 from graphrag_eval_lc.matching.sparql.xsd_numbers import Finite, NumberKind, number_kind
 
 TextSpace: TypeAlias = dict[str, int]
@@ -17,36 +17,64 @@ class ValueSpace(dict[str, int]):
 
     Args:
         datatype: The datatype; None for terms without one.
-        read: Reads the value of a text.
+        family: The family of nearly all values.
+        read: Reads a value of this family.
         code_of: The codes of values, by family.
         malformed: The codes of texts without a value.
+        otherwise: Reads values of other families where there is none of this one.
 
     Attributes:
         values_read: The values by their texts.
-        families: The families of these.
     """
 
     def __init__(
-        self, datatype: str | None, read: Reader, code_of: Mapping[Family, dict[Any, int]], malformed: TextSpace
+        self,
+        datatype: str | None,
+        family: Family,
+        read: Callable[[str], Any],
+        code_of: Mapping[Family, dict[Any, int]],
+        malformed: TextSpace,
+        otherwise: Reader | None = None,
     ) -> None:
         super().__init__()
-        self.values_read: dict[str, Value] = {}
-        self.families: set[Family] = set()
+        self.values_read: dict[str, Any] = {}
         self._datatype = datatype
+        self._family = family
         self._read = read
         self._code_of = code_of
+        self._code_of_value = code_of[family]
         self._malformed = malformed
+        self._otherwise = otherwise
+        self._other_families: dict[str, Family] = {}
 
     def __missing__(self, text: str) -> int:
         value = self._read(text)
         if value is None:
-            code = self._malformed[text]
+            code = self._other_code(text)
         else:
             self.values_read[text] = value
-            self.families.add(value[0])
-            code = self._code_of[value[0]][value[1]]
+            code = self._code_of_value[value]
         self[text] = code
         return code
+
+    def _other_code(self, text: str) -> int:
+        found = None if self._otherwise is None else self._otherwise(text)
+        if found is None:
+            return self._malformed[text]
+        family, value = found
+        self.values_read[text] = value
+        self._other_families[text] = family
+        return self._code_of[family][value]
+
+    def family(self, text: str) -> Family | None:
+        """Return the family of a text that has been read; None where it has no value."""
+        return self._other_families.get(text, self._family) if text in self.values_read else None
+
+    @property
+    def families(self) -> set[Family]:
+        """The families of the values that have been read."""
+        found = set(self._other_families.values())
+        return found if len(self._other_families) == len(self.values_read) else found | {self._family}
 
     @property
     def forms(self) -> Mapping[str, Any]:
@@ -63,20 +91,19 @@ class ValueSpace(dict[str, int]):
 
     def kind(self, text: str) -> NumberKind | None:
         """Return the kind of number that a text is; None for all else."""
-        value = self.values_read.get(text)
-        return number_kind(text, self._datatype) if value is not None and value[0] == Family.NUMBER else None
+        return number_kind(text, self._datatype) if self.family(text) == Family.NUMBER else None
 
     def numbers(self) -> dict[NumberKind, list[Finite]]:
         """Return the finite numbers that have been read, by kind."""
         found: defaultdict[NumberKind, list[Finite]] = defaultdict(list)
-        if Family.NUMBER not in self.families:
+        if self._family != Family.NUMBER:
             return found
         if self._datatype is not None:
             kind = number_kind("", self._datatype)
-            found[kind] = [value for _, value in set(self.values_read.values()) if not isinstance(value, str)]
+            found[kind] = [value for value in set(self.values_read.values()) if not isinstance(value, str)]
         else:
-            for text, (family, value) in self.values_read.items():
-                if family == Family.NUMBER and not isinstance(value, str):
+            for text, value in self.values_read.items():
+                if text not in self._other_families and not isinstance(value, str):
                     found[number_kind(text, None)].append(value)
         return found
 
@@ -90,8 +117,10 @@ class ValueSpace(dict[str, int]):
 class NormalizedIriSpace(ValueSpace):
     """Codes of IRIs where texts count in the Unicode normal form C: a text may equal several IRIs, which differ."""
 
-    def __init__(self, read: Reader, code_of: Mapping[Family, dict[Any, int]], malformed: TextSpace) -> None:
-        super().__init__(None, read, code_of, malformed)
+    def __init__(
+        self, read: Callable[[str], str], code_of: Mapping[Family, dict[Any, int]], malformed: TextSpace
+    ) -> None:
+        super().__init__(None, Family.IRI, read, code_of, malformed)
         self._texts_of: defaultdict[str, list[str]] = defaultdict(list)
 
     def __missing__(self, text: str) -> int:
@@ -132,5 +161,5 @@ def unlike_terms_written_alike(spaces: Iterable[ValueSpace], texts: TextSpace) -
         for form in one.forms.keys() & other.forms.keys():
             for text in one.texts_of(form):
                 for other_text in other.texts_of(form):
-                    if one.values_read[text][0] != other.values_read[other_text][0]:
+                    if one.family(text) != other.family(other_text):
                         yield UnlikeTerms(one[text], other[other_text])
