@@ -112,7 +112,7 @@ class Encoding:
         """Return whether the cells of one shape are without a datatype, and none of them has a value."""
         if self._strict or not is_untyped(shape) or column.has_untyped_numbers:
             return False
-        return not (self._values.times and column.has_untyped_times)
+        return not (self._values.times and column.concerns.untyped_times)
 
     def _space(self, shape: Shape) -> TextSpace:
         space = self._spaces.get(shape)

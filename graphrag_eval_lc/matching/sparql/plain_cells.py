@@ -143,6 +143,7 @@ class Concerns(NamedTuple):
 
     Attributes:
         times: The forms of its times by family, with None for several or rare forms.
+        untyped_times: Whether cells without a datatype are among its times.
         durations: Whether it has any.
         wkt: Whether it has geometries.
         nfc: Whether a literal or IRI is not in the normal form C.
@@ -151,6 +152,7 @@ class Concerns(NamedTuple):
     """
 
     times: frozenset[tuple[Family, TimeForm | None]]
+    untyped_times: bool
     durations: bool
     wkt: bool
     nfc: bool
@@ -158,7 +160,7 @@ class Concerns(NamedTuple):
     iri_case: bool
 
 
-def concerns_of(shapes: list[Shape] | Shape, texts: list[str], *, has_untyped_times: bool) -> Concerns:
+def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
     """Find what in a column may equal cells that are written otherwise."""
     known = set(shapes) if isinstance(shapes, list) else {shapes}
     times: set[tuple[Family, TimeForm | None]] = set()
@@ -173,13 +175,17 @@ def concerns_of(shapes: list[Shape] | Shape, texts: list[str], *, has_untyped_ti
                 else [text for each, text in zip(shapes, texts, strict=True) if each == shape]
             )
             times.add((family, form_of_times(same)))
+    joined = "\n".join(texts)  # most columns show at once that they hold nothing of all this
+    untyped = untyped_texts(shapes, texts) if ":" in joined else []
+    has_untyped_times = has_untyped_time(untyped)
     if has_untyped_times:
-        forms = forms_of_untyped_times(untyped_texts(shapes, texts))
+        forms = forms_of_untyped_times(untyped)
         times |= {(Family.DATE_TIME if has_date else Family.TIME, form) for has_date, form in forms}
-    nfc = not are_in_nfc(texts)
-    iris = iris_of(shapes, texts)
+    nfc = not are_in_nfc([joined])
+    iris = iris_of(shapes, texts) if nfc or "%" in joined else []
     return Concerns(
         frozenset(times),
+        has_untyped_times,
         Family.DURATION in families,
         Family.GEOMETRY in families,
         nfc,

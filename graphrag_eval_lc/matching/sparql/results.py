@@ -29,7 +29,6 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     number_from,
     number_kind,
 )
-from graphrag_eval_lc.matching.sparql.xsd_times import has_untyped_time
 
 SPARQL_RESULTS: Final = "application/sparql-results+json"
 """The media type of SPARQL 1.1 JSON results."""
@@ -62,11 +61,6 @@ class TermColumn:
         return has_untyped_number(untyped_texts(self.shapes, self.texts))
 
     @cached_property
-    def has_untyped_times(self) -> bool:
-        """Whether a cell without a datatype is a time with a zone, likewise."""
-        return has_untyped_time(untyped_texts(self.shapes, self.texts))
-
-    @cached_property
     def in_nfc(self) -> "TermColumn":
         """The column with the texts of its literals in the Unicode normal form C."""
         if not self.concerns.nfc:
@@ -79,7 +73,7 @@ class TermColumn:
     @cached_property
     def concerns(self) -> Concerns:
         """What may equal cells that are written otherwise, beside numbers and booleans."""
-        return concerns_of(self.shapes, self.texts, has_untyped_times=self.has_untyped_times)
+        return concerns_of(self.shapes, self.texts)
 
     @cached_property
     def _by_value(self) -> dict[ValueRules, PlainCells | None]:
