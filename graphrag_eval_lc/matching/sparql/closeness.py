@@ -2,32 +2,40 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.encoding import Table
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.plain_cells import sample_reader
+from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, relevant_values
 from graphrag_eval_lc.matching.sparql.rows import rows_of
+from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import NumberKind, relative_difference
 
 _SAMPLED_ROWS: Final = 1_000
 """So many rows are looked at."""
 
 
-def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> float:
-    """Return how much two results have in common, from a sample of their rows and by their texts; 0 to below 1.
+def closeness_of(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], values: ValueRules | None
+) -> float:
+    """Return how much two results have in common, from a sample of their rows; 0 to below 1.
 
-    That is mostly the share of common rows (F1) under the columns that have most in common, then the share of common
-    cells, or of nearly the same numbers where a column has none in common.
+    Cells count by their texts, or by their values where there are rules for these; numbers always by their texts.
+    What two results have in common is mostly the share of common rows (F1) under the columns that have most in common,
+    then the share of common cells, or of nearly the same numbers where a column has none in common.
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
-    contents = {name: frozenset(column.texts[:_SAMPLED_ROWS]) for name, column in actual.columns.items()}
+    values = NO_VALUES if values is None else relevant_values(reference, actual, required, values)
+    samples = {name: _sampled_cells(reference.columns[name], values) for name in required}
+    actual_samples = {name: _sampled_cells(column, values) for name, column in actual.columns.items()}
+    contents = {name: frozenset(sample) for name, sample in actual_samples.items()}
     chosen: list[str] = []
     overlap = 0.0
     for name in required:
-        wanted = frozenset(reference.columns[name].texts[:_SAMPLED_ROWS])
+        wanted = frozenset(samples[name])
         shares = {other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in chosen}
         if not any(shares.values()):  # at most half of what the same numbers would have in common
             column = reference.columns[name]
@@ -37,13 +45,20 @@ def closeness_of(reference: SparqlResults, actual: SparqlResults, required: Sequ
             break
         chosen.append(best)
         overlap += shares[best]
-    mine = _sampled_rows(reference, required[: len(chosen)])
-    theirs = _sampled_rows(actual, chosen)
+    mine = set(zip(*(samples[name] for name in required[: len(chosen)]), strict=True))
+    theirs = set(zip(*(actual_samples[name] for name in chosen), strict=True))
     return 0.9 * _dice_coefficient(mine, theirs) + 0.09 * overlap / len(required)
 
 
-def _sampled_rows(results: SparqlResults, names: Sequence[str]) -> set[tuple[str, ...]]:
-    return set(zip(*(results.columns[name].texts[:_SAMPLED_ROWS] for name in names), strict=True))
+def _sampled_cells(column: TermColumn, values: ValueRules) -> Sequence[Hashable]:
+    """Return what the first cells count as."""
+    if values == NO_VALUES:
+        return column.texts[:_SAMPLED_ROWS]
+    column = column.in_nfc if values.nfc else column
+    texts = column.texts[:_SAMPLED_ROWS]
+    shapes = column.shapes[:_SAMPLED_ROWS] if isinstance(column.shapes, list) else [column.shapes] * len(texts)
+    readers = {shape: sample_reader(shape, values) for shape in set(shapes)}
+    return [readers[shape](text) for shape, text in zip(shapes, texts, strict=True)]
 
 
 def _dice_coefficient(mine: Set[object], theirs: Set[object]) -> float:

@@ -28,19 +28,20 @@ from graphrag_eval_lc.matching.sparql.diagnosis import (
     with_notes,
 )
 from graphrag_eval_lc.matching.sparql.encoding import detailed_rows, encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells
 from graphrag_eval_lc.matching.sparql.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_JSON,
     SPARQL_RESULTS,
-    PlainCells,
     SparqlResults,
     parse_sparql_results,
     plain_columns,
+    relevant_values,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff
 from graphrag_eval_lc.matching.sparql.step_options import comparison_options
-from graphrag_eval_lc.matching.sparql.values import ValueRules
+from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
@@ -167,13 +168,18 @@ def compare_sparql_results(
     """Compare the results of a query with those that it should give.
 
     Rows are tuples of cells. Cells are equal when their values are: numbers within a tolerance, booleans as
-    booleans, triple terms by their parts, all else by its text; unbound equals unbound, blank nodes equal up to one
+    booleans, times by instant, durations by length, geometries by their words and numbers, IRIs but for the case of
+    percent-encoding, triple terms by their parts. All else is equal by its text in the Unicode normal form C, and so
+    are terms of different kinds, such as a number beside a name. Unbound equals unbound, blank nodes equal up to one
     renaming. The names of the columns do not matter: the required columns match if any actual columns hold their
     rows, whatever stands in the others.
 
     Numbers are equal within 1e-8 or, where that is more, a share of the larger one: of xsd:float 1e-5, of xsd:double
     1e-12, of two datatypes the larger share; decimals among themselves have none, nor has an integer beside anything.
     A text without a datatype that is written as JSON writes numbers is an integer if it is whole, else a double.
+
+    Times without a zone never equal times with one. A text without a datatype that is a point in time with a zone
+    (2020-01-01 01:00:00+01), or a time of day with one, is such a time; a date is not.
 
     Args:
         reference: The expected results: SPARQL 1.1 JSON, or another form that ``read_sparql_results`` reads, or what
@@ -310,7 +316,7 @@ def _comparison_of_rows(
         return SparqlComparison(
             0.0,
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
-            lambda: closeness_of(reference, actual, required),
+            lambda: closeness_of(reference, actual, required, None if rules.strict else rules.values),
             unreadable,
         )
 
@@ -356,16 +362,18 @@ class PlainVerdict:
 def quick_verdict(
     reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules
 ) -> PlainVerdict | None:
-    """Compare results as texts and floats, which is quick; None where that does not settle it.
+    """Compare results as texts, floats and values, which is quick; None where that does not settle it.
 
-    Results that match as texts match by value too, so numbers among the texts are read only if they do not.
+    Results that match as texts match by value too, so values of the texts are read only if they do not.
     """
-    plain = plain_columns(reference, actual, required, by_value=False)
+    plain = plain_columns(reference, actual, required, None)
     verdict = None if plain is None else plain_verdict(*plain, rules)
     if verdict is not None and verdict.mapping is not None:
         return verdict
-    if any(column.has_untyped_numbers for results in (reference, actual) for column in results.columns.values()):
-        plain = plain_columns(reference, actual, required, by_value=True)
+    values = relevant_values(reference, actual, required, rules.values)
+    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
+    if values != NO_VALUES or any(column.has_untyped_numbers for column in columns):
+        plain = plain_columns(reference, actual, required, values)
         verdict = None if plain is None else plain_verdict(*plain, rules)
     return verdict
 
@@ -411,7 +419,8 @@ def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], t
         return False
     relative = SLACK * float(max(tolerances.loosest(column.kinds, kinds) for column in tolerant))
     absolute = SLACK * float(ABSOLUTE_TOLERANCE)
-    numbers = sorted({float(number) for column in (*tolerant, *actual) if column.numbers for number in column.cells})
+    cells: list[list[Any]] = [column.cells for column in (*tolerant, *actual) if column.kinds]
+    numbers = sorted({float(number) for column in cells for number in column})
     return any(high - low <= max(absolute, relative * max(-low, high)) for low, high in pairwise(numbers))
 
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_columns, overlaps_of
-from graphrag_eval_lc.matching.sparql.encoding import Encoding, Table, detailed_rows, encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.encoding import (
+    Table,
+    detailed_rows,
+    encoded_tables,
+    encoding_for,
+    full_encoding,
+)
 from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import (
@@ -78,8 +84,8 @@ def _near_number_of_match(
     reference: SparqlResults, actual: SparqlResults, columns: dict[str, str], rules: Rules
 ) -> NearNumber | None:
     """Compare the results again without a tolerance to find numbers that needed it."""
-    encoding = Encoding(rules.strict, Tolerances())
     matched = SparqlResults({name: actual.columns[name] for name in columns.values()}, actual.row_count)
+    encoding = full_encoding(reference, matched, list(columns), rules._replace(rows_as="bag", tolerances=Tolerances()))
     mine, others = encoded_tables(reference, matched, list(columns), encoding, all_columns=True)
     rows, other_rows = list(rows_of(mine.columns)), list(rows_of(others.columns))
     if rules.rows_as == "list":

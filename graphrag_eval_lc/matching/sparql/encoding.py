@@ -1,12 +1,19 @@
 """Whole numbers as codes for the terms of two results, so that equal cells have the same code; tables of codes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, is_untyped, plain_columns
+from graphrag_eval_lc.matching.sparql.plain_cells import is_untyped, value_reader
+from graphrag_eval_lc.matching.sparql.results import (
+    SparqlResults,
+    TermColumn,
+    compared_columns,
+    plain_columns,
+    relevant_values,
+)
 from graphrag_eval_lc.matching.sparql.rows import (
     BLANK_CODE,
     UNBOUND_CODE,
@@ -20,6 +27,21 @@ from graphrag_eval_lc.matching.sparql.rows import (
     rows_of,
 )
 from graphrag_eval_lc.matching.sparql.terms import TRIPLE_SHAPE, UNBOUND_SHAPE, Shape
+from graphrag_eval_lc.matching.sparql.value_spaces import (
+    NormalizedIriSpace,
+    TextSpace,
+    ValueSpace,
+    unlike_terms_written_alike,
+)
+from graphrag_eval_lc.matching.sparql.values import (
+    NO_VALUES,
+    Family,
+    Reader,
+    ValueRules,
+    family_of,
+    with_upper_case_escapes,
+)
+from graphrag_eval_lc.matching.sparql.wkt import geometry_groups
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     XSD_BOOLEAN,
     XSD_STRING,
@@ -32,71 +54,13 @@ from graphrag_eval_lc.matching.sparql.xsd_numbers import (
     is_numeric_datatype,
     number_chains,
     number_from,
-    number_kind,
 )
-
-TextSpace: TypeAlias = dict[str, int]
-"""Codes by text, for terms of the same kind; a text that is looked up for the first time gets a new code."""
-
 
 PartCodes: TypeAlias = dict[str, list[int]]
 """The codes of a column, under an empty text, and of the parts of its triple terms; see ``TermColumn.parts``."""
 
 DetailedParts: TypeAlias = dict[str, tuple[int, ...]]
 """The same in codes that tell blank nodes and inexact cells apart."""
-
-
-class _ValueSpace(dict[str, int]):
-    """Codes by lexical form, for numbers or booleans: terms of one datatype, or of none. Equal values have one code."""
-
-    def __init__(
-        self,
-        datatype: str | None,
-        read: Callable[[str], Number | None],
-        code_of: dict[Any, int],
-        malformed: TextSpace,
-    ) -> None:
-        super().__init__()
-        self.values_read: dict[str, Number] = {}
-        self.is_boolean = datatype == XSD_BOOLEAN
-        self._datatype = datatype
-        self._read = read
-        self._code_of = code_of
-        self._malformed = malformed
-
-    def __missing__(self, text: str) -> int:
-        value = self._read(text)
-        if value is None:
-            code = self._malformed[text]
-        else:
-            self.values_read[text] = value
-            code = self._code_of[value]
-        self[text] = code
-        return code
-
-    def kind(self, text: str) -> NumberKind | None:
-        """Return the kind of number that a text is; None for booleans."""
-        return None if self.is_boolean else number_kind(text, self._datatype)
-
-    def numbers(self) -> dict[NumberKind, list[Finite]]:
-        """Return the finite numbers that have been read, by kind."""
-        found: defaultdict[NumberKind, list[Finite]] = defaultdict(list)
-        if self.is_boolean:
-            return found
-        if self._datatype is not None:
-            kind = number_kind("", self._datatype)
-            found[kind] = [value for value in set(self.values_read.values()) if not isinstance(value, str)]
-        else:
-            for text, value in self.values_read.items():
-                if not isinstance(value, str):
-                    found[number_kind(text, None)].append(value)
-        return found
-
-    def number_kinds(self) -> Collection[NumberKind]:
-        """Return the kinds that the numbers read may have."""
-        if self.is_boolean or not self.values_read:
-            return ()
-        return {number_kind(text, self._datatype) for text in ("0", "0.0")}
 
 
 class Encoding:
@@ -107,8 +71,10 @@ class Encoding:
 
     Args:
         strict: Whether texts are told apart by kind, datatype and language tag too, and numbers and booleans never
-            equal texts.
+            equal texts; there are no other values then.
         tolerances: Those of numbers.
+        values: Which other terms have values.
+        has_unlike_iris: Whether IRIs may equal others that are written otherwise; if not they are texts.
         counts_values: Whether a code of several values counts as inexact even where these are all equal; for rows as
             a set, whose duplicates go by exact value.
 
@@ -118,18 +84,27 @@ class Encoding:
         has_near_numbers: Whether numbers of different values are equal; known once the codes are settled.
     """
 
-    def __init__(self, strict: bool, tolerances: Tolerances, *, counts_values: bool = False) -> None:
+    def __init__(
+        self,
+        strict: bool,
+        tolerances: Tolerances,
+        values: ValueRules = NO_VALUES,
+        *,
+        has_unlike_iris: bool = False,
+        counts_values: bool = False,
+    ) -> None:
         self._strict = strict
         self._tolerances = tolerances
+        self._values = values
+        self._has_unlike_iris = has_unlike_iris
         self._counts_values = counts_values
         self._next_code = count(BLANK_CODE + 1).__next__
         self.details = DetailedCodes(self._next_code, tolerances)
         self.inexact: set[int] = set()
         self.has_near_numbers = False
-        self._numbers: defaultdict[Number, int] = defaultdict(self._next_code)
-        self._booleans: defaultdict[bool, int] = defaultdict(self._next_code)
+        self._code_of: dict[Family, dict[Any, int]] = {family: defaultdict(self._next_code) for family in Family}
         self._texts: defaultdict[Hashable, TextSpace] = defaultdict(lambda: defaultdict(self._next_code))
-        self._value_spaces: dict[Hashable, _ValueSpace] = {}
+        self._value_spaces: dict[Hashable, ValueSpace] = {}
         self._triple_code = self._next_code()
         self._spaces: dict[Shape, TextSpace] = {
             UNBOUND_SHAPE: {"": UNBOUND_CODE},
@@ -142,10 +117,10 @@ class Encoding:
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
         """Return the codes of a column, or of some rows of it, before they are settled."""
+        column = self._normalized(column)
         texts = column.texts[rows]
         if not isinstance(column.shapes, list):
-            is_text = not self._strict and is_untyped(column.shapes) and not column.has_untyped_numbers
-            space = self._texts[None] if is_text else self._space(column.shapes)
+            space = self._texts[None] if self._are_texts(column, column.shapes) else self._space(column.shapes)
             return list(map(space.__getitem__, texts))
         spaces = {shape: self._space(shape) for shape in set(column.shapes[rows])}
         return [spaces[shape][text] for shape, text in zip(column.shapes[rows], texts, strict=True)]
@@ -164,6 +139,15 @@ class Encoding:
             codes.append(code)
         return codes
 
+    def _normalized(self, column: TermColumn) -> TermColumn:
+        return column.in_nfc if self._values.nfc else column
+
+    def _are_texts(self, column: TermColumn, shape: Shape) -> bool:
+        """Return whether the cells of one shape are without a datatype, and none of them has a value."""
+        if self._strict or not is_untyped(shape) or column.has_untyped_numbers:
+            return False
+        return not (self._values.times and column.concerns.untyped_times)
+
     def _space(self, shape: Shape) -> TextSpace:
         space = self._spaces.get(shape)
         if space is None:
@@ -176,20 +160,38 @@ class Encoding:
             return defaultdict(lambda: BLANK_CODE)
         texts = self._texts[_term_space(shape) if self._strict else None]
         if kind == "uri":
-            return texts
-        if is_numeric_datatype(datatype) or (is_untyped(shape) and not self._strict):
-            return self._value_space(shape, self._number_reader(datatype), self._numbers, texts)
+            return self._iri_space(texts) if self._has_unlike_iris else texts
+        family = Family.NUMBER if is_numeric_datatype(datatype) else family_of(datatype)
+        if family == Family.NUMBER or (is_untyped(shape) and not self._strict):
+            otherwise = None if datatype is not None else value_reader(shape, self._values)
+            return self._value_space(shape, Family.NUMBER, self._number_reader(datatype), texts, otherwise)
         if datatype == XSD_BOOLEAN:
-            return self._value_space(shape, boolean_from, self._booleans, texts)
-        return texts
+            return self._value_space(shape, Family.BOOLEAN, boolean_from, texts)
+        read = value_reader(shape, self._values)
+        return texts if read is None or family is None else self._value_space(shape, family, _value_of(read), texts)
 
     def _value_space(
-        self, shape: Shape, read: Callable[[str], Number | None], code_of: dict[Any, int], texts: TextSpace
-    ) -> _ValueSpace:
+        self,
+        shape: Shape,
+        family: Family,
+        read: Callable[[str], Any],
+        texts: TextSpace,
+        otherwise: Reader | None = None,
+    ) -> ValueSpace:
         key = shape if self._strict else shape[1]
         if key not in self._value_spaces:
-            self._value_spaces[key] = _ValueSpace(shape[1], read, code_of, texts)
+            self._value_spaces[key] = ValueSpace(shape[1], family, read, self._code_of, texts, otherwise)
         return self._value_spaces[key]
+
+    def _iri_space(self, texts: TextSpace) -> ValueSpace:
+        if Family.IRI not in self._value_spaces:
+            read = with_upper_case_escapes if self._values.iri_case else str
+            self._value_spaces[Family.IRI] = (
+                NormalizedIriSpace(read, self._code_of, texts)
+                if self._values.nfc
+                else ValueSpace(None, Family.IRI, read, self._code_of, texts)
+            )
+        return self._value_spaces[Family.IRI]
 
     def _number_reader(self, datatype: str | None) -> Callable[[str], Number | None]:
         def read(text: str) -> Number | None:
@@ -203,6 +205,7 @@ class Encoding:
 
     def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
         """Tell from a sample of rows whether a column may have the same contents as one that is encoded already."""
+        column = self._normalized(column)
         rows = slice(sample)
         shapes = column.shapes[rows] if isinstance(column.shapes, list) else [column.shapes] * sample
         cells = zip(self.codes(column, rows), shapes, column.texts[rows], strict=False)
@@ -216,15 +219,18 @@ class Encoding:
     def _may_be_joined(self, shape: Shape, text: str, kinds: set[NumberKind]) -> bool:
         """Return whether a cell may turn out to equal one with another code."""
         space = self._space(shape)
-        kind = space.kind(text) if isinstance(space, _ValueSpace) and text in space.values_read else None
-        if kind is not None and (self._has_fine_numbers or self._tolerances.loosest({kind}, kinds)):
+        family = space.family(text) if isinstance(space, ValueSpace) else None
+        if family == Family.GEOMETRY:
             return True
+        if family == Family.NUMBER and isinstance(space, ValueSpace):
+            kind = space.kind(text)
+            if self._has_fine_numbers or (kind is not None and self._tolerances.loosest({kind}, kinds)):
+                return True
         if self._strict:
             return False
-        texts = self._texts[None]
-        has_value = isinstance(space, _ValueSpace) and text in space.values_read
-        return (has_value and text in texts) or any(
-            text in other.values_read for other in self._value_spaces.values() if other is not space
+        form = space.form_of(text) if isinstance(space, ValueSpace) else text
+        return (family is not None and form in self._texts[None]) or any(
+            form in other.forms for other in self._value_spaces.values() if other is not space
         )
 
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
@@ -236,14 +242,29 @@ class Encoding:
         return [[joined.get(code, code) for code in column] for column in columns]
 
     def _join_equal_codes(self) -> None:
-        mixed = set() if self._strict else self._join_values_with_texts()
+        geometries = list(geometry_groups(self._code_of[Family.GEOMETRY], self._tolerances.double))
+        for group in geometries:
+            for same in group.same:
+                self._join(same, self._code_of[Family.GEOMETRY])
+        mixed = set() if self._strict else self._join_unlike_terms()
         self._exactly_joined = dict(self._links.parents)
         kinds = self._number_kinds()
         if self._has_fine_numbers or self._tolerances.loosest(kinds, kinds):
             self._chain_numbers()
+        for group in geometries:
+            first = self._join((same[0] for same in group.same), self._code_of[Family.GEOMETRY])
+            if not group.are_equal or (self._counts_values and len(group.same) > 1):
+                self.inexact.add(first)
         if mixed:
             self._mark_mixed_forms({self._links.root(code) for code in mixed})
         self.inexact = {self._links.root(code) for code in self.inexact}
+
+    def _join(self, values: Iterable[Any], code_of: dict[Any, int]) -> int:
+        """Join values, and return the code of the first."""
+        first, *others = map(code_of.__getitem__, values)
+        for code in others:
+            self._links.join(first, code)
+        return first
 
     def _chain_numbers(self) -> None:
         """Join the numbers of each chain; where some of them may differ, their code is inexact."""
@@ -256,29 +277,20 @@ class Encoding:
                 kinds_of |= of_kind
         for numbers, are_equal in number_chains(kinds_of, self._tolerances, are_fine=self._has_fine_numbers):
             self.has_near_numbers = True
-            first = self._numbers[numbers[0]]
-            for number in numbers[1:]:
-                self._links.join(first, self._numbers[number])
+            first = self._join(numbers, self._code_of[Family.NUMBER])
             if self._counts_values or not are_equal:
                 self.inexact.add(first)
 
-    def _join_values_with_texts(self) -> set[int]:
-        """Join numbers and booleans with terms of another kind that are written alike; return their codes."""
-        texts = self._texts[None]
-        spaces = list(self._value_spaces.values())
+    def _join_unlike_terms(self) -> set[int]:
+        """Join terms of different families that are written alike; return their codes."""
         mixed = set()
-        for space in spaces:
-            others: list[tuple[Any, TextSpace]] = [(texts.keys(), texts)]
-            if space.is_boolean:
-                others += ((other.values_read.keys(), other) for other in spaces if not other.is_boolean)
-            for known, other in others:
-                for text in space.values_read.keys() & known:
-                    self._links.join(space[text], other[text])
-                    mixed.add(space[text])
+        for one, other in unlike_terms_written_alike(self._value_spaces.values(), self._texts[None]):
+            self._links.join(one, other)
+            mixed.add(one)
         return mixed
 
     def _mark_mixed_forms(self, mixed: set[int]) -> None:
-        """Mark those codes of several kinds as inexact that have more than one lexical form."""
+        """Mark those codes of several families as inexact that have more than one lexical form."""
         form_of: dict[int, str] = {}
         for space in self._value_spaces.values():
             for text in space.values_read:
@@ -291,6 +303,7 @@ class Encoding:
 
         ``blank_nodes`` holds the negative codes of this side's blank nodes by label, and takes up new ones.
         """
+        column = self._normalized(column)
         shapes = column.shapes if isinstance(column.shapes, list) else [column.shapes] * len(codes)
         return [
             blank_nodes.setdefault(text, -1 - len(blank_nodes))
@@ -303,9 +316,9 @@ class Encoding:
 
     def _detail(self, shape: Shape, text: str, code: int) -> int:
         space = self._space(shape)
-        cell = Cell(None, None, text)
-        if isinstance(space, _ValueSpace) and text in space.values_read:
-            cell = Cell(space.values_read[text], space.kind(text), text)
+        cell = Cell(text)
+        if isinstance(space, ValueSpace) and text in space.values_read:
+            cell = Cell(space.form_of(text), space.family(text), space.values_read[text], space.kind(text))
         exact_code = space[text]
         while exact_code in self._exactly_joined:
             exact_code = self._exactly_joined[exact_code]
@@ -323,39 +336,61 @@ def _term_space(shape: Shape) -> Hashable:
     return kind, None, datatype or XSD_STRING
 
 
-class PlainEncoding(Encoding):
-    """The quicker encoding of columns that all have ``TermColumn.plain_by_value``, and no number with a tolerance."""
+def _value_of(read: Reader) -> Callable[[str], Any]:
+    def value(text: str) -> Any:
+        found = read(text)
+        return None if found is None else found[1]
 
-    def __init__(self) -> None:
-        super().__init__(strict=False, tolerances=Tolerances())
-        self._code_of: defaultdict[str | float, int] = defaultdict(self._next_code)
+    return value
+
+
+class PlainEncoding(Encoding):
+    """The quicker encoding of columns that are all plain by value, and without a number with a tolerance."""
+
+    def __init__(self, values: ValueRules) -> None:
+        super().__init__(strict=False, tolerances=Tolerances(), values=values)
+        self._code_of_cell: defaultdict[Hashable, int] = defaultdict(self._next_code)
 
     def codes(self, column: TermColumn, rows: slice = slice(None)) -> list[int]:
         """Return the codes of a column, or of some rows of it."""
-        return list(map(self._code_of.__getitem__, _cells(column)[rows]))
+        return list(map(self._code_of_cell.__getitem__, self._cells(column)[rows]))
 
     def can_stand_for(self, column: TermColumn, contents: Sequence[frozenset[int]], sample: int) -> bool:
         """Tell from a sample of rows whether a column may have the same contents as one that is encoded already."""
-        codes = {self._code_of.get(cell) for cell in _cells(column)[:sample]}
+        codes = {self._code_of_cell.get(cell) for cell in self._cells(column)[:sample]}
         return any(codes <= content for content in contents)
 
     def settled(self, columns: Sequence[list[int]]) -> list[list[int]]:
         """Return the codes as they are."""
         return list(columns)
 
-
-def _cells(column: TermColumn) -> list[str] | list[float]:
-    return column.texts if column.plain_by_value is None else column.plain_by_value.cells
+    def _cells(self, column: TermColumn) -> Sequence[Hashable]:
+        plain = column.plain_by_value(self._values)
+        return column.texts if plain is None else plain.cells
 
 
 def encoding_for(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Encoding:
     """Return the quickest encoding that tells the cells of two results apart."""
-    plain = None if rules.strict else plain_columns(reference, actual, required, by_value=True)
+    values = NO_VALUES if rules.strict else relevant_values(reference, actual, required, rules.values)
+    plain = None if rules.strict else plain_columns(reference, actual, required, values)
     if plain is not None:
         mine, others = (frozenset[NumberKind]().union(*(column.kinds for column in columns)) for columns in plain)
         if not rules.tolerances.loosest(mine, others):
-            return PlainEncoding()
-    return Encoding(rules.strict, rules.tolerances, counts_values=rules.rows_as == "set")
+            return PlainEncoding(values)
+    return full_encoding(reference, actual, required, rules)
+
+
+def full_encoding(reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> Encoding:
+    """Return an encoding that does for all columns."""
+    columns = compared_columns(reference, actual, required)
+    values = NO_VALUES if rules.strict else relevant_values(reference, actual, required, rules.values)
+    return Encoding(
+        rules.strict,
+        rules.tolerances,
+        values,
+        has_unlike_iris=values.iri_case or (values.nfc and any(column.concerns.iris for column in columns)),
+        counts_values=rules.rows_as == "set",
+    )
 
 
 _SAMPLE: Final = 64

@@ -1,15 +1,25 @@
-"""Reading SPARQL 1.1 JSON results into columns of terms, or of plain texts and floats where these will do."""
+"""Reading SPARQL 1.1 JSON results into columns of terms."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from operator import is_, itemgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.sparql.plain_cells import (
+    Concerns,
+    PlainCells,
+    are_comparable,
+    concerns_of,
+    is_untyped,
+    plain_cells,
+    plain_cells_by_value,
+    relevant_rules,
+    untyped_texts,
+)
 from graphrag_eval_lc.matching.sparql.terms import (
     LANGUAGE_DATATYPES,
     RARE_KEYS,
@@ -18,9 +28,8 @@ from graphrag_eval_lc.matching.sparql.terms import (
     names_in,
     read_cells,
 )
+from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules, in_nfc
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
-    XSD,
-    XSD_BOOLEAN,
     Number,
     NumberKind,
     has_untyped_number,
@@ -38,31 +47,6 @@ SPARQL_JSON: Final = "SPARQL JSON"
 _type_of = itemgetter("type")
 _value_of = itemgetter("value")
 _NO_TERM: Final = {"type": "", "value": ""}
-
-
-_WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
-_NUMBER_CHARACTERS: Final = frozenset("-.0123456789\n")
-_EXACT_LENGTH: Final = 15
-"""Numbers with at most 15 digits are equal only where they are equal as floats."""
-
-_FINE_FRACTION: Final = re.compile(r"\.[0-9]{8}")
-"""With so many decimals a number may be within 1e-8 of another one."""
-
-
-class PlainCells(NamedTuple):
-    """The cells of a column.
-
-    Attributes:
-        cells: A text for each cell, or a float in a column of numbers.
-        numbers: How the numbers are written; empty in a column of texts.
-        kinds: What the numbers are.
-        whole: The texts without a datatype that are integers; empty in a column of numbers.
-    """
-
-    cells: list[str] | list[float]
-    numbers: frozenset[str] = frozenset()
-    kinds: frozenset[NumberKind] = frozenset()
-    whole: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -96,9 +80,32 @@ class TermColumn:
         return has_untyped_number(untyped_texts(self.shapes, self.texts))
 
     @cached_property
-    def plain_by_value(self) -> PlainCells | None:
-        """The cells as texts or floats, which are equal just if the values of the cells are; None likewise."""
-        return plain_cells_by_value(self.shapes, self.texts) if self.has_untyped_numbers else self.plain
+    def in_nfc(self) -> "TermColumn":
+        """The column with the texts of its literals in the Unicode normal form C."""
+        if not self.concerns.nfc:
+            return self
+        shapes = self.shapes if isinstance(self.shapes, list) else [self.shapes] * len(self.texts)
+        texts = zip(shapes, self.texts, strict=True)
+        normal = [text if kind in ("uri", "bnode") else in_nfc(text) for (kind, _, _), text in texts]
+        return TermColumn(normal, self.shapes)
+
+    @cached_property
+    def concerns(self) -> Concerns:
+        """What may equal cells that are written otherwise, beside numbers and booleans."""
+        return concerns_of(self.shapes, self.texts)
+
+    @cached_property
+    def _by_value(self) -> dict[ValueRules, PlainCells | None]:
+        return {}
+
+    def plain_by_value(self, values: ValueRules) -> PlainCells | None:
+        """Return the cells as texts, floats or values, which are equal just if the cells are; None likewise."""
+        if values not in self._by_value:
+            column = self.in_nfc if values.nfc else self
+            is_plain = not self.has_untyped_numbers and values == NO_VALUES
+            texts = column.texts
+            self._by_value[values] = column.plain if is_plain else plain_cells_by_value(self.shapes, texts, values)
+        return self._by_value[values]
 
     def number(self, row: int) -> tuple[Number, NumberKind] | None:
         """Return the number that a cell holds, and what kind of number; None where it holds none."""
@@ -357,90 +364,29 @@ PlainColumns: TypeAlias = tuple[list[PlainCells], list[PlainCells]]
 """The cells of the required columns of the reference, and of all actual columns."""
 
 
-def plain_columns(
-    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], *, by_value: bool
-) -> PlainColumns | None:
-    """Return the required and the actual columns as texts and floats; None where they cannot be compared so.
+def relevant_values(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], values: ValueRules
+) -> ValueRules:
+    """Return which of the rules make a difference to the required and the actual columns."""
+    return relevant_rules([column.concerns for column in compared_columns(reference, actual, required)], values)
 
-    By value, different cells have different values; else different texts may be numbers of the same value.
+
+def compared_columns(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> list[TermColumn]:
+    """Return the required and the actual columns, each with the parts of its triple terms."""
+    columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
+    return [cells for column in columns for cells in column.with_parts.values()]
+
+
+def plain_columns(
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], values: ValueRules | None
+) -> PlainColumns | None:
+    """Return the required and the actual columns as plain cells; None where they cannot be compared so.
+
+    With rules of values, different cells have different values; without, different texts may have the same value.
     """
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    plain = [cells for column in columns if (cells := column.plain_by_value if by_value else column.plain) is not None]
+    found = (column.plain if values is None else column.plain_by_value(values) for column in columns)
+    plain = [cells for cells in found if cells is not None]
     if len(plain) < len(columns) or not are_comparable(plain):
         return None
     return plain[: len(required)], plain[len(required) :]
-
-
-def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
-    """Return the cells of a column as texts or floats, which are equal only if the cells are.
-
-    They do not suffice for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0,
-    and columns in which numbers or booleans stand among other terms; then this is None.
-    """
-    kinds = set(shapes) if isinstance(shapes, list) else {shapes}
-    if any(kind in ("", "bnode", "triple") for kind, _, _ in kinds):
-        return None
-    datatypes = {None if kind == "uri" else datatype for kind, datatype, _ in kinds}
-    numeric = {datatype for datatype in datatypes if is_numeric_datatype(datatype)}
-    if numeric:
-        if numeric != datatypes:
-            return None
-        found = frozenset(number_kind("", datatype) for datatype in numeric)
-        return _plain_numbers(texts, found, with_fraction=numeric <= _WITH_FRACTION)
-    if XSD_BOOLEAN in datatypes and (len(datatypes) > 1 or not set(texts) <= {"true", "false"}):
-        return None
-    return PlainCells(texts)
-
-
-def plain_cells_by_value(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
-    """Return the same, where texts without a datatype that are written as numbers count by their value."""
-    plain = plain_cells(shapes, texts)
-    return plain if plain is None or plain.numbers else _with_untyped_numbers(texts, untyped_texts(shapes, texts))
-
-
-def is_untyped(shape: Shape) -> bool:
-    """Return whether a term is a literal with neither datatype nor language, whose text may be a number."""
-    kind, datatype, language = shape
-    return datatype is None and not language and kind not in ("", "uri", "bnode", "triple")
-
-
-def untyped_texts(shapes: list[Shape] | Shape, texts: list[str]) -> list[str]:
-    """Return the texts of untyped cells."""
-    if not isinstance(shapes, list):
-        return texts if is_untyped(shapes) else []
-    untyped = set(filter(is_untyped, set(shapes)))
-    return [text for shape, text in zip(shapes, texts, strict=True) if shape in untyped] if untyped else []
-
-
-def _with_untyped_numbers(texts: list[str], untyped: list[str]) -> PlainCells | None:
-    """Keep untyped integers as texts, as there is one way to write them; other numbers must fill their column."""
-    numbers = {text for text in untyped if number_from(text, None) is not None}
-    kinds = frozenset(number_kind(text, None) for text in numbers)
-    if kinds <= {NumberKind.INTEGER}:
-        return None if "-0" in numbers else PlainCells(texts, whole=frozenset(numbers))
-    return _plain_numbers(texts, kinds, with_fraction=True) if numbers.issuperset(texts) else None
-
-
-def _plain_numbers(texts: list[str], kinds: frozenset[NumberKind], *, with_fraction: bool) -> PlainCells | None:
-    joined = "\n".join(texts)
-    if not (set(joined) <= _NUMBER_CHARACTERS and max(map(len, texts)) <= _EXACT_LENGTH):
-        return None
-    if "." in joined and (not with_fraction or _FINE_FRACTION.search(joined)):
-        return None
-    try:
-        return PlainCells(list(map(float, texts)), frozenset(texts), kinds)
-    except ValueError:
-        return None
-
-
-def are_comparable(columns: Iterable[PlainCells]) -> bool:
-    """Return whether columns can be compared as texts and floats.
-
-    These do not show that a number equals a text written like it, nor that an untyped integer equals a number.
-    """
-    known = list(columns)
-    numbers = frozenset[str]().union(*(column.numbers for column in known))
-    if numbers and not all(column.numbers or numbers.isdisjoint(column.cells) for column in known):
-        return False
-    whole = frozenset[str]().union(*(column.whole for column in known))
-    return not (numbers and whole) or set(map(float, whole)).isdisjoint(map(float, numbers))

@@ -1,6 +1,6 @@
 """Rows of codes: how they count, when they are equal in detail, and how many of them a search may look at.
 
-Equality within a tolerance is not transitive (0 equals 1e-8, which equals 2e-8), nor is that of numbers and texts (the
+Equality within a tolerance is not transitive (0 equals 1e-8, which equals 2e-8), nor is that of values and texts (the
 integer "5" equals 5.0 and the text "5", which differ). A code therefore stands for a whole chain of equal cells. Nearly
 always all cells of a chain are equal; where they may not be, or where it matters that they have different values, the
 code is called inexact, and its cells have detailed codes of their own.
@@ -12,9 +12,9 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.values import ValueRules
+from graphrag_eval_lc.matching.sparql.values import Family, ValueRules
+from graphrag_eval_lc.matching.sparql.wkt import Geometry, geometries_are_equal
 from graphrag_eval_lc.matching.sparql.xsd_numbers import (
-    Number,
     NumberKind,
     Tolerances,
     numbers_are_equal,
@@ -87,30 +87,35 @@ class Cell(NamedTuple):
     """A term with an inexact code, as far as its equality with others goes.
 
     Attributes:
-        value: The number or boolean; None for a text.
-        kind: What ``value`` is if it is a number; else None.
         text: The lexical form.
+        family: What kind of value it has; None for a text.
+        value: The value; None for a text.
+        kind: What ``value`` is if it is a number; else None.
     """
 
-    value: Number | None
-    kind: NumberKind | None
     text: str
+    family: Family | None = None
+    value: Any = None
+    kind: NumberKind | None = None
 
 
 def cells_are_equal(one: Cell, other: Cell, tolerances: Tolerances) -> bool:
-    """Return whether two cells are equal: numbers and booleans by value, unlike kinds by their text.
+    """Return whether two cells are equal: those of one family by value, all others by their text.
 
     Example:
-        >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "5"), Cell(5, NumberKind.INTEGER, "+5"), Tolerances())
+        >>> five = Cell("5", Family.NUMBER, 5, NumberKind.INTEGER)
+        >>> cells_are_equal(five, Cell("+5", Family.NUMBER, 5, NumberKind.INTEGER), Tolerances())
         True
-        >>> cells_are_equal(Cell(5, NumberKind.INTEGER, "+5"), Cell(None, None, "5"), Tolerances())
-        False
+        >>> cells_are_equal(five, Cell("5"), Tolerances()), cells_are_equal(five, Cell("+5"), Tolerances())
+        (True, False)
     """
-    if one.value is None or other.value is None:
+    if one.family is None or one.family != other.family:
         return one.text == other.text
-    if one.kind is None or other.kind is None:
-        return one.value == other.value if one.kind is other.kind else one.text == other.text
-    return numbers_are_equal(one.value, other.value, tolerances.between(one.kind, other.kind))
+    if one.kind is not None and other.kind is not None:
+        return numbers_are_equal(one.value, other.value, tolerances.between(one.kind, other.kind))
+    if one.family == Family.GEOMETRY:
+        return geometries_are_equal(one.value, other.value, tolerances.double)
+    return bool(one.value == other.value)
 
 
 class DetailedCodes:
@@ -158,11 +163,16 @@ class DetailedCodes:
         return not self._cell_of.keys().isdisjoint(row)
 
     def finite_number(self, detail: int) -> int | Decimal | None:
-        """Return the number of a detailed code; None if it stands for anything else."""
+        """Return the number of a detailed code, the first one of a geometry; None if it stands for anything else."""
         cell = self._cell_of.get(detail)
-        if cell is None or cell.kind is None or isinstance(cell.value, str):
+        if cell is None:
             return None
-        return cell.value
+        if isinstance(cell.value, Geometry):
+            return cell.value.first_number
+        if cell.kind is None or isinstance(cell.value, str):
+            return None
+        number: int | Decimal = cell.value
+        return number
 
     def numbers_of(self, column: Iterable[int]) -> ColumnNumbers | None:
         """Return the finite numbers among detailed codes; None where there are none, or other inexact cells too."""
@@ -176,17 +186,24 @@ class DetailedCodes:
 
     def has_one_tolerance(self, details: Collection[int], others: Collection[int]) -> bool:
         """Return whether all are finite numbers, and any of the first has the same tolerance with any of the others."""
-        if any(self.finite_number(detail) is None for detail in chain(details, others)):
+        cells = [self._cell_of.get(detail) for detail in chain(details, others)]
+        if any(cell is None or cell.kind is None or isinstance(cell.value, str) for cell in cells):
             return False
         kinds, other_kinds = ({self._cell_of[detail].kind for detail in each} for each in (details, others))
         pairs = ((one, other) for one in kinds for other in other_kinds if one is not None and other is not None)
         return len({self._tolerances.between(*pair) for pair in pairs}) == 1
 
     def range_of_equals(self, detail: int) -> tuple[Decimal, Decimal]:
-        """Return bounds around all numbers that equal the finite number of a detailed code."""
-        cell = self._cell_of[detail]
-        relative = self._tolerances.loosest({cell.kind}, self._kinds)  # type: ignore[arg-type]  # a number has a kind
-        return tolerated_range(cell.value, relative)  # type: ignore[arg-type]  # and a value
+        """Return bounds around all numbers that equal the finite number of a detailed code.
+
+        Raises:
+            ValueError: There is none.
+        """
+        number, kind = self.finite_number(detail), self._cell_of[detail].kind
+        if number is None:
+            raise ValueError(f"{self._cell_of[detail].text:.40} is no finite number")
+        relative = self._tolerances.double if kind is None else self._tolerances.loosest({kind}, self._kinds)
+        return tolerated_range(number, relative)
 
     def rows_are_equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
         """Return whether two rows of detailed codes are equal whose codes are."""

@@ -19,6 +19,9 @@ UNBOUND_SHAPE: Final[Shape] = ("", None, None)
 TRIPLE_SHAPE: Final[Shape] = ("triple", None, None)
 """The shape of a triple term; its text shows it to people, its parts are cells of their own."""
 
+NO_LITERALS: Final = frozenset({"", "uri", "bnode", "triple"})
+"""The types of all cells but literals; that of unbound cells is empty."""
+
 DIRECTION_KEYS: Final = ("its:dir", "direction")
 """The keys of a base direction, as RDF 1.2 and as RDF/JS write it."""
 

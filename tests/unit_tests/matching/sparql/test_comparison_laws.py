@@ -2,20 +2,17 @@
 
 import random
 import re
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import permutations, product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sparql_brute_force import Cell, Equal, Rows, Rules, brute_force_score
 
 from graphrag_eval_lc.matching.sparql import compare_sparql_results
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-Cell = tuple[str, str, str] | None
-Rows = list[tuple[Cell, ...]]
 
 
 def typed(text: str, datatype: str) -> Cell:
@@ -94,66 +91,8 @@ def cells_equal(one: Cell, other: Cell, tolerance: float | None = None) -> bool:
     return one[1] == other[1]
 
 
-class Rules:
-    """How rows are compared, slowly."""
-
-    def __init__(self, cells: set[Cell], tolerance: float | None) -> None:
-        self.equal = {(one, other): cells_equal(one, other, tolerance) for one in cells for other in cells}
-        self.values: dict[Cell, int] = {}
-        for cell in cells:  # cells of the same value, or of a chain of the same values
-            joined = {self.values[other] for other in self.values if cells_equal(cell, other, -1.0)}
-            number = min(joined, default=len(self.values))
-            self.values = {other: number if value in joined else value for other, value in self.values.items()}
-            self.values[cell] = number
-
-    def rows_equal(self, one: tuple[Cell, ...], other: tuple[Cell, ...]) -> bool:
-        return all(map(self.equal.__getitem__, zip(one, other, strict=True)))
-
-    def kept_of(self, rows: Rows) -> Iterator[Rows]:
-        """Return the ways to leave out rows that have the values of another one."""
-        values = [tuple(map(self.values.__getitem__, row)) for row in rows]
-        for kept in product([True, False], repeat=len(rows)):
-            if {value for value, keep in zip(values, kept, strict=True) if keep} == set(values):
-                yield [row for row, keep in zip(rows, kept, strict=True) if keep]
-
-    def bags_match(self, mine: Rows, others: Rows) -> bool:
-        if len(mine) != len(others):
-            return False
-        if not mine:
-            return True
-        return any(
-            self.rows_equal(mine[0], other) and self.bags_match(mine[1:], others[:at] + others[at + 1 :])
-            for at, other in enumerate(others)
-        )
-
-    def sets_match(self, mine: Rows, others: Rows) -> bool:
-        if not all(any(self.rows_equal(row, other) for other in others) for row in mine):
-            return False
-        if not all(any(self.rows_equal(row, other) for row in mine) for other in others):
-            return False
-        kept = list(self.kept_of(others))
-        return any(self.bags_match(rows, other_rows) for rows in self.kept_of(mine) for other_rows in kept)
-
-    def rows_match(self, mine: Rows, others: Rows, ordered: bool, ignore_duplicates: bool) -> bool:
-        if ordered:
-            return len(mine) == len(others) and all(map(self.rows_equal, mine, others))
-        return self.sets_match(mine, others) if ignore_duplicates else self.bags_match(mine, others)
-
-
-def renamings(mine: Rows, others: Rows) -> Iterator[Rows]:
-    """Return the other rows under every one-to-one renaming of their blank nodes to mine."""
-    labels, other_labels = (
-        sorted({cell[1] for row in rows for cell in row if cell is not None and cell[0] == "bnode"})
-        for rows in (mine, others)
-    )
-    if len(labels) != len(other_labels):
-        return
-    for order in permutations(labels):
-        new = dict(zip(other_labels, order, strict=True))
-        yield [
-            tuple(("bnode", new[cell[1]], "") if cell is not None and cell[0] == "bnode" else cell for cell in row)
-            for row in others
-        ]
+def equality(tolerance: float | None) -> Equal:
+    return lambda one, other, exactly: cells_equal(one, other, -1.0 if exactly else tolerance)
 
 
 def plain_score(
@@ -164,14 +103,9 @@ def plain_score(
     ignore_duplicates: bool = True,
     tolerance: float | None = None,
 ) -> float:
-    cells = {cell for row in (*mine, *others) for cell in row}
-    rules = Rules(cells, tolerance)
-    for columns in permutations(range(width), len(mine[0])):
-        projected = [tuple(row[at] for at in columns) for row in others]
-        for renamed in renamings(mine, projected):
-            if rules.rows_match(mine, renamed, ordered, ignore_duplicates):
-                return 1.0
-    return 0.0
+    assert len(others[0]) == width
+    equal = equality(tolerance)
+    return brute_force_score(mine, others, equal, ordered=ordered, ignore_duplicates=ignore_duplicates)
 
 
 def as_results(rows: Rows, names: list[str]) -> dict[str, Any]:
@@ -385,7 +319,7 @@ def test_as_many_rows_in_a_chain_of_near_numbers_are_paired_off_as_can_be(
     )
     assert found.score == plain_score(mine, theirs, len(names), ignore_duplicates=ignore_duplicates)
     if len(names) == 1 and not ignore_duplicates and not found.score:
-        rules = Rules({*rows, *others}, None)
+        rules = Rules({*rows, *others}, equality(None))
         most = most_pairs(mine, theirs, rules)
         missing, extra = found.missing_row_count, found.extra_row_count
         assert (missing, extra) == (len(mine) - most, len(theirs) - most)

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from graphrag_eval_lc.matching.sparql.comparison import PlainVerdict, plain_verdict
-from graphrag_eval_lc.matching.sparql.results import PlainCells
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells
 from graphrag_eval_lc.matching.sparql.rows import RowsAs, Rules
 from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import NumberKind, Tolerances

@@ -36,7 +36,6 @@ FORMS = [
     ("\ufeff" + PLAIN, "SPARQL JSON after a byte order mark"),
     (json.dumps(PLAIN), "SPARQL JSON encoded twice"),
     (json.dumps(json.dumps(PLAIN)), "SPARQL JSON encoded twice encoded twice"),
-    (json.dumps({"results": {"bindings": BINDINGS}}), "SPARQL JSON"),
     (json.dumps({"bindings": BINDINGS}), "bindings without a head"),
     (json.dumps(BINDINGS), "a list of bindings"),
     (OBJECTS, "an array of row objects"),

@@ -1,6 +1,7 @@
 import pytest
 
-from graphrag_eval_lc.matching.sparql.results import PlainCells, are_comparable, plain_cells, plain_cells_by_value
+from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells, are_comparable, plain_cells, plain_cells_by_value
+from graphrag_eval_lc.matching.sparql.values import ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import XSD, NumberKind
 
 URI = ("uri", None, None)
@@ -26,13 +27,15 @@ def test_iris_and_texts_are_their_texts(shapes: object) -> None:
     ],
 )
 def test_short_numbers_are_floats(shapes: object, texts: list[str], cells: list[float], kinds: set[NumberKind]) -> None:
-    found = plain_cells_by_value(shapes, texts)  # type: ignore[arg-type]
+    found = plain_cells_by_value(shapes, texts, ValueRules())  # type: ignore[arg-type]
     assert found == PlainCells(cells, frozenset(texts), frozenset(kinds))
 
 
 def test_integers_without_a_datatype_stand_for_themselves_among_texts() -> None:
-    assert plain_cells_by_value(TEXT, ["5", "a", "007"]) == PlainCells(["5", "a", "007"], whole=frozenset({"5"}))
-    assert plain_cells_by_value([TEXT, URI], ["a", "5"]) == PlainCells(["a", "5"])
+    assert plain_cells_by_value(TEXT, ["5", "a", "007"], ValueRules()) == PlainCells(
+        ["5", "a", "007"], whole=frozenset({"5"})
+    )
+    assert plain_cells_by_value([TEXT, URI], ["a", "5"], ValueRules()) == PlainCells(["a", "5"])
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,7 @@ def test_integers_without_a_datatype_stand_for_themselves_among_texts() -> None:
     ],
 )
 def test_cells_that_take_more_to_compare_are_none(shapes: object, texts: list[str]) -> None:
-    assert plain_cells_by_value(shapes, texts) is None  # type: ignore[arg-type]
+    assert plain_cells_by_value(shapes, texts, ValueRules()) is None  # type: ignore[arg-type]
 
 
 def test_numbers_and_texts_that_are_written_alike_cannot_be_compared_as_floats() -> None:
@@ -68,6 +71,6 @@ def test_numbers_and_texts_that_are_written_alike_cannot_be_compared_as_floats()
 
 
 def test_integers_without_a_datatype_equal_numbers_of_their_value() -> None:
-    numbers = PlainCells([5.0], frozenset({"5.0"}))
+    numbers = PlainCells([5.0], frozenset({"5.0"}), frozenset({NumberKind.DECIMAL}))
     assert not are_comparable([numbers, PlainCells(["5"], whole=frozenset({"5"}))])
     assert are_comparable([numbers, PlainCells(["6"], whole=frozenset({"6"}))])
