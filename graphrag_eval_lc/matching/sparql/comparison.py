@@ -19,8 +19,9 @@ from graphrag_eval_lc.matching.matchers import (
     explained,
 )
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
-from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
+from graphrag_eval_lc.matching.sparql.candidate_columns import find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
+from graphrag_eval_lc.matching.sparql.column_search import ColumnMapping
 from graphrag_eval_lc.matching.sparql.diagnosis import Diagnosis, ShownRow, diagnosis_of_match, diagnosis_of_mismatch
 from graphrag_eval_lc.matching.sparql.encoding import encoded_tables, encoding_for
 from graphrag_eval_lc.matching.sparql.results import (

@@ -9,9 +9,9 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, RowsAs, rows_of
+from graphrag_eval_lc.matching.sparql.rows import STEPS_OF_A_PAIR, Budget, DetailedCodes, Row, RowsAs, rows_of
 
 
 def row_groups_agree(
@@ -107,10 +107,6 @@ def _by_coarse_row(rows: Counter[Row], codes: DetailedCodes) -> dict[Row, dict[R
     for row, times in rows.items():
         groups[codes.coarse_row(row)][row] = times
     return groups
-
-
-STEPS_OF_A_PAIR: Final = 8
-"""Comparing two cells exactly takes about as long as looking at so many rows."""
 
 
 class Neighbours:
@@ -242,7 +238,19 @@ def can_be_paired(partners: list[list[int]], budget: Budget) -> bool:
         >>> can_be_paired([[0, 1], [0]], Budget(2)), can_be_paired([[0], [0]], Budget(2))
         (True, False)
     """
-    return not any(True for _ in unpaired_items(range(len(partners)), partners.__getitem__, budget))
+    return partner_of_each(partners, budget) is not None
+
+
+def partner_of_each(partners: Sequence[Sequence[int]], budget: Budget) -> list[int] | None:
+    """Return a partner of its own for each item, the first possible one where that can be; None where it cannot.
+
+    Example:
+        >>> partner_of_each([[0, 1], [0]], Budget(2))
+        [1, 0]
+    """
+    pairing = _Pairing(partners.__getitem__, None, budget)
+    left = [item for item, possible in enumerate(partners) if not pairing.takes_free(item, possible)]
+    return pairing.partners() if all(map(pairing.takes_freed, left)) else None
 
 
 def unpaired_items(
@@ -311,6 +319,11 @@ class _Pairing:
                     waiting.append(other)
         self._exhausted.update(came_from)
         return False
+
+    def partners(self) -> list[int]:
+        """Return the partner of each item, where all have one."""
+        found = {item: partner for partner, items in self._items_of.items() for item in items}
+        return [found[item] for item in range(len(found))]
 
     def _is_free(self, partner: int) -> bool:
         return len(self._items_of[partner]) < (1 if self._times is None else self._times[partner])
