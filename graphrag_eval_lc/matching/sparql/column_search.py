@@ -65,7 +65,7 @@ def depth_first(
         waiting.append(iter(candidates[order[len(chosen)]]))
 
 
-_CHUNK: Final = 2_048
+_CHUNK: Final = 128
 """So many rows are looked at before the rest of a long column is."""
 
 _LOOKS_FOR_ORDER: Final = 16
@@ -91,13 +91,26 @@ class _Numbering:
     def __len__(self) -> int:
         return len(self._number_of)
 
-    def of(self, keys: Iterator[Any], *, is_exact: bool) -> list[int] | None:
-        """Return the numbers of the other side's items; None where they are not the same, or are too few of one."""
+    def of(
+        self, keys: Iterator[Any], count: int, budget: Budget, *, is_exact: bool, steps: int = 1
+    ) -> list[int] | None:
+        """Return the numbers of the other side's items; None where they are not the same, or are too few of one.
+
+        Args:
+            keys: The keys of its items.
+            count: How many there are.
+            budget: Counts the steps.
+            is_exact: Whether each number has as many items as in the reference, or may have more.
+            steps: The steps of an item.
+        """
         number_of: Callable[[Any], int | None] = self._number_of.get
+        budget.spend(STEPS_OF_A_CHOICE + steps * min(count, _CHUNK))
         found = list(map(number_of, islice(keys, _CHUNK)))
         if None in found:
             return None
-        found += map(number_of, keys)
+        if count > _CHUNK:
+            budget.spend(steps * (count - _CHUNK))
+            found += map(number_of, keys)
         counts = Counter(found)
         if is_exact:
             return found if counts == self._counts else None  # type: ignore[return-value]  # no None in it
@@ -185,13 +198,18 @@ class RowSearch:
         """
         left = sorted(candidates, key=lambda at: len(candidates[at]))
         groups, size = _Groups([0] * self._row_count, {}, ()), 1
+        values = [len(set(column)) for column in self._reference]
         looks = _LOOKS_FOR_ORDER
         while left:
             column = left[0]
             if len(candidates[column]) > 1 and looks:
-                gains = {at: self._group_count(groups, at) - size for at in left}
-                looks = looks - 1 if any(gains.values()) else 0
-                column = min(left, key=lambda at: (len(candidates[at]) - 1) / gains[at] if gains[at] > 0 else 1e9)
+                sizes = {at: self._group_count(groups, at) for at in left}
+                if self._is_exact:
+                    looks = looks - 1 if any(found > size for found in sizes.values()) else 0
+                    column = min(left, key=lambda at: (len(candidates[at]) - 1) / (sizes[at] - size or 1e-9))
+                else:
+                    looks -= 1
+                    column = min(left, key=lambda at: (sizes[at] / size / values[at], len(candidates[at])))
             left.remove(column)
             level, groups = self._learned(self._reference[column], groups)
             size = len(level.rounds[-1][1] if level.rounds else level.rows)
@@ -204,7 +222,8 @@ class RowSearch:
     def _learned(self, column: Column, groups: _Groups) -> tuple[_Level, _Groups]:
         """Number the reference's rows by a column more."""
         has_blank_nodes = min(column) < 0
-        self._budget.spend(STEPS_OF_A_CHOICE + self._steps_of(column, groups, has_blank_nodes=has_blank_nodes))
+        steps = _steps_of_a_cell(groups, has_blank_nodes=has_blank_nodes)
+        self._budget.spend(STEPS_OF_A_CHOICE + steps * self._row_count)
         rows = _Numbering(self._keys_of_rows(column, groups, has_blank_nodes=has_blank_nodes))
         columns = (*groups.with_blank_nodes, column) if has_blank_nodes else groups.with_blank_nodes
         level = _Level(rows, [])
@@ -226,27 +245,26 @@ class RowSearch:
     def _found(self, level: _Level, column: Column, groups: _Groups) -> _Groups | None:
         """Number the actual rows as in the reference; None where the column does not fit."""
         has_blank_nodes = bool(level.rounds) and min(column) < 0
-        self._budget.spend(STEPS_OF_A_CHOICE + self._steps_of(column, groups, has_blank_nodes=has_blank_nodes))
         keys = self._keys_of_rows(column, groups, has_blank_nodes=has_blank_nodes)
-        of_rows = level.rows.of(iter(keys), is_exact=self._is_exact)
+        steps = _steps_of_a_cell(groups, has_blank_nodes=has_blank_nodes)
+        count, budget = self._actual_row_count, self._budget
+        of_rows = level.rows.of(iter(keys), count, budget, is_exact=self._is_exact, steps=steps)
         if of_rows is None:
             return None
         columns = (*groups.with_blank_nodes, column) if has_blank_nodes else groups.with_blank_nodes
         colours = groups.colours
         for nodes, rows_by_colour in level.rounds:
-            self._budget.spend(_STEPS_OF_A_ROUND * len(columns) * len(column))
+            budget.spend(_STEPS_OF_A_ROUND * len(columns) * count)
             signatures = self._signatures_of_nodes(of_rows, columns, colours)
-            of_nodes = nodes.of(iter(signatures.values()), is_exact=True)
+            of_nodes = nodes.of(iter(signatures.values()), len(signatures), budget, is_exact=True)
             if of_nodes is None:
                 return None
             colours = dict(zip(signatures, of_nodes, strict=True))
-            of_rows = rows_by_colour.of(_keys_by_colour(of_rows, columns, colours), is_exact=self._is_exact)
+            keys = _keys_by_colour(of_rows, columns, colours)
+            of_rows = rows_by_colour.of(iter(keys), count, budget, is_exact=self._is_exact)
             if of_rows is None:
                 return None
         return _Groups(of_rows, colours, columns)
-
-    def _steps_of(self, column: Column, groups: _Groups, *, has_blank_nodes: bool) -> int:
-        return len(column) * (_STEPS_OF_A_ROUND + len(groups.with_blank_nodes) if has_blank_nodes else 1)
 
     def _keys_of_rows(self, column: Column, groups: _Groups, *, has_blank_nodes: bool) -> Iterable[Hashable]:
         """Return for each row its group, its cell and whether a blank node stood in the row before."""
@@ -283,6 +301,10 @@ _STEPS_OF_A_ROUND: Final = 6
 """Colouring by a cell takes about as long as looking at so many rows."""
 
 
+def _steps_of_a_cell(groups: _Groups, *, has_blank_nodes: bool) -> int:
+    return _STEPS_OF_A_ROUND + len(groups.with_blank_nodes) if has_blank_nodes else 1
+
+
 def _keys_by_colour(
     of_rows: Sequence[int], columns: Sequence[Column], colours: Mapping[int, int]
 ) -> Iterator[tuple[int, ...]]:
@@ -317,11 +339,13 @@ def refined_classes(
     while True:
         budget.spend(_STEPS_OF_A_ROUND * len(mine) * len(mine[0]))
         rows = _Numbering(_row_signatures(mine, colours))
-        other_rows = rows.of(_row_signatures(others, other_colours), is_exact=True)
+        signatures = _row_signatures(others, other_colours)
+        other_rows = rows.of(signatures, len(mine[0]), budget, is_exact=True, steps=_STEPS_OF_A_ROUND * len(mine))
         if other_rows is None:
             return None
         columns = _Numbering(_column_signatures(mine, colours, rows.numbers))
-        found = columns.of(_column_signatures(others, other_colours, other_rows), is_exact=True)
+        signatures = _column_signatures(others, other_colours, other_rows)
+        found = columns.of(signatures, len(mine), budget, is_exact=True, steps=_STEPS_OF_A_ROUND * len(mine[0]))
         if found is None:
             return None
         colours, other_colours = columns.numbers, found
