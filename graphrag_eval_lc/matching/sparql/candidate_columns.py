@@ -5,7 +5,7 @@ that leaves a choice, the names are tried, then a depth-first search compares mo
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.column_search import (
@@ -17,7 +17,7 @@ from graphrag_eval_lc.matching.sparql.column_search import (
     refined_classes,
 )
 from graphrag_eval_lc.matching.sparql.encoding import Table
-from graphrag_eval_lc.matching.sparql.row_pairing import partner_of_each
+from graphrag_eval_lc.matching.sparql.row_pairing import partner_of_each, rows_may_agree
 from graphrag_eval_lc.matching.sparql.rows import (
     BLANK_CODE,
     STEPS_OF_A_CHOICE,
@@ -44,7 +44,7 @@ class ColumnClass(NamedTuple):
 
 
 def find_mapping(
-    reference: Table, actual: Table, rows_as: RowsAs, confirm: Confirm, budget: Budget
+    reference: Table, actual: Table, rows_as: RowsAs, codes: DetailedCodes, confirm: Confirm, budget: Budget
 ) -> ColumnMapping | None:
     """Find actual columns that have the same rows, as a set or a bag, as the required ones; those by name go first.
 
@@ -66,7 +66,7 @@ def find_mapping(
     if all(len(required) == len(candidates) == 1 for required, candidates in classes):
         return None
     duplicates = duplicates_of(classes, actual.detailed_columns if reference.needs_details else actual.columns)
-    return _search(reference, actual, classes, rows_as, duplicates, confirm, budget)
+    return _search(reference, actual, classes, rows_as, duplicates, codes, confirm, budget)
 
 
 def _search(
@@ -75,6 +75,7 @@ def _search(
     classes: list[ColumnClass],
     rows_as: RowsAs,
     duplicates: Duplicates,
+    codes: DetailedCodes,
     confirm: Confirm,
     budget: Budget,
 ) -> ColumnMapping | None:
@@ -105,7 +106,20 @@ def _search(
         candidates = _near_candidates(candidates, reference, actual, rows_as, budget)
     if any(not each for each in candidates.values()):
         return None
-    return search.mapping(candidates, duplicates, confirm)
+    if not reference.needs_details:
+        return search.mapping(candidates, duplicates, confirm)
+
+    def may_agree(chosen: Mapping[int, int]) -> bool:
+        one = rows_of([_without_blank_nodes(reference.detailed_columns[at]) for at in chosen])
+        other = rows_of([_without_blank_nodes(actual.detailed_columns[at]) for at in chosen.values()])
+        return rows_may_agree(one, other, rows_as, codes, budget)
+
+    inexact = {at for at in candidates if codes.is_inexact_row(reference.detailed_columns[at])}
+    return search.mapping(candidates, duplicates, confirm, may_agree, inexact)
+
+
+def _without_blank_nodes(column: Column) -> Column:
+    return [BLANK_CODE if code < 0 else code for code in column] if min(column) < 0 else column
 
 
 def _with_blank_nodes(table: Table, positions: Iterable[int]) -> list[Column]:

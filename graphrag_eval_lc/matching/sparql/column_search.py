@@ -7,7 +7,7 @@ rows that they stand in, and rows by the colours of their blank nodes, over and 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -21,6 +21,12 @@ Confirm: TypeAlias = Callable[[ColumnMapping], bool]
 
 Duplicates: TypeAlias = dict[int, int]
 """For a column the one before it that is the same in every row, so that only one of them need be tried."""
+
+MayAgree: TypeAlias = Callable[[Mapping[int, int]], bool]
+"""Tells for some required columns, and the actual ones that stand for them, whether their rows may be equal in detail.
+
+It is asked before all columns are chosen.
+"""
 
 _State = TypeVar("_State")
 
@@ -133,6 +139,13 @@ class _Groups(NamedTuple):
     with_blank_nodes: tuple[Column, ...]
 
 
+class _Choice(NamedTuple):
+    """What the columns chosen so far come to: the groups of rows, and the inexact columns among them."""
+
+    groups: _Groups
+    inexact: dict[int, int]
+
+
 class _Level(NamedTuple):
     """How the rows are numbered once a column more is chosen, first by its cells, then by the blank nodes."""
 
@@ -171,9 +184,21 @@ class RowSearch:
         return frozenset(known), len(blank)
 
     def mapping(
-        self, candidates: Mapping[int, Sequence[int]], duplicates: Duplicates, confirm: Confirm
+        self,
+        candidates: Mapping[int, Sequence[int]],
+        duplicates: Duplicates,
+        confirm: Confirm,
+        may_agree: MayAgree | None = None,
+        inexact: Collection[int] = (),
     ) -> ColumnMapping | None:
         """Return the first mapping under which the rows are equal and that is confirmed, or None.
+
+        Args:
+            candidates: For each required column the actual ones that may stand for it.
+            duplicates: The actual columns that are the same as others.
+            confirm: Settles what the codes do not.
+            may_agree: Looks at the columns whose cells differ although their codes are equal.
+            inexact: These required columns.
 
         Raises:
             SearchCutOff: Where the budget is used up.
@@ -184,10 +209,14 @@ class RowSearch:
             order.append(column)
             levels.append(level)
 
-        def extended(at: int, candidate: int, groups: _Groups) -> _Groups | None:
-            return self._found(levels[at], self._actual[candidate], groups)
+        def extended(at: int, candidate: int, state: _Choice) -> _Choice | None:
+            groups = self._found(levels[at], self._actual[candidate], state.groups)
+            if groups is None or may_agree is None or order[at] not in inexact:
+                return None if groups is None else _Choice(groups, state.inexact)
+            chosen = {**state.inexact, order[at]: candidate}
+            return _Choice(groups, chosen) if len(chosen) == 1 or may_agree(chosen) else None
 
-        start = _Groups([0] * self._actual_row_count, {}, ())
+        start = _Choice(_Groups([0] * self._actual_row_count, {}, ()), {})
         mappings = depth_first(order, candidates, duplicates, start, extended, self._budget)
         return next(filter(confirm, mappings), None)
 

@@ -297,7 +297,7 @@ def _comparison_of_rows(
         if rules.rows_as == "list":
             mapping = find_ordered_mapping(mine, others, encoding.details, budget)
         else:
-            mapping = find_mapping(mine, others, rules.rows_as, agrees_in_detail, budget)
+            mapping = find_mapping(mine, others, rules.rows_as, encoding.details, agrees_in_detail, budget)
     except SearchCutOff:
         return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
     if mapping is None:

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.rows import STEPS_OF_A_PAIR, Budget, DetailedCodes, Row, RowsAs, rows_of
 
@@ -27,7 +27,7 @@ def row_groups_agree(
     mine, others = Counter(reference), Counter(actual)
     if mine == others or (rows_as == "set" and mine.keys() == others.keys()):
         return True
-    groups, other_groups = _by_coarse_row(mine, codes), _by_coarse_row(others, codes)
+    groups, other_groups = _by_coarse_row(mine, codes, budget), _by_coarse_row(others, codes, budget)
     for coarse, rows in groups.items():
         theirs = other_groups.get(coarse, {})
         if not codes.is_inexact_row(next(iter(rows))):
@@ -36,6 +36,36 @@ def row_groups_agree(
         elif not _group_agrees(rows, theirs, rows_as, codes, budget):
             return False
     return True
+
+
+def rows_may_agree(
+    reference: Iterable[Row], actual: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+) -> bool:
+    """Return False where detailed rows of a few columns show that those of all columns do not agree.
+
+    Blank nodes are all alike. In a bag the rows must be paired off in these columns too. As a set rows that differ
+    may be duplicates in these columns, so each row must only have an equal one on the other side.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    mine, others = Counter(reference), Counter(actual)
+    if rows_as != "set":
+        return row_groups_agree(list(mine.elements()), list(others.elements()), rows_as, codes, budget)
+    groups, other_groups = _by_coarse_row(mine, codes, budget), _by_coarse_row(others, codes, budget)
+    return groups.keys() == other_groups.keys() and all(
+        _all_have_equals(rows, other_groups[coarse], codes, budget)
+        and _all_have_equals(other_groups[coarse], rows, codes, budget)
+        for coarse, rows in groups.items()
+    )
+
+
+def _all_have_equals(rows: dict[Row, int], others: dict[Row, int], codes: DetailedCodes, budget: Budget) -> bool:
+    unlike = [row for row in rows if row not in others]
+    if not unlike:
+        return True
+    neighbours = Neighbours(others, codes, budget)
+    return all(neighbours.has_equal(row, budget) for row in unlike)
 
 
 def rows_left_over(
@@ -47,15 +77,15 @@ def rows_left_over(
         SearchCutOff: Where the budget is used up.
     """
     left: Counter[Row] = Counter()
-    other_groups = _by_coarse_row(Counter(others), codes)
-    for coarse, group in _by_coarse_row(Counter(rows), codes).items():
+    other_groups = _by_coarse_row(Counter(others), codes, budget)
+    for coarse, group in _by_coarse_row(Counter(rows), codes, budget).items():
         theirs = other_groups.get(coarse, {})
         if rows_as == "set":
             if group.keys() != theirs.keys():
                 left.update(_alone_as_set(group, theirs, codes, budget))
         elif group != theirs:
             items = [row for row, times in group.items() for _ in range(times)]
-            unpaired = Neighbours(theirs, codes).unpaired([[row] for row in items], budget)
+            unpaired = Neighbours(theirs, codes, budget).unpaired([[row] for row in items], budget)
             left.update(items[at] for at in unpaired)
     return left
 
@@ -73,7 +103,7 @@ def _group_agrees(
     mine, theirs = list(Counter(rows).elements()), list(Counter(others).elements())
     if _agree_in_order(mine, theirs, codes, budget):
         return True
-    return not any(True for _ in Neighbours(others, codes).unpaired([[row] for row in mine], budget))
+    return not any(True for _ in Neighbours(others, codes, budget).unpaired([[row] for row in mine], budget))
 
 
 def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, budget: Budget) -> bool:
@@ -90,7 +120,7 @@ def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedC
 
     Rows of the same values need one partner between them; each of the others is a partner, duplicates too.
     """
-    neighbours = Neighbours(others, codes)
+    neighbours = Neighbours(others, codes, budget)
     duplicates: defaultdict[Row, list[Row]] = defaultdict(list)
     for row in rows:
         if row in others or neighbours.has_equal(row, budget):
@@ -102,17 +132,23 @@ def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedC
         yield from (classes[at][0] for at in neighbours.unpaired(classes, budget))
 
 
-def _by_coarse_row(rows: Counter[Row], codes: DetailedCodes) -> dict[Row, dict[Row, int]]:
+def _by_coarse_row(rows: Counter[Row], codes: DetailedCodes, budget: Budget) -> dict[Row, dict[Row, int]]:
+    budget.spend(len(rows) * _STEPS_OF_A_ROW)
     groups: defaultdict[Row, dict[Row, int]] = defaultdict(dict)
     for row, times in rows.items():
         groups[codes.coarse_row(row)][row] = times
     return groups
 
 
+_STEPS_OF_A_ROW: Final = 10
+"""Sorting a row among others takes about as long as looking at so many."""
+
+
 class Neighbours:
     """Detailed rows of one coarse row, each with how often it occurs, sorted by a number."""
 
-    def __init__(self, rows: dict[Row, int], codes: DetailedCodes) -> None:
+    def __init__(self, rows: dict[Row, int], codes: DetailedCodes, budget: Budget) -> None:
+        budget.spend(len(rows) * _STEPS_OF_A_ROW * 2)
         self._rows = list(rows)
         self._codes = codes
         self._column: int | None = None
@@ -155,7 +191,7 @@ class Neighbours:
         return (at for at in self._from_nearest(row) if self._equals(row, at, budget))
 
     def _equals(self, row: Row, at: int, budget: Budget) -> bool:
-        budget.spend(STEPS_OF_A_PAIR * len(row))
+        budget.spend(STEPS_OF_A_PAIR + len(row))
         return self._codes.rows_are_equal(row, self._rows[at])
 
     def _from_nearest(self, row: Row) -> Iterator[int]:

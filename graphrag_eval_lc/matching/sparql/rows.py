@@ -154,8 +154,8 @@ class DetailedCodes:
         exact = self._exact_code_of.get
         return tuple(exact(detail, detail) for detail in row)
 
-    def is_inexact_row(self, row: tuple[int, ...]) -> bool:
-        """Return whether a row of detailed codes holds a cell with an inexact code."""
+    def is_inexact_row(self, row: Sequence[int]) -> bool:
+        """Return whether a row, or a column, of detailed codes holds a cell with an inexact code."""
         return not self._cell_of.keys().isdisjoint(row)
 
     def finite_number(self, detail: int) -> int | Decimal | None:
@@ -222,7 +222,7 @@ STEPS_OF_A_LOOK: Final = 2
 STEPS_OF_A_CHOICE: Final = 20
 """Trying a column costs about as much as looking at so many rows, however few it has."""
 
-STEPS_OF_A_PAIR: Final = 8
+STEPS_OF_A_PAIR: Final = 12
 """Comparing two cells exactly takes about as long as looking at so many rows."""
 
 
