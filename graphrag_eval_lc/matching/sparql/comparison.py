@@ -170,7 +170,10 @@ def compare_sparql_results(
 
     Returns:
         The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
-        made scores 0 and says why. So does one whose search for the columns reaches its bound.
+        made scores 0 and says why. Which columns and blank nodes stand for which is found by a search. It ends at a
+        bound in steps, some seconds of work, which is the same on every machine (a search of more than 60 seconds of
+        wall time ends too, and says so). A comparison whose search ended before it could tell scores 0, but is
+        ``undecided`` and no mismatch; its reason says what is known.
 
     Raises:
         ValueError: ``tolerance`` is no tolerance, or ``values`` has an unknown name.
@@ -274,6 +277,7 @@ def _comparison_of_rows(
             0.0,
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
             lambda: closeness_of(reference, actual, required),
+            is_undecided=cut_off is not None,
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
@@ -298,8 +302,8 @@ def _comparison_of_rows(
             mapping = find_ordered_mapping(mine, others, encoding.details, budget)
         else:
             mapping = find_mapping(mine, others, rules.rows_as, encoding.details, agrees_in_detail, budget)
-    except SearchCutOff:
-        return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
+    except SearchCutOff as problem:
+        return mismatch(f"the search for matching columns and rows {problem}")
     if mapping is None:
         return mismatch()
     return match([actual.variables.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)

@@ -282,7 +282,7 @@ class Budget:
 
     def _look(self) -> None:
         if self.spent > self.limit:
-            raise SearchCutOff(f"was cut off at its bound of {self.limit} steps")
+            raise SearchCutOff(f"was cut off at its bound of {self.limit:,} steps")
         if self._clock() - self._started > self._max_sec:
             seconds = f"{self._max_sec:g} seconds of wall time"
             raise SearchCutOff(f"was stopped after {seconds}; on another machine it may be decided")
