@@ -17,7 +17,7 @@ _SAMPLED_ROWS: Final = 1_000
 _SAMPLED_PAIRS: Final = 2_000
 """Where there are more pairs of a required and an actual column, fewer cells of each are looked at."""
 
-_FEWEST_SAMPLED: Final = 8
+_FEWEST_SAMPLED: Final = 3
 
 
 def _sample_size(most: int, pairs: int) -> int:
@@ -196,9 +196,14 @@ def near_number(
         found: list[NearNumber] = []
         for other in alike.get(tuple(codes[at][row] for at in fixed), ())[:left]:
             differing = [at for at in range(len(columns)) if codes[at][row] != actual_codes[at][other]]
-            near = [_near(columns[at], row, actual_columns[at], other) for at in differing]
-            if near and None not in near:
-                found.append(max((each for each in near if each is not None), key=lambda each: each.difference))
+            worst: NearNumber | None = None
+            for at in differing:
+                near = _near(columns[at], row, actual_columns[at], other)
+                if near is None:
+                    break
+                worst = near if worst is None or near.difference > worst.difference else worst
+            else:
+                found += [] if worst is None else [worst]
             left -= 1
         if found:
             return min(found, key=lambda each: each.difference)
@@ -238,9 +243,15 @@ class _NearNumbers:
         """Return the share of a column's numbers that are nearly the same as some of another."""
         _, numbers, _ = self._read(column)
         _, _, others = self._read(other)
-        if not numbers or not others:
+        if not numbers or not others or not self._lie_near(column, other):
             return 0.0
         return sum(_lies_near(number, others) for number in numbers) / len(numbers)
+
+    def _lie_near(self, column: TermColumn, other: TermColumn) -> bool:
+        """Return whether the ranges of two columns' numbers meet, or nearly."""
+        (_, _, one), (_, _, two) = self._read(column), self._read(other)
+        gap = max(one[0] - two[-1], two[0] - one[-1])
+        return gap <= NEAR * max(abs(one[0]), abs(one[-1]), abs(two[0]), abs(two[-1]))
 
     def _read(self, column: TermColumn) -> tuple[TermColumn, list[float], list[float]]:
         known = self._numbers_of.get(id(column))
