@@ -6,15 +6,19 @@ that leaves a choice, the names are tried, then a depth-first search compares mo
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from graphrag_eval_lc.matching.sparql.column_search import (
+    ColumnClass,
     ColumnMapping,
     Confirm,
     Duplicates,
+    MayAgree,
     RowSearch,
+    choices_of_columns,
     depth_first,
-    refined_classes,
+    has_few_choices,
+    parts_of_classes,
 )
 from graphrag_eval_lc.matching.sparql.encoding import Table
 from graphrag_eval_lc.matching.sparql.row_pairing import partner_of_each, rows_may_agree
@@ -29,18 +33,6 @@ from graphrag_eval_lc.matching.sparql.rows import (
     RowsAs,
     rows_of,
 )
-
-
-class ColumnClass(NamedTuple):
-    """Columns with the same contents.
-
-    Attributes:
-        required: Positions of the required columns.
-        candidates: Positions of the actual columns, namesakes of the required ones first.
-    """
-
-    required: list[int]
-    candidates: list[int]
 
 
 def find_mapping(
@@ -88,34 +80,43 @@ def _search(
         if len(others[0]) < len(mine[0]):
             return None
     columns = dict(zip(positions, others, strict=True))
-    if len(positions) == len(mine) and len(others[0]) != len(mine[0]):
-        return None
-    if len(positions) == len(mine):
-        parts = refined_classes(mine, columns, [(each.required, each.candidates) for each in classes], budget)
+    inexact: set[int] = set()
+    may_agree: MayAgree | None = None
+    if reference.needs_details:
+        inexact = {at for at in range(len(mine)) if codes.is_inexact_row(reference.detailed_columns[at])}
+
+        def agree_so_far(chosen: Mapping[int, int]) -> bool:
+            one = rows_of([_without_blank_nodes(reference.detailed_columns[at]) for at in chosen])
+            other = rows_of([_without_blank_nodes(actual.detailed_columns[at]) for at in chosen.values()])
+            return rows_may_agree(one, other, rows_as, codes, budget)
+
+        may_agree = agree_so_far
+
+    def found_among(columns: dict[int, Column], classes: Sequence[ColumnClass]) -> ColumnMapping | None:
+        parts = parts_of_classes(mine, columns, classes, budget)
         if parts is None:
             return None
-        classes = [ColumnClass(*part) for part in parts]
-    search = RowSearch(mine, columns, budget)
-    candidates: dict[int, list[int]] = {}
-    for required, possible in classes:
-        alike: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for at in possible:
-            alike[search.signature(columns[at])].append(at)
-        candidates |= {at: alike[search.signature(mine[at])] for at in required}
-    if reference.needs_details:
-        candidates = _near_candidates(candidates, reference, actual, rows_as, budget)
-    if any(not each for each in candidates.values()):
-        return None
-    if not reference.needs_details:
-        return search.mapping(candidates, duplicates, confirm)
+        search = RowSearch(mine, columns, budget)
+        candidates: dict[int, list[int]] = {}
+        for required, possible in parts:
+            alike: defaultdict[Hashable, list[int]] = defaultdict(list)
+            for at in possible:
+                alike[search.signature(columns[at])].append(at)
+            candidates |= {at: alike[search.signature(mine[at])] for at in required}
+        if inexact:
+            candidates = _near_candidates(candidates, reference, actual, rows_as, budget)
+        if not all(candidates.values()):
+            return None
+        return search.mapping(candidates, duplicates, confirm, may_agree, inexact)
 
-    def may_agree(chosen: Mapping[int, int]) -> bool:
-        one = rows_of([_without_blank_nodes(reference.detailed_columns[at]) for at in chosen])
-        other = rows_of([_without_blank_nodes(actual.detailed_columns[at]) for at in chosen.values()])
-        return rows_may_agree(one, other, rows_as, codes, budget)
-
-    inexact = {at for at in candidates if codes.is_inexact_row(reference.detailed_columns[at])}
-    return search.mapping(candidates, duplicates, confirm, may_agree, inexact)
+    if len(others[0]) == len(mine[0]) or not has_few_choices(classes, len(others[0])):
+        return found_among(columns, classes)
+    # Columns that are left out make duplicates; the rows of the right ones are as many as in the reference.
+    for chosen, choice in choices_of_columns(columns, classes, duplicates, len(mine[0]), budget):
+        found = found_among(chosen, choice)
+        if found is not None:
+            return found
+    return None
 
 
 def _without_blank_nodes(column: Column) -> Column:

@@ -9,9 +9,23 @@ rows that they stand in, and rows by the colours of their blank nodes, over and 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import comb, prod
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from graphrag_eval_lc.matching.sparql.rows import STEPS_OF_A_CHOICE, STEPS_OF_A_LOOK, Budget, Column
+
+
+class ColumnClass(NamedTuple):
+    """Columns with the same contents.
+
+    Attributes:
+        required: Positions of the required columns.
+        candidates: Positions of the actual columns, namesakes of the required ones first.
+    """
+
+    required: list[int]
+    candidates: list[int]
+
 
 ColumnMapping: TypeAlias = tuple[int, ...]
 """For each required column the position of the actual column that stands for it."""
@@ -81,6 +95,14 @@ _ROUNDS: Final = 3
 """Blank nodes are coloured so many times for each column at most."""
 
 
+_MANY_KEYS: Final = 4_096
+"""So many keys and more are slow to look up, as they do not fit into the processor's caches."""
+
+
+def _steps_of_a_key(keys: int) -> int:
+    return 1 if keys < _MANY_KEYS else 6
+
+
 class _Numbering:
     """Numbers for the keys of the reference's items, and how many items each number has.
 
@@ -110,6 +132,7 @@ class _Numbering:
             steps: The steps of an item.
         """
         number_of: Callable[[Any], int | None] = self._number_of.get
+        steps *= _steps_of_a_key(len(self))
         budget.spend(STEPS_OF_A_CHOICE + steps * min(count, _CHUNK))
         found = list(map(number_of, islice(keys, _CHUNK)))
         if None in found:
@@ -175,8 +198,8 @@ class RowSearch:
 
     def signature(self, column: Column) -> Hashable:
         """Return what a column that stands for another has in common with it."""
-        self._budget.spend(len(column))
         counts = Counter(column)
+        self._budget.spend(len(column) * _steps_of_a_key(len(counts)))
         known = {code: count for code, count in counts.items() if code >= 0}
         blank = [count for code, count in counts.items() if code < 0]
         if self._is_exact:
@@ -269,6 +292,7 @@ class RowSearch:
             level.rounds.append((nodes, rows_by_colour))
             if len(nodes) == known and len(rows_by_colour) == before:
                 break
+        self._budget.spend(2 * self._row_count * _steps_of_a_key(len(rows)))
         return level, _Groups(of_rows, colours, columns)
 
     def _found(self, level: _Level, column: Column, groups: _Groups) -> _Groups | None:
@@ -326,7 +350,7 @@ class RowSearch:
         }
 
 
-_STEPS_OF_A_ROUND: Final = 6
+_STEPS_OF_A_ROUND: Final = 12
 """Colouring by a cell takes about as long as looking at so many rows."""
 
 
@@ -341,23 +365,25 @@ def _keys_by_colour(
     return zip(of_rows, *([colours.get(cell, -1) for cell in column] for column in columns), strict=True)
 
 
-def refined_classes(
-    reference: Sequence[Column],
-    actual: Mapping[int, Column],
-    classes: Sequence[tuple[list[int], list[int]]],
-    budget: Budget,
-) -> list[tuple[list[int], list[int]]] | None:
-    """Tell columns apart by their rows and rows by their columns, where all columns and rows have to be paired off.
+def parts_of_classes(
+    reference: Sequence[Column], actual: Mapping[int, Column], classes: Sequence[ColumnClass], budget: Budget
+) -> Sequence[ColumnClass] | None:
+    """Tell columns apart by their rows and rows by their columns, where all columns have to be paired off.
 
     Args:
         reference: The required columns.
-        actual: As many actual columns, of as many rows.
-        classes: The required and the actual columns that can stand for each other; as many of either.
+        actual: The actual columns.
+        classes: The columns that can stand for each other.
         budget: Counts the steps.
 
     Returns:
-        Smaller classes; None where the two sides cannot be paired off.
+        Smaller classes, or the same where some actual columns will be left over; None where the two sides cannot be
+        paired off.
     """
+    if len(actual) > len(reference):
+        return classes
+    if len(next(iter(actual.values()))) != len(reference[0]):
+        return None
     order = [at for _, candidates in classes for at in candidates]
     mine: list[Column] = [[max(cell, -1) for cell in column] for column in reference]
     others: list[Column] = [[max(cell, -1) for cell in actual[at]] for at in order]
@@ -381,11 +407,11 @@ def refined_classes(
         if sizes == (len(columns), len(rows)):
             break
         sizes = len(columns), len(rows)
-    parts: list[tuple[list[int], list[int]]] = [([], []) for _ in range(len(columns))]
+    parts = [ColumnClass([], []) for _ in range(len(columns))]
     for at, colour in enumerate(colours):
-        parts[colour][0].append(at)
+        parts[colour].required.append(at)
     for at, colour in zip(order, other_colours, strict=True):
-        parts[colour][1].append(at)
+        parts[colour].candidates.append(at)
     return parts
 
 
@@ -398,3 +424,90 @@ def _column_signatures(columns: Sequence[Column], colours: Sequence[int], rows: 
         (colour, frozenset(Counter(zip(rows, column, strict=True)).items()))
         for colour, column in zip(colours, columns, strict=True)
     )
+
+
+_FEW_STEPS: Final = 5_000_000
+"""Where all choices of columns can be looked at in so many steps, they are."""
+
+_ROWS_OF_A_CHOICE: Final = 2_048
+"""At least so many rows are looked at before a choice of columns is given up."""
+
+
+def has_few_choices(classes: Sequence[ColumnClass], row_count: int) -> bool:
+    """Return whether the ways to keep as many candidates as there are required columns can all be looked at."""
+    choices = prod(comb(len(candidates), len(required)) for required, candidates in classes)
+    width = sum(len(required) for required, _ in classes)
+    return choices * (STEPS_OF_A_CHOICE + min(row_count, _ROWS_OF_A_CHOICE) * (1 + width // 8)) <= _FEW_STEPS
+
+
+def choices_of_columns(
+    columns: Mapping[int, Column],
+    classes: Sequence[ColumnClass],
+    duplicates: Duplicates,
+    row_count: int,
+    budget: Budget,
+) -> Iterator[tuple[dict[int, Column], list[ColumnClass]]]:
+    """Yield the ways to keep as many candidates of each class as it has required columns that leave so many rows.
+
+    Returns:
+        The columns that are kept, without duplicate rows, and their classes.
+    """
+    for choice in _choices(classes, duplicates, budget):
+        chosen = [at for _, candidates in choice for at in candidates]
+        distinct = _distinct_rows([columns[at] for at in chosen], row_count, budget)
+        if len(distinct) == row_count:
+            yield dict(zip(chosen, zip(*distinct, strict=True), strict=True)), choice
+
+
+def _distinct_rows(columns: Sequence[Column], limit: int, budget: Budget) -> dict[tuple[int, ...], None]:
+    """Return the distinct rows; once they are more than ``limit`` the rest is not looked at."""
+    row_count = len(columns[0])
+    rows = zip(*columns, strict=True)
+    distinct: dict[tuple[int, ...], None] = {}
+    size = max(_ROWS_OF_A_CHOICE, limit)
+    for start in range(0, row_count, size):
+        budget.spend(STEPS_OF_A_CHOICE + min(size, row_count - start) * (1 + len(columns) // 8))
+        distinct.update(dict.fromkeys(islice(rows, size)))
+        if len(distinct) > limit:
+            break
+    return distinct
+
+
+def _choices(classes: Sequence[ColumnClass], duplicates: Duplicates, budget: Budget) -> Iterator[list[ColumnClass]]:
+    """Yield the ways to keep as many candidates of each class as it has required columns."""
+
+    def choices_of(at: int) -> Iterator[ColumnClass]:
+        required, candidates = classes[at]
+        return (ColumnClass(required, kept) for kept in _combinations(candidates, len(required), duplicates, budget))
+
+    chosen: list[ColumnClass] = []
+    waiting = [choices_of(0)]
+    while waiting:
+        choice = next(waiting[-1], None)
+        if choice is None:
+            waiting.pop()
+            del chosen[-1:]
+        elif len(waiting) == len(classes):
+            yield [*chosen, choice]
+        else:
+            chosen.append(choice)
+            waiting.append(choices_of(len(chosen)))
+
+
+def _combinations(candidates: list[int], size: int, duplicates: Duplicates, budget: Budget) -> Iterator[list[int]]:
+    """Yield the combinations of candidates, without those that differ by duplicates only."""
+    kept: list[int] = []
+    at = 0
+    while True:
+        if len(kept) < size and len(candidates) - at >= size - len(kept):
+            budget.spend(STEPS_OF_A_LOOK)
+            duplicate = duplicates.get(candidates[at])
+            if duplicate is None or any(candidates[other] == duplicate for other in kept):
+                kept.append(at)
+            at += 1
+            continue
+        if len(kept) == size:
+            yield [candidates[other] for other in kept]
+        if not kept:
+            return
+        at = kept.pop() + 1
