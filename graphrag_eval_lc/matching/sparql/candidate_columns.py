@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
+from graphrag_eval_lc.matching.sparql.column_choices import choices_of_columns, has_few_choices
 from graphrag_eval_lc.matching.sparql.column_search import (
     ColumnClass,
     ColumnMapping,
@@ -15,9 +16,7 @@ from graphrag_eval_lc.matching.sparql.column_search import (
     Duplicates,
     MayAgree,
     RowSearch,
-    choices_of_columns,
     depth_first,
-    has_few_choices,
     parts_of_classes,
 )
 from graphrag_eval_lc.matching.sparql.encoding import Table

@@ -46,6 +46,7 @@ class SparqlComparison:
         unreadable: What is wrong with the actual output where it is no SPARQL results at all.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
         cut: Where the actual output ends before its end; None where it is whole.
+        steps: How many steps the search took, each about 0.1 µs; 0 where none was needed. It is the same in every run.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class SparqlComparison:
         *,
         is_undecided: bool = False,
         cut: str | None = None,
+        steps: int = 0,
     ) -> None:
         self.score = score
+        self.steps = steps
         self.unreadable = unreadable
         self.is_undecided = is_undecided
         self.cut = cut
@@ -272,24 +275,30 @@ def _comparison_by_emptiness(
 def _comparison_of_rows(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...], rules: Rules
 ) -> SparqlComparison:
+    budget = Budget(max(reference.row_count, actual.row_count))
+
     def mismatch(cut_off: str | None = None) -> SparqlComparison:
         return SparqlComparison(
             0.0,
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
             lambda: closeness_of(reference, actual, required),
             is_undecided=cut_off is not None,
+            steps=budget.spent,
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
         columns = {name: actual.variables[at] for name, at in zip(required, mapping, strict=True)}
-        return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
+        return SparqlComparison(
+            1.0,
+            lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact),
+            steps=budget.spent,
+        )
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
     if verdict is not None:
         return mismatch() if verdict.mapping is None else match(verdict.mapping)
     encoding = encoding_for(reference, actual, required, rules)
     mine, others = encoded_tables(reference, actual, required, encoding, all_columns=False)
-    budget = Budget(max(reference.row_count, actual.row_count))
 
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
         if not mine.needs_details:
