@@ -45,15 +45,15 @@ def choices_of_columns(
             yield dict(zip(chosen, zip(*distinct, strict=True), strict=True)), choice
 
 
-def _distinct_rows(columns: Sequence[Column], limit: int, budget: Budget) -> dict[tuple[int, ...], None]:
+def _distinct_rows(columns: Sequence[Column], limit: int, budget: Budget) -> set[tuple[int, ...]]:
     """Return the distinct rows; once they are more than ``limit`` the rest is not looked at."""
     row_count = len(columns[0])
     rows = zip(*columns, strict=True)
-    distinct: dict[tuple[int, ...], None] = {}
+    distinct: set[tuple[int, ...]] = set()  # whole numbers have the same hashes, and so order, in every run
     size = max(_ROWS_OF_A_CHOICE, limit)
     for start in range(0, row_count, size):
         budget.spend(STEPS_OF_A_CHOICE + min(size, row_count - start) * (1 + len(columns) // 8))
-        distinct.update(dict.fromkeys(islice(rows, size)))
+        distinct.update(islice(rows, size))
         if len(distinct) > limit:
             break
     return distinct
