@@ -18,7 +18,7 @@ from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
-from graphrag_eval_lc.matching.sparql.comparison import SPARQL_QUERY
+from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL_QUERY
 from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, near_media_types, step_kind_for
 from graphrag_eval_lc.texts import shortened
 

@@ -15,7 +15,7 @@ from graphrag_eval_lc.matching.matchers import (
 )
 from graphrag_eval_lc.matching.retrieval import DOCUMENTS
 from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results
-from graphrag_eval_lc.matching.sparql.comparison import SPARQL
+from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
 from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind

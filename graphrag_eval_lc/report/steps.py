@@ -8,8 +8,7 @@ from graphrag_eval_lc.matching import StepView
 from graphrag_eval_lc.matching.candidates import RetrievalSteps, media_type_of
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, read_sparql_results
-from graphrag_eval_lc.matching.sparql.comparison import compare_sparql_steps
-from graphrag_eval_lc.matching.sparql.step_options import comparison_options
+from graphrag_eval_lc.matching.sparql.sparql_steps import compare_sparql_steps, comparison_options
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
 from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle
@@ -104,7 +103,8 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         return None
     views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
     compared = compare_sparql_steps(expected, views.actual_view(actual), options)
-    if not compared.missing_row_count and not compared.extra_row_count:
+    # Rows that lack a partner under the columns that come nearest may have one under others that no search got to.
+    if compared.is_undecided or not (compared.missing_row_count or compared.extra_row_count):
         return None
     columns = compared.columns
     required = list(dict.fromkeys(reference.get("required_columns") or read.variables))

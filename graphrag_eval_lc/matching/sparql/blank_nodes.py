@@ -7,7 +7,7 @@ rows; whether two groups of the same colours can be paired is found by backtrack
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.row_pairing import can_be_paired, row_groups_agree
 from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, RowsAs
@@ -25,6 +25,9 @@ class Edge(NamedTuple):
     nodes: tuple[int, ...]
 
 
+_STEPS_OF_A_ROW: Final = 10
+"""Putting a row into a graph takes about as long as looking at so many."""
+
 Renaming: TypeAlias = dict[int, int]
 """Reference nodes to actual nodes."""
 
@@ -38,7 +41,7 @@ def rows_agree_in_detail(
         SearchCutOff: Where the budget is used up.
     """
     mine, others = list(reference), list(actual)
-    budget.spend(len(mine) + len(others))
+    budget.spend(_STEPS_OF_A_ROW * (len(mine) + len(others)))
     plain = [row for row in mine if min(row) >= 0]
     other_plain = [row for row in others if min(row) >= 0]
     if not row_groups_agree(plain, other_plain, rows_as, codes, budget):

@@ -1,47 +1,41 @@
 """The actual columns that can stand for the required ones, and the search for those that do.
 
 Columns are sorted into classes by their contents first; only columns of one class can stand for each other. Where
-that leaves a choice, the names are tried, then a depth-first search compares more and more columns at a time. Rows
-as a set have an extra step before it: columns that are left out make duplicates, so the columns to keep are chosen
-by the number of distinct rows among them, after which the two sides can be compared as bags.
+that leaves a choice, the names are tried, then a depth-first search compares more and more columns at a time.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Final
 
-from graphrag_eval_lc.matching.sparql.encoding import Table, aligned_parts
-from graphrag_eval_lc.matching.sparql.rows import Budget, Column, DetailedCodes, Row, RowsAs, rows_of
-
-ColumnMapping: TypeAlias = tuple[int, ...]
-"""For each required column the position of the actual column that stands for it."""
-
-
-class ColumnClass(NamedTuple):
-    """Columns with the same contents.
-
-    Attributes:
-        required: Positions of the required columns.
-        candidates: Positions of the actual columns, namesakes of the required ones first.
-    """
-
-    required: list[int]
-    candidates: list[int]
-
-
-Confirm: TypeAlias = Callable[[ColumnMapping], bool]
-"""Tells whether rows of equal codes are equal in every detail."""
-
-Duplicates: TypeAlias = dict[int, int]
-"""For a column the one before it that is the same in every row, so that only one of them need be tried."""
-
-_CHUNK: Final = 2_048
-"""At least so many rows are looked at before a choice of columns is given up."""
+from graphrag_eval_lc.matching.sparql.column_choices import choices_of_columns, has_few_choices
+from graphrag_eval_lc.matching.sparql.column_search import (
+    ColumnClass,
+    ColumnMapping,
+    Confirm,
+    Duplicates,
+    MayAgree,
+    RowSearch,
+    depth_first,
+    parts_of_classes,
+)
+from graphrag_eval_lc.matching.sparql.row_pairing import partner_of_each, rows_may_agree
+from graphrag_eval_lc.matching.sparql.rows import (
+    BLANK_CODE,
+    STEPS_OF_A_CHOICE,
+    STEPS_OF_A_PAIR,
+    Budget,
+    Column,
+    DetailedCodes,
+    Row,
+    RowsAs,
+    rows_of,
+)
+from graphrag_eval_lc.matching.sparql.tables import DetailedParts, Table, aligned_parts
 
 
 def find_mapping(
-    reference: Table, actual: Table, rows_as: RowsAs, confirm: Confirm, budget: Budget
+    reference: Table, actual: Table, rows_as: RowsAs, codes: DetailedCodes, confirm: Confirm, budget: Budget
 ) -> ColumnMapping | None:
     """Find actual columns that have the same rows, as a set or a bag, as the required ones; those by name go first.
 
@@ -63,197 +57,112 @@ def find_mapping(
     if all(len(required) == len(candidates) == 1 for required, candidates in classes):
         return None
     duplicates = duplicates_of(classes, _detailed_contents(actual) if reference.needs_details else actual.columns)
-    if rows_as == "set":
-        return _mapping_of_sets(list(rows), actual, classes, duplicates, confirm, budget)
-    search = BagSearch(reference.columns, duplicates, budget)
-    return search.mapping(dict(enumerate(actual.columns)), classes, confirm)
+    return _search(reference, actual, classes, rows_as, duplicates, codes, confirm, budget)
 
 
-def _mapping_of_sets(
-    rows: list[Row],
+def _search(
+    reference: Table,
     actual: Table,
     classes: list[ColumnClass],
+    rows_as: RowsAs,
     duplicates: Duplicates,
+    codes: DetailedCodes,
     confirm: Confirm,
     budget: Budget,
 ) -> ColumnMapping | None:
-    """Choose the columns first; the distinct rows of the right ones are a bag without duplicates."""
-    search = BagSearch(list(rows_of(rows)), duplicates, budget)
-    for choice in _choices(classes, duplicates, budget):
-        chosen = [at for _, candidates in choice for at in candidates]
-        distinct = _distinct_rows([actual.columns[at] for at in chosen], len(rows), budget)
-        if len(distinct) == len(rows):
-            columns = dict(zip(chosen, rows_of(list(distinct)), strict=True))
-            found = search.mapping(columns, choice, confirm)
-            if found is not None:
-                return found
+    positions = [at for _, candidates in classes for at in candidates]
+    budget.spend((reference.row_count + actual.row_count) * (1 + len(positions)))
+    mine = _with_blank_nodes(reference, range(len(reference.columns)))
+    others = _with_blank_nodes(actual, positions)
+    if rows_as == "set":
+        mine, others = _without_duplicates(mine), _without_duplicates(others)
+        if len(others[0]) < len(mine[0]):
+            return None
+    columns = dict(zip(positions, others, strict=True))
+    inexact: set[int] = set()
+    may_agree: MayAgree | None = None
+    if reference.needs_details:
+        inexact = {
+            at
+            for at, parts in enumerate(reference.detailed_columns)
+            if any(codes.is_inexact_row(part) for part in parts.values())
+        }
+
+        def agree_so_far(chosen: Mapping[int, int]) -> bool:
+            pairs = [
+                pair
+                for at, found in chosen.items()
+                for pair in aligned_parts(reference.detailed_columns[at], actual.detailed_columns[found])
+            ]
+            one = rows_of([_without_blank_nodes(mine) for mine, _ in pairs])
+            other = rows_of([_without_blank_nodes(found) for _, found in pairs])
+            return rows_may_agree(one, other, rows_as, codes, budget)
+
+        may_agree = agree_so_far
+
+    def found_among(columns: dict[int, Column], classes: Sequence[ColumnClass]) -> ColumnMapping | None:
+        parts = parts_of_classes(mine, columns, classes, budget)
+        if parts is None:
+            return None
+        search = RowSearch(mine, columns, budget)
+        candidates: dict[int, list[int]] = {}
+        for required, possible in parts:
+            alike: defaultdict[Hashable, list[int]] = defaultdict(list)
+            for at in possible:
+                alike[search.signature(columns[at])].append(at)
+            candidates |= {at: alike[search.signature(mine[at])] for at in required}
+        if inexact:
+            candidates = _near_candidates(candidates, reference, actual, rows_as, budget)
+        if not all(candidates.values()):
+            return None
+        return search.mapping(candidates, duplicates, confirm, may_agree, inexact)
+
+    if len(others[0]) == len(mine[0]) or not has_few_choices(classes, len(others[0])):
+        return found_among(columns, classes)
+    # Columns that are left out make duplicates; the rows of the right ones are as many as in the reference.
+    for chosen, choice in choices_of_columns(columns, classes, duplicates, len(mine[0]), budget):
+        found = found_among(chosen, choice)
+        if found is not None:
+            return found
     return None
 
 
-def _distinct_rows(columns: list[Column], limit: int, budget: Budget) -> set[Row]:
-    """Return the distinct rows; once they are more than ``limit`` the rest is not looked at."""
-    row_count = len(columns[0])
-    rows = iter(rows_of(columns))
-    distinct: set[Row] = set()
-    size = max(_CHUNK, limit)
-    for start in range(0, row_count, size):
-        budget.spend(min(size, row_count - start) * (1 + len(columns) // 8))
-        distinct.update(islice(rows, size))
-        if len(distinct) > limit:
-            break
-    return distinct
+def _without_blank_nodes(column: Column) -> Column:
+    return [BLANK_CODE if code < 0 else code for code in column] if min(column) < 0 else column
 
 
-def _choices(classes: list[ColumnClass], duplicates: Duplicates, budget: Budget) -> Iterator[list[ColumnClass]]:
-    """Yield the ways to keep as many candidates of each class as it has required columns."""
-
-    def choices_of(at: int) -> Iterator[ColumnClass]:
-        required, candidates = classes[at]
-        return (ColumnClass(required, kept) for kept in _combinations(candidates, len(required), duplicates, budget))
-
-    chosen: list[ColumnClass] = []
-    waiting = [choices_of(0)]
-    while waiting:
-        choice = next(waiting[-1], None)
-        if choice is None:
-            waiting.pop()
-            del chosen[-1:]
-        elif len(waiting) == len(classes):
-            yield [*chosen, choice]
-        else:
-            chosen.append(choice)
-            waiting.append(choices_of(len(chosen)))
+def _with_blank_nodes(table: Table, positions: Iterable[int]) -> list[Column]:
+    """Return columns of codes in which each blank node has the negative code of its own."""
+    return [
+        [
+            detail if code == BLANK_CODE else code
+            for code, detail in zip(table.columns[at], table.detailed_columns[at][""], strict=True)
+        ]
+        if BLANK_CODE in table.contents[at]
+        else table.columns[at]
+        for at in positions
+    ]
 
 
-def _combinations(candidates: list[int], size: int, duplicates: Duplicates, budget: Budget) -> Iterator[list[int]]:
-    """Yield the combinations of candidates, without those that differ by duplicates only."""
-    kept: list[int] = []
-    at = 0
-    while True:
-        if len(kept) < size and len(candidates) - at >= size - len(kept):
-            budget.spend(1)
-            duplicate = duplicates.get(candidates[at])
-            if duplicate is None or any(candidates[other] == duplicate for other in kept):
-                kept.append(at)
-            at += 1
-            continue
-        if len(kept) == size:
-            yield [candidates[other] for other in kept]
-        if not kept:
-            return
-        at = kept.pop() + 1
+def _without_duplicates(columns: Sequence[Column]) -> list[Column]:
+    return list(rows_of(list(dict.fromkeys(rows_of(columns)))))
 
 
-_State = TypeVar("_State")
-
-
-def _mappings(
-    order: Sequence[int],
-    candidates: Mapping[int, Sequence[int]],
-    duplicates: Duplicates,
-    start: _State,
-    extended: Callable[[int, int, _State], _State | None],
-) -> Iterator[ColumnMapping]:
-    """Yield the ways to choose a candidate of its own for each required column, in some order, depth first.
-
-    A duplicate is tried only where the one that it equals is chosen. ``extended`` returns the state after choosing a
-    candidate for the nth column, given the state before; None where the candidate does not fit.
-    """
-    chosen: list[int] = []
-    states = [start]
-    waiting = [iter(candidates[order[0]])]
-    while waiting:
-        candidate = next(waiting[-1], None)
-        if candidate is None:
-            waiting.pop()
-            states.pop()
-            del chosen[-1:]
-            continue
-        if candidate in chosen or (candidate in duplicates and duplicates[candidate] not in chosen):
-            continue
-        state = extended(len(chosen), candidate, states[-1])
-        if state is None:
-            continue
-        if len(chosen) + 1 == len(order):
-            candidate_of = dict(zip(order, [*chosen, candidate], strict=True))
-            yield tuple(candidate_of[at] for at in range(len(order)))
-            continue
-        chosen.append(candidate)
-        states.append(state)
-        waiting.append(iter(candidates[order[len(chosen)]]))
-
-
-class _Level(NamedTuple):
-    """The rows of the first columns of a bag: a number for each distinct row, and how often each one occurs."""
-
-    number_of: dict[tuple[int, int], int]
-    counts: Counter[int | None]
-
-
-class BagSearch:
-    """Finds a mapping between bags of rows, depth first; the first columns must fit before the next is tried."""
-
-    def __init__(self, reference: Sequence[Column], duplicates: Duplicates, budget: Budget) -> None:
-        self.reference = reference
-        self.duplicates = duplicates
-        self.budget = budget
-        self.counts = [Counter(column) for column in reference]
-        self.row_contents = self._contents_of_rows(reference)
-        self._levels: dict[tuple[int, ...], list[_Level]] = {}
-
-    def mapping(
-        self, columns: Mapping[int, Column], classes: list[ColumnClass], confirm: Confirm
-    ) -> ColumnMapping | None:
-        """Return a mapping under which the bags are equal and that is confirmed, or None."""
-        candidates = self._candidates(columns, classes)
-        kept = dict.fromkeys(at for candidates in candidates.values() for at in candidates)
-        order = sorted(candidates, key=lambda at: (len(candidates[at]), -len(self.counts[at])))
-        if not candidates[order[0]]:
-            return None
-        contents = self._contents_of_rows([columns[at] for at in kept])
-        if contents is not None and contents != self.row_contents:
-            return None
-        levels = self._levels_in(tuple(order))
-
-        def grouped(at: int, candidate: int, groups: Sequence[int]) -> list[int] | None:
-            """Number the rows up to a column as in the reference; None where they do not occur as often there."""
-            column = columns[candidate]
-            self.budget.spend(len(column))
-            found = list(map(levels[at].number_of.get, zip(groups, column, strict=True)))
-            return found if Counter(found) == levels[at].counts else None  # type: ignore[return-value]  # no None in it
-
-        start: Sequence[int] = [0] * len(self.reference[0])
-        return next(filter(confirm, _mappings(order, candidates, self.duplicates, start, grouped)), None)
-
-    def _candidates(self, columns: Mapping[int, Column], classes: list[ColumnClass]) -> dict[int, list[int]]:
-        """Return for each required column the candidates that have each value as often as it."""
-        counts = {at: Counter(columns[at]) for _, candidates in classes for at in candidates}
-        self.budget.spend(len(self.reference[0]) * len(counts) // 4)
-        return {
-            column: [at for at in candidates if counts[at] == self.counts[column]]
-            for required, candidates in classes
-            for column in required
-        }
-
-    def _contents_of_rows(self, columns: Sequence[Column]) -> Counter[Row] | None:
-        """Return the cells of each row whatever their columns; None where there are more columns than required."""
-        if len(columns) != len(self.reference):
-            return None
-        self.budget.spend(len(columns) * len(columns[0]))
-        return Counter(map(tuple, map(sorted, rows_of(columns))))
-
-    def _levels_in(self, order: tuple[int, ...]) -> list[_Level]:
-        if order not in self._levels:
-            levels = []
-            groups: Sequence[int] = [0] * len(self.reference[0])
-            for at in order:
-                number_of: dict[tuple[int, int], int] = {}
-                groups = [
-                    number_of.setdefault(pair, len(number_of)) for pair in zip(groups, self.reference[at], strict=True)
-                ]
-                levels.append(_Level(number_of, Counter(groups)))
-            self._levels[order] = levels
-        return self._levels[order]
+def _near_candidates(
+    candidates: dict[int, list[int]], reference: Table, actual: Table, rows_as: RowsAs, budget: Budget
+) -> dict[int, list[int]]:
+    """Leave out the candidates whose numbers do not lie near those of the required column."""
+    near: dict[int, list[int]] = {}
+    for required, possible in candidates.items():
+        mine = reference.inexact_numbers(required)
+        if mine is not None:
+            budget.spend(STEPS_OF_A_PAIR * len(mine.numbers) * len(possible))
+        near[required] = [
+            at
+            for at in possible
+            if mine is None or (others := actual.inexact_numbers(at)) is None or mine.may_equal(others, rows_as)
+        ]
+    return near
 
 
 def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, budget: Budget) -> ColumnMapping | None:
@@ -275,19 +184,33 @@ def find_ordered_mapping(reference: Table, actual: Table, codes: DetailedCodes, 
         for required, candidates in classes
         for column in required
     }
-    order = sorted(candidates, key=lambda column: (len(candidates[column]), column))
+    fitting: dict[int, list[int]] = {}
+    has_blank_nodes = False
+    for required, possible in candidates.items():
+        parts = reference.detailed_columns[required]
+        has_blank_nodes |= any(min(part) < 0 for part in parts.values())
+        steps = _STEPS_OF_A_RENAMING * len(parts) * reference.row_count
+        budget.spend(len(possible) * (STEPS_OF_A_CHOICE + steps))
+        alone = _Renaming({}, {})
+        fitting[required] = [
+            at for at in possible if alone.with_parts(parts, actual.detailed_columns[at], codes) is not None
+        ]
+    partners = partner_of_each([fitting[at] for at in range(len(fitting))], budget)
+    if partners is None or not has_blank_nodes:
+        return None if partners is None else tuple(partners)
+    order = sorted(fitting, key=lambda column: (len(fitting[column]), column))
 
     def renamed(at: int, candidate: int, renaming: _Renaming) -> _Renaming | None:
-        for parts in aligned_parts(reference.detailed_columns[order[at]], actual.detailed_columns[candidate]):
-            budget.spend(reference.row_count)
-            extended = renaming.with_columns(*parts, codes)
-            if extended is None:
-                return None
-            renaming = extended
-        return renaming
+        one, other = reference.detailed_columns[order[at]], actual.detailed_columns[candidate]
+        budget.spend(STEPS_OF_A_CHOICE + _STEPS_OF_A_RENAMING * len(one) * reference.row_count + len(renaming.to))
+        return renaming.with_parts(one, other, codes)
 
     duplicates = duplicates_of(classes, _detailed_contents(actual))
-    return next(_mappings(order, candidates, duplicates, _Renaming({}, {}), renamed), None)
+    return next(depth_first(order, fitting, duplicates, _Renaming({}, {}), renamed, budget), None)
+
+
+_STEPS_OF_A_RENAMING: Final = 2
+"""Comparing two cells in a renaming takes about as long as looking at so many rows."""
 
 
 class _Renaming:
@@ -296,6 +219,13 @@ class _Renaming:
     def __init__(self, to: dict[int, int], back: dict[int, int]) -> None:
         self.to = to
         self.back = back
+
+    def with_parts(self, required: DetailedParts, candidate: DetailedParts, codes: DetailedCodes) -> "_Renaming | None":
+        """Return a renaming that makes these columns and the parts of their triples equal too, or None."""
+        renaming: _Renaming | None = self
+        for parts in aligned_parts(required, candidate):
+            renaming = None if renaming is None else renaming.with_columns(*parts, codes)
+        return renaming
 
     def with_columns(self, required: Column, candidate: Column, codes: DetailedCodes) -> "_Renaming | None":
         """Return a renaming that makes these columns equal too, or None."""

@@ -6,15 +6,25 @@ from collections.abc import Hashable, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
 
-from graphrag_eval_lc.matching.sparql.encoding import Table
 from graphrag_eval_lc.matching.sparql.plain_cells import sample_reader
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn, relevant_values
 from graphrag_eval_lc.matching.sparql.rows import rows_of
+from graphrag_eval_lc.matching.sparql.tables import Table
 from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import NumberKind, relative_difference
 
 _SAMPLED_ROWS: Final = 1_000
 """So many rows are looked at."""
+
+_SAMPLED_PAIRS: Final = 2_000
+"""Where there are more pairs of a required and an actual column, fewer cells of each are looked at."""
+
+_FEWEST_SAMPLED: Final = 3
+
+
+def _sample_size(most: int, pairs: int) -> int:
+    """Return how many rows or cells to look at, so that many pairs of columns do not take much longer than few."""
+    return max(_FEWEST_SAMPLED, min(most, most * _SAMPLED_PAIRS // pairs)) if pairs else most
 
 
 def closeness_of(
@@ -28,22 +38,24 @@ def closeness_of(
     """
     if not required or not reference.row_count or not actual.row_count:
         return 0.0
+    size = _sample_size(_SAMPLED_ROWS, len(required) * len(actual.columns))
     values = NO_VALUES if values is None else relevant_values(reference, actual, required, values)
     samples = {name: _sampled_cells(reference.columns[name], values) for name in required}
     actual_samples = {name: _sampled_cells(column, values) for name, column in actual.columns.items()}
-    contents = {name: frozenset(sample) for name, sample in actual_samples.items()}
-    chosen: list[str] = []
+    contents = {name: frozenset(sample[:size]) for name, sample in actual_samples.items()}
+    near = _NearNumbers(size)
+    chosen: dict[str, None] = {}
     overlap = 0.0
     for name in required:
-        wanted = frozenset(samples[name])
+        wanted = frozenset(samples[name][:size])
         shares = {other: _dice_coefficient(wanted, found) for other, found in contents.items() if other not in chosen}
         if not any(shares.values()):  # at most half of what the same numbers would have in common
             column = reference.columns[name]
-            shares = {other: share_of_near_numbers(column, actual.columns[other]) / 2 for other in shares}
+            shares = {other: near.share(column, actual.columns[other]) / 2 for other in shares}
         best = max(shares, key=lambda other: (shares[other], other == name), default=None)
         if best is None:
             break
-        chosen.append(best)
+        chosen[best] = None
         overlap += shares[best]
     mine = set(zip(*(samples[name] for name in required[: len(chosen)]), strict=True))
     theirs = set(zip(*(actual_samples[name] for name in chosen), strict=True))
@@ -76,8 +88,9 @@ _PROBED_CELLS: Final = 2_000_000
 
 def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
     """Return for each required and each actual column the share of values in common, from a sample."""
-    samples = [_sample(content) for content in reference.contents]
-    actual_samples = [_sample(content) for content in actual.contents]
+    size = _sample_size(_SAMPLED_CELLS, len(reference.names) * len(actual.names))
+    samples = [_sample(content, size) for content in reference.contents]
+    actual_samples = [_sample(content, size) for content in actual.contents]
     return [
         [
             (_share_of_sample(sample, other) + _share_of_sample(other_sample, content)) / 2
@@ -87,8 +100,8 @@ def overlaps_of(reference: Table, actual: Table) -> list[list[float]]:
     ]
 
 
-def _sample(content: frozenset[int]) -> frozenset[int]:
-    return content if len(content) <= _SAMPLED_CELLS else frozenset(islice(content, _SAMPLED_CELLS))
+def _sample(content: frozenset[int], size: int) -> frozenset[int]:
+    return content if len(content) <= size else frozenset(islice(content, size))
 
 
 def _share_of_sample(sample: frozenset[int], content: frozenset[int]) -> float:
@@ -104,20 +117,22 @@ def nearest_columns(reference: Table, actual: Table, overlaps: list[list[float]]
     """
     mapping: dict[int, int] = {}
     cells = len(overlaps) * len(actual.names) * (reference.row_count + actual.row_count)
+    taken: set[int] = set()
     for at in sorted(
         range(len(overlaps)), key=lambda at: (-max(overlaps[at], default=0), -len(reference.contents[at]))
     ):
-        free = [candidate for candidate in range(len(actual.names)) if candidate not in mapping.values()]
+        free = [candidate for candidate in range(len(actual.names)) if candidate not in taken]
         best = max((overlaps[at][candidate] for candidate in free), default=0.0)
         if best > 0:
             ties = [candidate for candidate in free if overlaps[at][candidate] == best]
             common = Counter(
                 {candidate: _common_rows(reference, actual, {**mapping, at: candidate}) for candidate in ties}
-                if len(ties) > 1 and cells <= _PROBED_CELLS
+                if len(ties) > 1 and cells <= _PROBED_CELLS and cells * len(overlaps) <= 10 * _PROBED_CELLS
                 else {}
             )
             name = reference.names[at]
             mapping[at] = max(ties, key=lambda candidate: (common[candidate], actual.names[candidate] == name))
+            taken.add(mapping[at])
     _add_columns_of_near_numbers(reference, actual, mapping)
     for at, name in enumerate(reference.names):
         if at not in mapping and name in actual.names and actual.names.index(name) not in mapping.values():
@@ -126,17 +141,20 @@ def nearest_columns(reference: Table, actual: Table, overlaps: list[list[float]]
 
 
 def _add_columns_of_near_numbers(reference: Table, actual: Table, mapping: dict[int, int]) -> None:
+    near = _NearNumbers(_sample_size(_SAMPLED_NUMBERS, len(reference.names) * len(actual.names)))
+    taken = set(mapping.values())
     for at, name in enumerate(reference.names):
         if at in mapping:
             continue
         shares = {
-            candidate: share_of_near_numbers(reference.term_columns[at], actual.term_columns[candidate])
+            candidate: near.share(reference.term_columns[at], actual.term_columns[candidate])
             for candidate in range(len(actual.names))
-            if candidate not in mapping.values()
+            if candidate not in taken
         }
         best = max(shares, key=lambda candidate: (shares[candidate], actual.names[candidate] == name), default=None)
         if best is not None and shares[best]:
             mapping[at] = best
+            taken.add(best)
 
 
 def _common_rows(reference: Table, actual: Table, mapping: dict[int, int]) -> int:
@@ -193,9 +211,14 @@ def near_number(
         found: list[NearNumber] = []
         for other in alike.get(tuple(codes[at][row] for at in fixed), ())[:left]:
             differing = [at for at in range(len(columns)) if codes[at][row] != actual_codes[at][other]]
-            near = [_near(columns[at], row, actual_columns[at], other) for at in differing]
-            if near and None not in near:
-                found.append(max((each for each in near if each is not None), key=lambda each: each.difference))
+            worst: NearNumber | None = None
+            for at in differing:
+                near = _near(columns[at], row, actual_columns[at], other)
+                if near is None:
+                    break
+                worst = near if worst is None or near.difference > worst.difference else worst
+            else:
+                found += [] if worst is None else [worst]
             left -= 1
         if found:
             return min(found, key=lambda each: each.difference)
@@ -217,10 +240,41 @@ def share_of_near_numbers(column: TermColumn, other: TermColumn) -> float:
 
     Integers, such as ids and counts, are near none.
     """
-    numbers, others = _numbers(column), sorted(_numbers(other))
-    if not numbers or not others:
-        return 0.0
-    return sum(_lies_near(number, others) for number in numbers) / len(numbers)
+    return _NearNumbers(_SAMPLED_NUMBERS).share(column, other)
+
+
+class _NearNumbers:
+    """Compares the numbers of columns, of which each is read once.
+
+    Args:
+        size: So many cells of a column are looked at.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._numbers_of: dict[int, tuple[TermColumn, list[float], list[float]]] = {}
+
+    def share(self, column: TermColumn, other: TermColumn) -> float:
+        """Return the share of a column's numbers that are nearly the same as some of another."""
+        _, numbers, _ = self._read(column)
+        _, _, others = self._read(other)
+        if not numbers or not others or not self._lie_near(column, other):
+            return 0.0
+        return sum(_lies_near(number, others) for number in numbers) / len(numbers)
+
+    def _lie_near(self, column: TermColumn, other: TermColumn) -> bool:
+        """Return whether the ranges of two columns' numbers meet, or nearly."""
+        (_, _, one), (_, _, two) = self._read(column), self._read(other)
+        gap = max(one[0] - two[-1], two[0] - one[-1])
+        return gap <= NEAR * max(abs(one[0]), abs(one[-1]), abs(two[0]), abs(two[-1]))
+
+    def _read(self, column: TermColumn) -> tuple[TermColumn, list[float], list[float]]:
+        known = self._numbers_of.get(id(column))
+        if known is None:
+            numbers = _numbers(column, self._size)
+            # The column is kept so that its id stays its own.
+            known = self._numbers_of[id(column)] = column, numbers, sorted(numbers)
+        return known
 
 
 def _lies_near(number: float, others: list[float]) -> bool:
@@ -229,7 +283,7 @@ def _lies_near(number: float, others: list[float]) -> bool:
     return any(abs(number - other) <= NEAR * max(abs(number), abs(other)) for other in nearest)
 
 
-def _numbers(column: TermColumn) -> list[float]:
-    found = map(column.number, range(min(len(column.texts), _SAMPLED_NUMBERS)))
+def _numbers(column: TermColumn, size: int) -> list[float]:
+    found = map(column.number, range(min(len(column.texts), size)))
     numbers = [each[0] for each in found if each is not None and each[1] != NumberKind.INTEGER]
     return [float(number) for number in numbers if not isinstance(number, str) and -_LARGEST < number < _LARGEST]

@@ -1,25 +1,22 @@
-"""The step kind sparql: comparing the results of two queries, or two sparql_query steps."""
+"""Comparing the results of two queries."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import (
     ComparisonOutcome,
     CutOutput,
-    Step,
-    StepScore,
-    StepView,
     UnreadableOutput,
-    explained,
 )
 from graphrag_eval_lc.matching.sparql.blank_nodes import rows_agree_in_detail
-from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnMapping, find_mapping, find_ordered_mapping
+from graphrag_eval_lc.matching.sparql.candidate_columns import find_mapping, find_ordered_mapping
 from graphrag_eval_lc.matching.sparql.closeness import closeness_of
+from graphrag_eval_lc.matching.sparql.column_search import ColumnMapping
 from graphrag_eval_lc.matching.sparql.diagnosis import (
     Diagnosis,
     ShownRow,
@@ -27,23 +24,19 @@ from graphrag_eval_lc.matching.sparql.diagnosis import (
     diagnosis_of_mismatch,
     with_notes,
 )
-from graphrag_eval_lc.matching.sparql.encoding import detailed_rows, encoded_tables, encoding_for
+from graphrag_eval_lc.matching.sparql.encoding import encoding_for
 from graphrag_eval_lc.matching.sparql.plain_cells import PlainCells
-from graphrag_eval_lc.matching.sparql.readers import read_sparql_results, step_results
-from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
+from graphrag_eval_lc.matching.sparql.readers import read_sparql_results
 from graphrag_eval_lc.matching.sparql.results import (
     SPARQL_JSON,
-    SPARQL_RESULTS,
     SparqlResults,
-    parse_sparql_results,
     plain_columns,
     relevant_values,
 )
 from graphrag_eval_lc.matching.sparql.rows import Budget, RowsAs, Rules, SearchCutOff
-from graphrag_eval_lc.matching.sparql.step_options import comparison_options
+from graphrag_eval_lc.matching.sparql.tables import detailed_rows, encoded_tables
 from graphrag_eval_lc.matching.sparql.values import NO_VALUES, ValueRules
 from graphrag_eval_lc.matching.sparql.xsd_numbers import ABSOLUTE_TOLERANCE, SLACK, NumberKind, Tolerances
-from graphrag_eval_lc.registry.step_kinds import StepKind
 
 
 class SparqlComparison:
@@ -55,6 +48,7 @@ class SparqlComparison:
             that can be read.
         is_undecided: Whether it is not known that the results differ, although the score is 0.
         cut: Where the actual output ends before its end; None where it is whole.
+        steps: How many steps the search took, each about 0.1 µs; 0 where none was needed. It is the same in every run.
     """
 
     def __init__(
@@ -66,8 +60,10 @@ class SparqlComparison:
         *,
         is_undecided: bool = False,
         cut: str | None = None,
+        steps: int = 0,
     ) -> None:
         self.score = score
+        self.steps = steps
         self.unreadable = unreadable
         self.is_undecided = is_undecided
         self.cut = cut
@@ -93,6 +89,7 @@ class SparqlComparison:
             self.unreadable,
             is_undecided=self.is_undecided,
             cut=self.cut,
+            steps=self.steps,
         )
 
     @cached_property
@@ -199,7 +196,10 @@ def compare_sparql_results(
 
     Returns:
         The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
-        made scores 0 and says why. So does one whose search for the columns reaches its bound.
+        made scores 0 and says why. Which columns and blank nodes stand for which is found by a search. It ends at a
+        bound in steps, some seconds of work, which is the same on every machine (a search of more than 60 seconds of
+        wall time ends too, and says so). A comparison whose search ended before it could tell scores 0, but is
+        ``undecided`` and no mismatch; its reason says what is known.
 
     Raises:
         ValueError: ``tolerance`` is no tolerance, or ``values`` has an unknown name.
@@ -222,7 +222,7 @@ def compare_sparql_results(
     try:
         found = _results(actual)
     except UnreadableOutput as error:
-        return _comparison_without_results(error)
+        return comparison_without_results(error)
     return _comparison_of_results(expected, found, required_columns, rules).with_notes(expected, found)
 
 
@@ -246,7 +246,8 @@ def _results(results: Any) -> SparqlResults:
     return results if isinstance(results, SparqlResults) else read_sparql_results(results)
 
 
-def _comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
+def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
+    """Return the comparison with an actual output that cannot be read: undecided where it is cut."""
     if isinstance(problem, CutOutput):
         return _settled(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem))
     return _settled(0.0, f"The actual output is {problem}.", unreadable=str(problem))
@@ -311,6 +312,7 @@ def _comparison_of_rows(
     names = tuple(actual.columns)
     has_too_few = len(names) < len(required) <= len(actual.variables)
     unreadable = "; ".join(map(actual.fault_of, actual.faults)) if has_too_few else None
+    budget = Budget(max(reference.row_count, actual.row_count))
 
     def mismatch(cut_off: str | None = None) -> SparqlComparison:
         return SparqlComparison(
@@ -318,18 +320,23 @@ def _comparison_of_rows(
             lambda: diagnosis_of_mismatch(reference, actual, required, rules, cut_off),
             lambda: closeness_of(reference, actual, required, None if rules.strict else rules.values),
             unreadable,
+            is_undecided=cut_off is not None,
+            steps=budget.spent,
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
         columns = {name: names[at] for name, at in zip(required, mapping, strict=True)}
-        return SparqlComparison(1.0, lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact))
+        return SparqlComparison(
+            1.0,
+            lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact),
+            steps=budget.spent,
+        )
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)
     if verdict is not None:
         return mismatch() if verdict.mapping is None else match(verdict.mapping)
     encoding = encoding_for(reference, actual, required, rules)
     mine, others = encoded_tables(reference, actual, required, encoding, all_columns=False)
-    budget = Budget(max(reference.row_count, actual.row_count))
 
     def agrees_in_detail(mapping: ColumnMapping) -> bool:
         if not mine.needs_details:
@@ -340,9 +347,9 @@ def _comparison_of_rows(
         if rules.rows_as == "list":
             mapping = find_ordered_mapping(mine, others, encoding.details, budget)
         else:
-            mapping = find_mapping(mine, others, rules.rows_as, agrees_in_detail, budget)
-    except SearchCutOff:
-        return mismatch(f"the search for matching columns and rows was cut off at its bound of {budget.limit} steps")
+            mapping = find_mapping(mine, others, rules.rows_as, encoding.details, agrees_in_detail, budget)
+    except SearchCutOff as problem:
+        return mismatch(f"the search for matching columns and rows {problem}")
     if mapping is None:
         return mismatch()
     return match([names.index(others.names[at]) for at in mapping], is_exact=not encoding.has_near_numbers)
@@ -422,76 +429,3 @@ def _may_be_near(required: Sequence[PlainCells], actual: Sequence[PlainCells], t
     cells: list[list[Any]] = [column.cells for column in (*tolerant, *actual) if column.kinds]
     numbers = sorted({float(number) for column in cells for number in column})
     return any(high - low <= max(absolute, relative * max(-low, high)) for low, high in pairwise(numbers))
-
-
-def match_sparql_steps(reference: StepView, actual: StepView) -> StepScore:
-    """Compare the outputs of two ``sparql_query`` steps.
-
-    Args:
-        reference: A reference step; its keys ``required_columns``, ``ordered``, ``ignore_duplicates``, ``strict``
-            and ``tolerance`` say how to compare.
-        actual: The step of the agent.
-    """
-    try:
-        options = comparison_options(reference)
-    except ValueError as problem:
-        return explained(0.0, f"The reference step in the dataset is at fault: {problem}.")
-    compared = compare_sparql_steps(reference, actual, options)
-    return StepScore(
-        compared.score,
-        lambda: compared.reason,
-        lambda: compared.closeness,
-        compared.unreadable,
-        compared.is_undecided,
-        compared.cut,
-    )
-
-
-def compare_sparql_steps(reference: StepView, actual: StepView, options: Mapping[str, Any]) -> SparqlComparison:
-    """Compare the results of two steps, the actual ones read as ``steps.outputs`` declares.
-
-    Args:
-        reference: The reference step.
-        actual: The step of the agent.
-        options: The ``comparison_options`` of the reference step.
-    """
-    expected = _parsed(reference)
-    try:
-        found = step_results(actual)
-    except UnreadableOutput as problem:
-        if isinstance(expected, SparqlResults):
-            return _comparison_without_results(problem)
-        found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
-    return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
-
-
-def _parsed(step: StepView) -> Any:
-    """Return the results of a reference step, or its unreadable output, for the comparison to say so."""
-    try:
-        return step.parsed(read_sparql_results)
-    except UnreadableOutput:
-        return step.get("output")
-
-
-def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
-    """Return a reference step for a query; None where its results have no rows."""
-    del later
-    results = parse_sparql_results(step["output"])
-    if results.boolean is None and not results.row_count:
-        return None
-    kept = {key: step[key] for key in ("name", "args", "output")}
-    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.columns)}
-
-
-SPARQL_QUERY: Final = "sparql_query"
-
-SPARQL = StepKind(
-    key="sparql",
-    title="SPARQL results",
-    serves=((SPARQL_QUERY, SPARQL_RESULTS), (None, SPARQL_RESULTS)),
-    matcher=match_sparql_steps,
-    parse=parse_sparql_results,
-    check=check_sparql_step,
-    draft=_draft_step,
-    shown_as="rows",
-)

@@ -3,16 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.sparql.closeness import NearNumber, near_number, nearest_columns, overlaps_of
-from graphrag_eval_lc.matching.sparql.encoding import (
-    Table,
-    detailed_rows,
-    encoded_tables,
-    encoding_for,
-    full_encoding,
-)
+from graphrag_eval_lc.matching.sparql.encoding import encoding_for, full_encoding
 from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON, SparqlResults, TermColumn
 from graphrag_eval_lc.matching.sparql.row_pairing import rows_left_over
 from graphrag_eval_lc.matching.sparql.rows import (
@@ -26,6 +21,7 @@ from graphrag_eval_lc.matching.sparql.rows import (
     SearchCutOff,
     rows_of,
 )
+from graphrag_eval_lc.matching.sparql.tables import Table, detailed_rows, encoded_tables
 from graphrag_eval_lc.matching.sparql.xsd_numbers import Tolerances
 from graphrag_eval_lc.texts import plural
 
@@ -139,7 +135,9 @@ def diagnosis_of_mismatch(
         unlike = _unlike_in_detail(reference, actual, mapping, rules.rows_as, encoding.details) or unlike
     missing, extra, total, actual_total = unlike
     found_columns = [None if at is None else actual.term_columns[at] for at in positions]
-    parts = [cut_off, _about_columns(reference, actual, columns, has_faults=bool(actual_results.faults))]
+    is_undecided = cut_off is not None
+    has_faults = bool(actual_results.faults)
+    parts = [_about_columns(reference, actual, columns, has_faults=has_faults, is_undecided=is_undecided)]
     parts += map(actual_results.fault_of, list(actual_results.faults)[:_SHOWN_FAULTS])
     if missing:
         example = _in_brackets(_shown_row(reference.term_columns, missing[0]))
@@ -152,7 +150,14 @@ def diagnosis_of_mismatch(
         near = _near_number(reference, actual, missing, extra, mapping)
         parts.append(None if near is None else _about_near(near))
     if not missing and not extra:
-        parts.append(_about_equal_rows(mine, others, rules.rows_as, has_blank_nodes=reference.has_blank_nodes))
+        about = _about_equal_rows(
+            mine,
+            others,
+            rules.rows_as,
+            has_blank_nodes=reference.has_blank_nodes,
+            has_near_numbers=not encoding.inexact.isdisjoint(chain.from_iterable(mine)),
+        )
+        parts.append(_about_undecided_rows(mine, others, rules.rows_as) if is_undecided else about)
     diagnosis = Diagnosis(
         "",
         columns,
@@ -166,6 +171,11 @@ def diagnosis_of_mismatch(
     if (missing or extra) and diagnosis.row_precision + diagnosis.row_recall:
         parts.append(f"row F1 {diagnosis.row_f1:.2f}")
     text = "; ".join(filter(None, parts))
+    if is_undecided:
+        text = (
+            f"undecided: {cut_off}, before it could tell whether the actual results hold the required rows; under the "
+            f"columns that come nearest {text}"
+        )
     return replace(diagnosis, reason=f"{text[0].upper()}{text[1:]}.")
 
 
@@ -199,11 +209,11 @@ def _unlike_in_detail(
     details, other_details = detailed_rows(reference, actual, [mapping[at] for at in range(len(mapping))])
     for rows in (details, other_details):
         rows[:] = [tuple(BLANK_CODE if code < 0 else code for code in row) for row in rows]
-    budget = len(details) + len(other_details)
+    budget = Budget(max(len(details), len(other_details)))
     counted: RowsAs = "set" if rows_as == "set" else "bag"
     try:
-        alone = rows_left_over(details, other_details, counted, codes, Budget(budget))
-        others_alone = rows_left_over(other_details, details, counted, codes, Budget(budget))
+        alone = rows_left_over(details, other_details, counted, codes, budget)
+        others_alone = rows_left_over(other_details, details, counted, codes, budget)
     except SearchCutOff:
         return None
     return UnlikeRows(
@@ -243,15 +253,24 @@ def _without_middle(text: str | None) -> str | None:
     return f"{line[:20]}…{text[-(_SHOWN_LENGTH - 21) :]}"
 
 
-def _about_columns(reference: Table, actual: Table, columns: dict[str, str], *, has_faults: bool) -> str | None:
-    absent = [f"`{name}`" for name in reference.names if name not in columns]
+def _about_columns(
+    reference: Table, actual: Table, columns: dict[str, str], *, has_faults: bool, is_undecided: bool
+) -> str | None:
+    absent = [at for at, name in enumerate(reference.names) if name not in columns]
     if not absent:
         return None
+    known = set(actual.contents)
+    # A column of the same contents may play it; that is only known not to be where another plays that one's part.
+    unlike = [f"`{reference.names[at]}`" for at in absent if reference.contents[at] not in known]
+    alike = [f"`{reference.names[at]}`" for at in absent if reference.contents[at] in known]
+    parts = [f"no column plays {', '.join(unlike)}"] if unlike and not is_undecided else []
+    if alike or (unlike and is_undecided):
+        parts.append(f"no column is left for {', '.join(alike if not is_undecided else unlike + alike)}")
     if len(actual.names) < len(reference.names):
         readable = " that can be read" if has_faults else ""
         found = f"only {_counted(len(actual.names), 'column')}{readable} for {len(reference.names)} required"
-        return f"{found}; no column plays {', '.join(absent)}"
-    return f"no column plays {', '.join(absent)}"
+        parts.insert(0, found)
+    return "; ".join(parts)
 
 
 def _about_near(number: NearNumber) -> str:
@@ -260,13 +279,39 @@ def _about_near(number: NearNumber) -> str:
     return f"{texts} differs by {mantissa}e{int(exponent)} of its value"
 
 
-def _about_equal_rows(mine: list[Row], others: list[Row], rows_as: RowsAs, *, has_blank_nodes: bool) -> str:
+def _about_equal_rows(
+    mine: list[Row], others: list[Row], rows_as: RowsAs, *, has_blank_nodes: bool, has_near_numbers: bool
+) -> str:
+    """Say why rows of equal codes do not match, which is known for all columns that could stand for the required."""
     if rows_as == "list" and mine != others:
-        first = next(at for at, (row, other) in enumerate(zip(mine, others, strict=True), 1) if row != other)
-        return f"the rows are the same but in another order, from row {first} on"
+        return _about_order(mine, others)
     if has_blank_nodes:
+        if has_near_numbers:
+            return (
+                "no one-to-one renaming of the blank nodes makes the rows equal, of which some numbers are near others"
+            )
         return "the rows differ in their blank nodes only: no one-to-one renaming makes them equal"
+    if rows_as == "list":
+        return (
+            "the rows are not equal one by one: some numbers are within the tolerance of others but not of each other"
+        )
     return "the rows cannot be paired off: some numbers are within the tolerance of others but not of each other"
+
+
+def _about_undecided_rows(mine: list[Row], others: list[Row], rows_as: RowsAs) -> str:
+    """Say what is known of rows of equal codes where the search ended before it could tell."""
+    if rows_as == "list" and mine != others:
+        return _about_order(mine, others)
+    if any(BLANK_CODE in row for row in mine):
+        return (
+            "the rows are the same but for their blank nodes; whether a one-to-one renaming makes these equal is open"
+        )
+    return "each row has rows with nearly the same numbers; whether all can be paired off within the tolerance is open"
+
+
+def _about_order(mine: list[Row], others: list[Row]) -> str:
+    first = next(at for at, (row, other) in enumerate(zip(mine, others, strict=True), 1) if row != other)
+    return f"the rows are the same but in another order, from row {first} on"
 
 
 def _in_brackets(row: ShownRow) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from graphrag_eval_lc.matching.sparql.rows import Budget, DetailedCodes, Row, RowsAs, rows_of
+from graphrag_eval_lc.matching.sparql.rows import STEPS_OF_A_PAIR, Budget, DetailedCodes, Row, RowsAs, rows_of
 
 
 def row_groups_agree(
@@ -27,7 +27,7 @@ def row_groups_agree(
     mine, others = Counter(reference), Counter(actual)
     if mine == others or (rows_as == "set" and mine.keys() == others.keys()):
         return True
-    groups, other_groups = _by_coarse_row(mine, codes), _by_coarse_row(others, codes)
+    groups, other_groups = _by_coarse_row(mine, codes, budget), _by_coarse_row(others, codes, budget)
     for coarse, rows in groups.items():
         theirs = other_groups.get(coarse, {})
         if not codes.is_inexact_row(next(iter(rows))):
@@ -36,6 +36,36 @@ def row_groups_agree(
         elif not _group_agrees(rows, theirs, rows_as, codes, budget):
             return False
     return True
+
+
+def rows_may_agree(
+    reference: Iterable[Row], actual: Iterable[Row], rows_as: RowsAs, codes: DetailedCodes, budget: Budget
+) -> bool:
+    """Return False where detailed rows of a few columns show that those of all columns do not agree.
+
+    Blank nodes are all alike. In a bag the rows must be paired off in these columns too. As a set rows that differ
+    may be duplicates in these columns, so each row must only have an equal one on the other side.
+
+    Raises:
+        SearchCutOff: Where the budget is used up.
+    """
+    mine, others = Counter(reference), Counter(actual)
+    if rows_as != "set":
+        return row_groups_agree(list(mine.elements()), list(others.elements()), rows_as, codes, budget)
+    groups, other_groups = _by_coarse_row(mine, codes, budget), _by_coarse_row(others, codes, budget)
+    return groups.keys() == other_groups.keys() and all(
+        _all_have_equals(rows, other_groups[coarse], codes, budget)
+        and _all_have_equals(other_groups[coarse], rows, codes, budget)
+        for coarse, rows in groups.items()
+    )
+
+
+def _all_have_equals(rows: dict[Row, int], others: dict[Row, int], codes: DetailedCodes, budget: Budget) -> bool:
+    unlike = [row for row in rows if row not in others]
+    if not unlike:
+        return True
+    neighbours = Neighbours(others, codes, budget)
+    return all(neighbours.has_equal(row, budget) for row in unlike)
 
 
 def rows_left_over(
@@ -47,15 +77,15 @@ def rows_left_over(
         SearchCutOff: Where the budget is used up.
     """
     left: Counter[Row] = Counter()
-    other_groups = _by_coarse_row(Counter(others), codes)
-    for coarse, group in _by_coarse_row(Counter(rows), codes).items():
+    other_groups = _by_coarse_row(Counter(others), codes, budget)
+    for coarse, group in _by_coarse_row(Counter(rows), codes, budget).items():
         theirs = other_groups.get(coarse, {})
         if rows_as == "set":
             if group.keys() != theirs.keys():
                 left.update(_alone_as_set(group, theirs, codes, budget))
         elif group != theirs:
             items = [row for row, times in group.items() for _ in range(times)]
-            unpaired = Neighbours(theirs, codes).unpaired([[row] for row in items], budget)
+            unpaired = Neighbours(theirs, codes, budget).unpaired([[row] for row in items], budget)
             left.update(items[at] for at in unpaired)
     return left
 
@@ -73,7 +103,7 @@ def _group_agrees(
     mine, theirs = list(Counter(rows).elements()), list(Counter(others).elements())
     if _agree_in_order(mine, theirs, codes, budget):
         return True
-    return not any(True for _ in Neighbours(others, codes).unpaired([[row] for row in mine], budget))
+    return not any(True for _ in Neighbours(others, codes, budget).unpaired([[row] for row in mine], budget))
 
 
 def _agree_in_order(rows: list[Row], others: list[Row], codes: DetailedCodes, budget: Budget) -> bool:
@@ -90,7 +120,7 @@ def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedC
 
     Rows of the same values need one partner between them; each of the others is a partner, duplicates too.
     """
-    neighbours = Neighbours(others, codes)
+    neighbours = Neighbours(others, codes, budget)
     duplicates: defaultdict[Row, list[Row]] = defaultdict(list)
     for row in rows:
         if row in others or neighbours.has_equal(row, budget):
@@ -102,21 +132,23 @@ def _alone_as_set(rows: dict[Row, int], others: dict[Row, int], codes: DetailedC
         yield from (classes[at][0] for at in neighbours.unpaired(classes, budget))
 
 
-def _by_coarse_row(rows: Counter[Row], codes: DetailedCodes) -> dict[Row, dict[Row, int]]:
+def _by_coarse_row(rows: Counter[Row], codes: DetailedCodes, budget: Budget) -> dict[Row, dict[Row, int]]:
+    budget.spend(len(rows) * _STEPS_OF_A_ROW)
     groups: defaultdict[Row, dict[Row, int]] = defaultdict(dict)
     for row, times in rows.items():
         groups[codes.coarse_row(row)][row] = times
     return groups
 
 
-STEPS_OF_A_PAIR: Final = 8
-"""Comparing two cells exactly takes about as long as looking at so many rows."""
+_STEPS_OF_A_ROW: Final = 10
+"""Sorting a row among others takes about as long as looking at so many."""
 
 
 class Neighbours:
     """Detailed rows of one coarse row, each with how often it occurs, sorted by a number."""
 
-    def __init__(self, rows: dict[Row, int], codes: DetailedCodes) -> None:
+    def __init__(self, rows: dict[Row, int], codes: DetailedCodes, budget: Budget) -> None:
+        budget.spend(len(rows) * _STEPS_OF_A_ROW * 2)
         self._rows = list(rows)
         self._codes = codes
         self._column: int | None = None
@@ -159,7 +191,7 @@ class Neighbours:
         return (at for at in self._from_nearest(row) if self._equals(row, at, budget))
 
     def _equals(self, row: Row, at: int, budget: Budget) -> bool:
-        budget.spend(STEPS_OF_A_PAIR * len(row))
+        budget.spend(STEPS_OF_A_PAIR + len(row))
         return self._codes.rows_are_equal(row, self._rows[at])
 
     def _from_nearest(self, row: Row) -> Iterator[int]:
@@ -242,7 +274,19 @@ def can_be_paired(partners: list[list[int]], budget: Budget) -> bool:
         >>> can_be_paired([[0, 1], [0]], Budget(2)), can_be_paired([[0], [0]], Budget(2))
         (True, False)
     """
-    return not any(True for _ in unpaired_items(range(len(partners)), partners.__getitem__, budget))
+    return partner_of_each(partners, budget) is not None
+
+
+def partner_of_each(partners: Sequence[Sequence[int]], budget: Budget) -> list[int] | None:
+    """Return a partner of its own for each item, the first possible one where that can be; None where it cannot.
+
+    Example:
+        >>> partner_of_each([[0, 1], [0]], Budget(2))
+        [1, 0]
+    """
+    pairing = _Pairing(partners.__getitem__, None, budget)
+    left = [item for item, possible in enumerate(partners) if not pairing.takes_free(item, possible)]
+    return pairing.partners() if all(map(pairing.takes_freed, left)) else None
 
 
 def unpaired_items(
@@ -311,6 +355,11 @@ class _Pairing:
                     waiting.append(other)
         self._exhausted.update(came_from)
         return False
+
+    def partners(self) -> list[int]:
+        """Return the partner of each item, where all have one."""
+        found = {item: partner for partner, items in self._items_of.items() for item in items}
+        return [found[item] for item in range(len(found))]
 
     def _is_free(self, partner: int) -> bool:
         return len(self._items_of[partner]) < (1 if self._times is None else self._times[partner])

@@ -6,6 +6,7 @@ always all cells of a chain are equal; where they may not be, or where it matter
 code is called inexact, and its cells have detailed codes of their own.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
@@ -158,8 +159,8 @@ class DetailedCodes:
         exact = self._exact_code_of.get
         return tuple(exact(detail, detail) for detail in row)
 
-    def is_inexact_row(self, row: tuple[int, ...]) -> bool:
-        """Return whether a row of detailed codes holds a cell with an inexact code."""
+    def is_inexact_row(self, row: Sequence[int]) -> bool:
+        """Return whether a row, or a column, of detailed codes holds a cell with an inexact code."""
         return not self._cell_of.keys().isdisjoint(row)
 
     def finite_number(self, detail: int) -> int | Decimal | None:
@@ -221,21 +222,46 @@ class DetailedCodes:
 
 
 MAX_STEPS: Final = 20_000_000
-"""Rows that a search may look at, over all column mappings and blank node renamings: some seconds of work."""
+"""Steps that a search may take, over all column mappings and blank node renamings: some seconds of work."""
 
-MAX_PASSES: Final = 50
+MAX_PASSES: Final = 20
 """A search may look so many times at all rows, however long the table is."""
+
+MAX_SEC: Final = 60.0
+"""Wall time after which a search stops although it has steps left, on a machine that is slow or busy."""
+
+_STEPS_BETWEEN_LOOKS: Final = 100_000
+"""The clock is read so seldom that it costs nothing."""
+
+STEPS_OF_A_LOOK: Final = 2
+"""Skipping a column costs about as much as looking at so many rows."""
+
+STEPS_OF_A_CHOICE: Final = 20
+"""Trying a column costs about as much as looking at so many rows, however few it has."""
+
+STEPS_OF_A_PAIR: Final = 12
+"""Comparing two cells exactly takes about as long as looking at so many rows."""
 
 
 class SearchCutOff(Exception):  # noqa: N818 - an outcome of a search, not a fault
-    """A search reached its bound before it could tell."""
+    """A search reached its bound before it could tell; the text says which one."""
 
 
 class Budget:
-    """Counts the steps of one search.
+    """Counts the steps of one search: a step is the work of looking at a row, about 0.1 µs.
+
+    The bound in steps makes the outcome the same on every machine. The one in wall time is for a machine that is so
+    slow that the first one is of no use; its text says so.
 
     Args:
         rows: Rows of the longer table; a long table gets a larger bound.
+        max_steps: Steps for tables that are not long.
+        max_sec: Seconds of wall time; above 0.
+        clock: Tells the time in seconds.
+
+    Attributes:
+        limit: The bound in steps.
+        spent: The steps so far.
 
     Example:
         >>> budget = Budget(rows=100)
@@ -244,18 +270,37 @@ class Budget:
         20000000
     """
 
-    __slots__ = ("limit", "spent")
+    __slots__ = ("_clock", "_max_sec", "_next_look", "_started", "limit", "spent")
 
-    def __init__(self, rows: int) -> None:
-        self.limit = max(MAX_STEPS, MAX_PASSES * rows)
+    def __init__(
+        self,
+        rows: int,
+        *,
+        max_steps: int | None = None,
+        max_sec: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limit = max(MAX_STEPS if max_steps is None else max_steps, MAX_PASSES * rows)
         self.spent = 0
+        self._max_sec = MAX_SEC if max_sec is None else max_sec
+        self._clock = clock
+        self._started = clock()
+        self._next_look = min(self.limit, _STEPS_BETWEEN_LOOKS)
 
     def spend(self, steps: int) -> None:
         """Count steps.
 
         Raises:
-            SearchCutOff: Where they are more than the bound.
+            SearchCutOff: Where they are more than the bound, or take longer than the bound in wall time.
         """
         self.spent += steps
+        if self.spent > self._next_look:
+            self._look()
+
+    def _look(self) -> None:
         if self.spent > self.limit:
-            raise SearchCutOff
+            raise SearchCutOff(f"was cut off at its bound of {self.limit:,} steps")
+        if self._clock() - self._started > self._max_sec:
+            seconds = f"{self._max_sec:g} seconds of wall time"
+            raise SearchCutOff(f"was stopped after {seconds}; on another machine it may be decided")
+        self._next_look = min(self.limit, self.spent + _STEPS_BETWEEN_LOOKS)

@@ -1,6 +1,7 @@
 from graphrag_eval_lc.matching.sparql.candidate_columns import ColumnClass, column_classes
-from graphrag_eval_lc.matching.sparql.encoding import Encoding, encoded_tables
+from graphrag_eval_lc.matching.sparql.encoding import Encoding
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, TermColumn
+from graphrag_eval_lc.matching.sparql.tables import encoded_tables
 from graphrag_eval_lc.matching.sparql.xsd_numbers import Tolerances
 
 FLOAT = ("literal", "http://www.w3.org/2001/XMLSchema#float", None)

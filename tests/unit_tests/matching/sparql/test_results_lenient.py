@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.sparql import SparqlResults, compare_sparql_results, parse_sparql_results
-from graphrag_eval_lc.matching.sparql.comparison import SPARQL, check_sparql_step
+from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
 from graphrag_eval_lc.matching.sparql.results import results_from_bindings
+from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL
 from graphrag_eval_lc.matching.sparql.terms import DEEPEST_TRIPLE, MOST_PATHS
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
