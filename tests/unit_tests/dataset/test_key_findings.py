@@ -194,7 +194,7 @@ def test_what_is_wrong_with_an_actual_step_is_found(changes: dict[str, Any], fin
 
 def test_list_as_the_name_of_an_actual_step_is_one_finding() -> None:
     response = {"question_id": "q", "actual_steps": [{**ACTUAL, "name": ["add"]}]}
-    assert found(dataset(), [response]) == [("error", "['add'] is not a text", "Put it in quotes.")]
+    assert found(dataset(), [response]) == [("error", "['add'] is not a text", "Give a text, in quotes.")]
 
 
 @pytest.mark.parametrize(

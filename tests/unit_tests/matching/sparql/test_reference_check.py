@@ -95,7 +95,7 @@ FORM = "the output is read from {}, and its media type is that of SPARQL JSON"
     ("output", "form"),
     [
         ("n,s\r\na,9\r\n", "W3C CSV"),
-        ("?n\t?s\n\"a\"\t9\n", "W3C TSV"),
+        ('?n\t?s\n"a"\t9\n', "W3C TSV"),
         ("| n | s |\n|---|---|\n| a | 9 |", "a Markdown table"),
         ('[{"n": "a", "s": 9}]', "an array of row objects"),
         ([{"n": "a", "s": 9}], "an array of row objects"),
