@@ -204,7 +204,9 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
     ]
     yield from _repeated(ids, "two templates have the id {}", "Give each an id of its own.")
     questions = list(_questions(dataset.values))
-    ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
+    ids = [
+        ((*location, "id"), str(question["id"])) for location, question in questions if question.get("id") is not None
+    ]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
     yield from _same_texts(questions)
     for index, template in _mappings(dataset.values):
