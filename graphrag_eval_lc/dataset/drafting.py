@@ -55,10 +55,10 @@ def draft_dataset(
     """Draft a reference dataset from what an agent did.
 
     For each tool the last successful step with a comparable output becomes a reference step, in a group of its own, in
-    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL JSON is recognized
-    by its form, whatever the tool's name, and rows in another form on a ``sparql_query``; a registered step kind drafts its own steps. The answers become the
-    reference answers. Everything is marked with ``draft: true``: an agent's run is no truth, so check each question,
-    and remove the marks.
+    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL JSON is recognized by
+    its form, whatever the tool's name, and a ``sparql_query`` keeps rows in any form that is scored; a registered step
+    kind drafts its own steps. The answers become the reference answers. Everything is marked with ``draft: true``: an
+    agent's run is no truth, so check each question, and remove the marks.
 
     Args:
         responses: The folder of a run, a file of responses, the responses by question id, or a list of responses with
