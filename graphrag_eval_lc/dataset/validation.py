@@ -14,6 +14,7 @@ from graphrag_eval_lc.dataset.key_findings import (
     actual_step_findings,
     answer_findings,
     key_findings,
+    number_findings,
     response_status_findings,
 )
 from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records, with_question_ids
@@ -288,6 +289,7 @@ def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[F
         yield from key_findings((index,), response, RESPONSE_KEYS)
         yield from response_status_findings((index,), response)
         yield from answer_findings((index,), response, "actual_answer")
+        yield from number_findings((index,), response)
         for place, step in _mappings(response.get("actual_steps")):
             yield from actual_step_findings((index, "actual_steps", place), step)
     yield from _answered_twice(identified)

@@ -50,7 +50,8 @@ def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
         what = f"the output is read from {results.form}, which has no types, and strict compares them"
         yield Finding(what, _AS_JSON, ("output",))
         return
-    yield Finding(what, _AS_JSON, ("output",), severity="warning")
+    hint = _AS_JSON if results.is_untyped else "Store SPARQL JSON, and nothing around it."
+    yield Finding(what, hint, ("output",), severity="warning")
 
 
 def _draws(step: StepView, results: SparqlResults) -> Iterator[Finding]:
