@@ -311,7 +311,7 @@ class ReferenceStepModel(_Checked):
     output: Any = None
     """What the tool gives; for iri_discovery the IRI, for retrieval a JSON array of objects with an id."""
     output_media_type: str | None = None
-    """application/sparql-results+json compares rows, application/json JSON values; without it, texts are compared."""
+    """application/sparql-results+json: rows; application/json: JSON values; none: sparql_query's rows, else texts."""
     required_columns: list[str] | None = None
     """The columns that must be there, under any name. Without it: all; []: only whether there are rows."""
     ordered: bool | None = None

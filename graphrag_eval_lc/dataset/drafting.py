@@ -10,6 +10,8 @@ from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import DatasetError, MatcherError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.sparql import read_sparql_results
+from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL
 from graphrag_eval_lc.records import Template, is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
@@ -53,10 +55,10 @@ def draft_dataset(
     """Draft a reference dataset from what an agent did.
 
     For each tool the last successful step with a comparable output becomes a reference step, in a group of its own, in
-    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL results are recognized
-    by their form, whatever the tool's name; a registered step kind drafts its own steps. The answers become the
-    reference answers. Everything is marked with ``draft: true``: an agent's run is no truth, so check each question,
-    and remove the marks.
+    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL JSON is recognized by
+    its form, whatever the tool's name, and a ``sparql_query`` keeps rows in any form that is scored; a registered step
+    kind drafts its own steps. The answers become the reference answers. Everything is marked with ``draft: true``: an
+    agent's run is no truth, so check each question, and remove the marks.
 
     Args:
         responses: The folder of a run, a file of responses, the responses by question id, or a list of responses with
@@ -239,7 +241,18 @@ def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKin
     kinds = [step_kind_for(RETRIEVAL, None)] if name in document_names else drafting_kinds(name)
     if not kinds:
         kinds = [kind for kind in drafting_kinds_by_form() if kind.parse] + [step_kind_for(None, None)]
-    return next((kind for kind in kinds if _is_readable(step, kind)), None)
+    found = next((kind for kind in kinds if _is_readable(step, kind)), None)
+    if found is None and SPARQL in kinds and _has_rows_in_any_form(step):
+        return SPARQL
+    return found
+
+
+def _has_rows_in_any_form(step: Mapping[str, Any]) -> bool:
+    """Return whether scoring reads the output of a query, which is then drafted as it is."""
+    try:
+        return isinstance(step.get("output"), str) and bool(read_sparql_results(step["output"]).row_count)
+    except UnreadableOutput:
+        return False
 
 
 def _is_readable(step: Mapping[str, Any], kind: StepKind) -> bool:

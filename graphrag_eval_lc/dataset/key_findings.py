@@ -29,18 +29,15 @@ REFERENCE_STEP_KEYS = (
     "tolerance",
     "relevant_ids",
 )
-RESPONSE_KEYS = (
-    "question_id",
-    "actual_answer",
-    "actual_steps",
-    *(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd"),
-)
+_SPENT_KEYS = tuple(spec.key for spec in BUILT_IN if spec.spent_by == "agent" and spec.unit != "usd")
+RESPONSE_KEYS = ("question_id", "actual_answer", "actual_steps", *_SPENT_KEYS)
 ACTUAL_STEP_KEYS = ("name", "args", "id", "status", "output", "execution_timestamp")
 
 # In keys up to this length one letter may be wrong, in longer ones two.
 _SHORT_KEY = 7
 _LONGEST_KEY = 40
 _BOOLEAN = TypeAdapter(bool)
+_FLOAT = TypeAdapter(float)
 _JSON = JSON.serves[0][1]
 
 
@@ -132,6 +129,23 @@ def response_status_findings(location: Location, response: Mapping[str, Any]) ->
         hint = f"Write {'success or error' if meant == status else meant}."
         what = f"the status {shortened(status, 40)} {known}"
         yield Finding(what, hint, (*location, "status"), severity="warning")
+
+
+def number_findings(location: Location, response: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find counts and times of a response that are numbers in quotes; other texts are mistakes of the format."""
+    for key in _SPENT_KEYS:
+        value = response.get(key)
+        if isinstance(value, str) and _is_number(value):
+            what = f"{key} is {_shown(value)}, a text, so that it is not counted"
+            yield Finding(what, "Write the number without quotes.", (*location, key))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        _FLOAT.validate_python(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def output_findings(location: Location, output: object) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results
+from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
 from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL_QUERY
 from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, near_media_types, step_kind_for
 from graphrag_eval_lc.texts import shortened
@@ -60,7 +60,8 @@ def _step_findings(
     reference = retrieval.reference_view({**step, "name": name, "output_media_type": given}, defaults)
     compared_name, media_type = retrieval.compared_by(reference)
     kind = step_kind_for(compared_name, media_type)
-    yield from _media_type_findings(location, given, media_type, kind, reference)
+    if given == step.get("output_media_type"):  # what is no text is a finding of the format
+        yield from _media_type_findings(location, given, media_type, kind, reference)
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
         # An output beside them is there for its texts.
@@ -87,9 +88,22 @@ def _media_type_findings(
     elif given is not None and kind is step_kind_for(None, None) and (near := near_media_types(given)):
         what = f"the media type {shortened(given, 80)} is unknown, so that the output is compared as a text"
         yield Finding(what, f"Write {near[0]}, with an output of that kind.", place)
-    elif kind is JSON and reference["name"] == SPARQL_QUERY and _is_readable(reference, parse_sparql_results):
-        what = "the output is SPARQL results and compared as JSON, so that the order of its rows and its names count"
-        yield Finding(what, f"Write output_media_type: {SPARQL_RESULTS}.", place, severity="warning")
+    elif (found := _results_not_compared_as_rows(given, kind, reference)) is not None:
+        what = f"the output is {found}, so that the order of its rows and its names count"
+        hint = f"{'Add' if given is None else 'Write'} output_media_type: {SPARQL_RESULTS}."
+        yield Finding(what, hint, location if given is None else place, severity="warning")
+
+
+def _results_not_compared_as_rows(given: str | None, kind: StepKind, reference: StepView) -> str | None:
+    """Return what the output of a query is and as what it is compared; None where that is as it should be."""
+    is_query, is_text = reference["name"] == SPARQL_QUERY, kind is step_kind_for(None, None)
+    if is_text and _is_readable(reference, parse_sparql_results):
+        return "SPARQL results and compared as a text"
+    if is_query and is_text and not given and _is_readable(reference, read_sparql_results):
+        return f"{reference.parsed(read_sparql_results).form} and compared as a text"
+    if is_query and kind is JSON and _is_readable(reference, parse_sparql_results):
+        return "SPARQL results and compared as JSON"
+    return None
 
 
 def _is_readable(reference: StepView, parse: Callable[[Any], Any]) -> bool:

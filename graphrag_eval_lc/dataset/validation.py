@@ -14,6 +14,7 @@ from graphrag_eval_lc.dataset.key_findings import (
     actual_step_findings,
     answer_findings,
     key_findings,
+    number_findings,
     response_status_findings,
 )
 from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records, with_question_ids
@@ -204,7 +205,9 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
     ]
     yield from _repeated(ids, "two templates have the id {}", "Give each an id of its own.")
     questions = list(_questions(dataset.values))
-    ids = [((*location, "id"), str(question.get("id"))) for location, question in questions if "id" in question]
+    ids = [
+        ((*location, "id"), str(question["id"])) for location, question in questions if question.get("id") is not None
+    ]
     yield from _repeated(ids, "two questions have the id {}", "Give each question an id of its own.")
     yield from _same_texts(questions)
     for index, template in _mappings(dataset.values):
@@ -286,6 +289,7 @@ def _response_findings(responses: RecordFile, dataset: RecordFile) -> Iterator[F
         yield from key_findings((index,), response, RESPONSE_KEYS)
         yield from response_status_findings((index,), response)
         yield from answer_findings((index,), response, "actual_answer")
+        yield from number_findings((index,), response)
         for place, step in _mappings(response.get("actual_steps")):
             yield from actual_step_findings((index, "actual_steps", place), step)
     yield from _answered_twice(identified)

@@ -45,7 +45,7 @@ class ChangedId:
 
 
 def changed_ids(records: RecordFile, ids: Iterable[tuple[Location, Any]]) -> list[ChangedId]:
-    """Return those of some ids of a file that YAML changed.
+    """Return those of some ids of a file that YAML changed into other ids; what is none is a mistake of the format.
 
     Args:
         records: The file.
@@ -53,8 +53,8 @@ def changed_ids(records: RecordFile, ids: Iterable[tuple[Location, Any]]) -> lis
     """
     if records.file is None or records.file.format != "yaml":
         return []
-    given = [(location, read) for location, read in ids if records.has_records_by_id or not isinstance(read, str)]
-    if not records.has_records_by_id and not _may_be_changed(records.file.text, given):
+    given = [(location, read) for location, read in ids if records.has_records_by_id or _is_integer(read)]
+    if not records.has_records_by_id and not _may_be_changed(records.file.text, {read for _, read in given}):
         return []
     found = []
     for location, read in given:
@@ -64,11 +64,13 @@ def changed_ids(records: RecordFile, ids: Iterable[tuple[Location, Any]]) -> lis
     return found
 
 
-def _may_be_changed(text: str, ids: Iterable[tuple[Location, Any]]) -> bool:
-    """Return whether an id may be written otherwise than as it is read; lines and tokens are not looked for else."""
-    numbers = {read for _, read in ids if isinstance(read, int) and not isinstance(read, bool)}
-    others = any(not isinstance(read, int) or isinstance(read, bool) for _, read in ids)
-    return others or (bool(numbers) and any(_number(each) in numbers for each in set(_OTHERWISE.findall(text))))
+def _is_integer(read: object) -> bool:
+    return isinstance(read, int) and not isinstance(read, bool)
+
+
+def _may_be_changed(text: str, numbers: set[int]) -> bool:
+    """Return whether one of the numbers may be written otherwise; lines and tokens are not looked for else."""
+    return bool(numbers) and any(_number(each) in numbers for each in set(_OTHERWISE.findall(text)))
 
 
 def _number(written: str) -> int | None:

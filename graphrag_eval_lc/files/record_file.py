@@ -221,7 +221,8 @@ def _described(mistake: Mapping[str, Any], location: Location) -> Finding:
         hint = "Groups of reference steps are a list of lists." if is_group else "Make it a list."
         return Finding(f"a list is needed here, not {type(value).__name__}", hint, location)
     if kind == "string_type":
-        return Finding(f"{_shown(value)}{_NO_TEXT}", "Put it in quotes.", location)
+        hint = "Give a text, in quotes." if value is None or isinstance(value, Mapping | list) else "Put it in quotes."
+        return Finding(f"{_shown(value)}{_NO_TEXT}", hint, location)
     return Finding(f"{_shown(value)} is not allowed here", f"{mistake['msg']}.", location)
 
 

@@ -194,15 +194,17 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
 def _main_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterator[str]:
     """Yield counts and means; of the mean of templates, which has no counts, only means."""
     errors = summary.get(NUMBER_OF_ERROR_SAMPLES)
-    yield "" if errors is None else str(summary.get(NUMBER_OF_QUESTIONS, errors + summary[NUMBER_OF_SUCCESS_SAMPLES]))
-    yield str(errors or "")
+    samples = None if errors is None else errors + summary[NUMBER_OF_SUCCESS_SAMPLES]
+    yield "" if samples is None else f"{summary.get(NUMBER_OF_QUESTIONS, samples):,}"
+    yield f"{errors:,}" if errors else ""
     yield _mean(summary, MAIN_METRIC, "{:.3f}".format)
     yield _mean(summary, TOTAL_TOKENS, "{:,.0f}".format)
     yield _mean(summary, ELAPSED_SEC, "{:.2f}".format)
     if has_cost:
         yield _mean(summary, AGENT_COST, dollars)
     for part in ("errors", "empty_results"):
-        yield str(sum(summary.get("steps", {}).get(part, {}).values()) or "")
+        number = sum(summary.get("steps", {}).get(part, {}).values())
+        yield f"{number:,}" if number else ""
 
 
 def _means(summary: Mapping[str, Any], metrics: Iterable[str]) -> Iterator[str]:
@@ -226,7 +228,7 @@ def _worst_table(seen: "_Seen", *, has_repeats: bool) -> Table | None:
     shown = seen.worst()
     if not shown:
         return None
-    title = f"The worst questions ({len(shown)} of {seen.lacking} that did not score in full)"
+    title = f"The worst questions ({len(shown):,} of {seen.lacking:,} that did not score in full)"
     table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, show_lines=True)
     table.add_column("Question", overflow="fold", ratio=2)
     table.add_column("Score", justify="right", no_wrap=True)

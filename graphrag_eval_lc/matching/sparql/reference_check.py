@@ -2,21 +2,26 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.sparql.query_order import QueryOrder, query_order
-from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.sparql.readers import read_sparql_results
+from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON, SparqlResults
+
+_AS_JSON: Final = "Store the results as SPARQL JSON, which says what is an IRI, and of which type a literal is."
 
 
 def check_sparql_step(step: StepView) -> Iterator[Finding]:
     """Find columns that the reference output lacks or that cannot be read, and references that tell little.
 
     An output without rows is one, as any query without rows fits it; another is one whose query sorts by values that
-    several rows share, where that decides which rows are kept, or in which order.
+    several rows share, where that decides which rows are kept, or in which order; and one that is read from another
+    form than SPARQL JSON, which the media type names.
     """
-    results = step.parsed(parse_sparql_results)
+    results = step.parsed(read_sparql_results)
+    yield from _form_findings(step, results)
     if results.boolean is not None:
         return
     required = step.get("required_columns")
@@ -34,6 +39,19 @@ def check_sparql_step(step: StepView) -> Iterator[Finding]:
         what = "the output has no rows, so any query without rows fits it"
         yield Finding(what, "Keep the step if that is the right answer.", ("output",), severity="warning")
     yield from _draws(step, results)
+
+
+def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
+    """Find results in another form, and those without types where types are compared."""
+    if results.form == SPARQL_JSON:
+        return
+    what = f"the output is read from {results.form}, and its media type is that of SPARQL JSON"
+    if results.is_untyped and results.row_count and step.get("strict") is True:
+        what = f"the output is read from {results.form}, which has no types, and strict compares them"
+        yield Finding(what, _AS_JSON, ("output",))
+        return
+    hint = _AS_JSON if results.is_untyped else "Store SPARQL JSON, and nothing around it."
+    yield Finding(what, hint, ("output",), severity="warning")
 
 
 def _draws(step: StepView, results: SparqlResults) -> Iterator[Finding]:

@@ -94,7 +94,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     """Return a reference step for a query; None where its results have no rows."""
     del later
-    results = parse_sparql_results(step["output"])
+    results = read_sparql_results(step["output"])
     if results.boolean is None and not results.row_count:
         return None
     kept = {key: step[key] for key in ("name", "args", "output")}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from graphrag_eval_lc import draft_dataset, run_benchmark, score_responses
+from graphrag_eval_lc import draft_dataset, run_benchmark, run_evaluation, score_responses, validate_dataset
 from graphrag_eval_lc.dataset.drafting import draft
 from graphrag_eval_lc.errors import ConfigError, DatasetError, ResponsesError, RunFolderError
 
@@ -201,3 +201,23 @@ def test_wrong_input_is_reported_with_its_place(tmp_path: Path) -> None:
         draft_dataset(folder)
     with pytest.raises(ConfigError, match="no key stepps"):
         draft_dataset([], config={"stepps": {}})
+
+
+ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "a"}}]}}'
+
+
+@pytest.mark.parametrize(
+    "output", ["n,m\r\na,1\r\n", "| n | m |\n|---|---|\n| a | 1 |", '[{"n": "a", "m": 1}]', "\ufeff" + ROWS]
+)
+def test_rows_in_another_form_are_drafted_as_they_are_where_the_config_names_a_query(output: str) -> None:
+    call = {"name": "ask", "args": {"query": "SELECT"}, "id": "c", "status": "success", "output": output}
+    made: Any = response("q", question_text="Why?", actual_steps=[call])
+    config = {"steps": {"names": {"ask": "sparql_query"}}}
+    (template,) = draft_dataset([made], config=config)
+    ((step,),) = template["questions"][0]["reference_steps"]
+    assert (step["output"], step["output_media_type"]) == (output, "application/sparql-results+json")
+    assert [each.severity for each in validate_dataset([template])] == ["warning"]  # of another form
+    assert run_evaluation([template], [made], config)[0]["steps_score"] == 1
+    for cut in ("", "no rows", '[{"n": "a", "m"'):
+        call["output"] = cut
+        assert "reference_steps" not in draft_dataset([made], config=config)[0]["questions"][0]

@@ -194,7 +194,7 @@ def test_what_is_wrong_with_an_actual_step_is_found(changes: dict[str, Any], fin
 
 def test_list_as_the_name_of_an_actual_step_is_one_finding() -> None:
     response = {"question_id": "q", "actual_steps": [{**ACTUAL, "name": ["add"]}]}
-    assert found(dataset(), [response]) == [("error", "['add'] is not a text", "Put it in quotes.")]
+    assert found(dataset(), [response]) == [("error", "['add'] is not a text", "Give a text, in quotes.")]
 
 
 @pytest.mark.parametrize(
@@ -219,3 +219,16 @@ def test_nothing_that_stands_anywhere_makes_it_fail(junk: Any) -> None:
         validate_dataset(dataset(), [{"question_id": "q", key: junk}])
     for key in ACTUAL_STEP_KEYS:
         validate_dataset(dataset(), [{"question_id": "q", "actual_steps": [{**ACTUAL, key: junk}]}])
+
+
+@pytest.mark.parametrize(("key", "value"), [("total_tokens", "2"), ("elapsed_sec", "1.5")])
+def test_number_of_a_response_that_is_a_text_is_found(key: str, value: str) -> None:
+    response = {"question_id": "q", "actual_steps": [ACTUAL], key: value}
+    what = f"{key} is '{value}', a text, so that it is not counted"
+    assert found(dataset(), [response]) == [("error", what, "Write the number without quotes.")]
+    assert found(dataset(), [{**response, key: None}]) == []
+
+
+def test_number_of_a_response_that_the_format_refuses_is_one_finding() -> None:
+    response = {"question_id": "q", "actual_steps": [ACTUAL], "total_tokens": "two"}
+    assert len(found(dataset(), [response])) == 1

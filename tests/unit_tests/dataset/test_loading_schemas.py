@@ -21,7 +21,7 @@ def test_descriptions_of_a_reference_step_name_what_the_step_kinds_declare() -> 
     media_types = [media_type for kind in BUILT_IN for name, media_type in kind.serves if name is None and media_type]
     compared_by_args = [name for kind in BUILT_IN if kind.reads == "args" for name in kind.names]
     assert texts["output_media_type"] == (
-        f"{media_types[0]} compares rows, {media_types[1]} JSON values; without it, texts are compared."
+        f"{media_types[0]}: rows; {media_types[1]}: JSON values; none: sparql_query's rows, else texts."
     )
     assert len(media_types) == 2
     assert texts["args"].startswith(f"The arguments. They are compared for {' and '.join(compared_by_args)};")

@@ -43,7 +43,23 @@ def test_missing_media_type_of_a_query_is_a_warning() -> None:
             f"Add output_media_type: {SPARQL}.",
         )
     ]
-    assert found(name="run_sparql") == []
+
+
+def test_results_that_are_compared_as_a_text_are_a_warning() -> None:
+    what = "the output is {} and compared as a text, so that the order of its rows and its names count"
+    add, write = f"Add output_media_type: {SPARQL}.", f"Write output_media_type: {SPARQL}."
+    assert found(name="run_sparql") == [("warning", what.format("SPARQL results"), add)]
+    assert found(output_media_type="text/plain") == [("warning", what.format("SPARQL results"), write)]
+    assert found(output_media_type="") == [("warning", what.format("SPARQL results"), write)]
+    assert found(output="n,m\r\na,1\r\n") == [("warning", what.format("W3C CSV"), add)]
+    assert found(name="other", output="n,m\r\na,1\r\n") == []
+    assert found(output="n,m\r\na,1\r\n", output_media_type="text/csv") == []
+
+
+@pytest.mark.parametrize("media_type", [5, ["x"], {"x": 1}])
+def test_media_type_that_is_no_text_is_one_finding(media_type: Any) -> None:
+    hint = "Put it in quotes." if media_type == 5 else "Give a text, in quotes."
+    assert found(output_media_type=media_type) == [("error", f"{media_type!r} is not a text", hint)]
 
 
 def test_misspelt_media_type_of_something_else_is_an_error() -> None:

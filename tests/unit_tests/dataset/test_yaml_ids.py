@@ -145,3 +145,16 @@ def test_ids_that_yaml_changes_alike_on_both_sides_meet(tmp_path: Path) -> None:
     run = score_responses(written(tmp_path, "0123"), responses)
     assert [result["status"] for result in run.results] == ["success"]
     assert len(run.warnings) == 2
+
+
+@pytest.mark.parametrize("written", ["yes", "~", "1.50", ".5", "", "[x]"])
+def test_id_that_yaml_makes_no_id_of_is_one_finding(written: str) -> None:
+    text = f"- template_id: t\n  questions:\n  - {{id: {written}, question_text: A}}\n"
+    text += f"  - {{id: {written}, question_text: B}}\n"
+    problems = validate_dataset(io.StringIO(text))
+    if written in ("", "~"):
+        assert [(each.line, each.severity) for each in problems] == [(3, "error"), (4, "error")]
+    else:
+        assert [each.severity for each in problems[:2]] == ["error", "error"]
+        assert "two questions have the id" in problems[2].what
+        assert len(problems) == 3

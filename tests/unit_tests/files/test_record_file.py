@@ -15,7 +15,7 @@ from graphrag_eval_lc.files.record_file import read_records
         ("1.50", "YAML reads 1.50 as 1.5, which is not a text. Put it in quotes: '1.50'."),
         ("0123", "YAML reads 0123 as 83, which is not a text. Put it in quotes: '0123'."),
         ("2024", "2024 is not a text. Put it in quotes."),
-        ("[x]", "['x'] is not a text. Put it in quotes."),
+        ("[x]", "['x'] is not a text. Give a text, in quotes."),
     ],
 )
 def test_text_that_yaml_reads_as_something_else_is_named_as_it_is_written(value: str, what: str) -> None:

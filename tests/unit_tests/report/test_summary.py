@@ -187,3 +187,11 @@ def test_measures_stand_in_no_table_unless_they_are_asked_for() -> None:
 def test_measures_of_a_dataset_without_retrieval_are_a_sentence() -> None:
     text = printed_measures([{"template_id": "t", "question_text": "?"}], "P@5")
     assert "Nothing is measured of retrieval: no scored reference step names relevant ids." in text
+
+
+def test_counts_from_a_thousand_on_have_a_comma() -> None:
+    results = [each for number in range(1_200) for each in asked(f"q{number}", None)]
+    text = printed_results(results)
+    assert "(5 of 1,200 that did not score in full)" in " ".join(text.split())
+    row = next(line for line in text.splitlines() if line.strip().startswith("numbers"))
+    assert row.split()[:5] == ["numbers", "│", "1,200", "│", "1,200"]

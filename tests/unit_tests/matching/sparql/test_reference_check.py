@@ -86,3 +86,41 @@ def test_output_without_rows_is_a_warning() -> None:
 
 def test_column_that_is_not_there_is_an_error() -> None:
     assert found(TOP, DRAWN, required_columns=["n", "x"]) == [("error", "the output has no column x")]
+
+
+FORM = "the output is read from {}, and its media type is that of SPARQL JSON"
+
+
+@pytest.mark.parametrize(
+    ("output", "form"),
+    [
+        ("n,s\r\na,9\r\n", "W3C CSV"),
+        ('?n\t?s\n"a"\t9\n', "W3C TSV"),
+        ("| n | s |\n|---|---|\n| a | 9 |", "a Markdown table"),
+        ('[{"n": "a", "s": 9}]', "an array of row objects"),
+        ([{"n": "a", "s": 9}], "an array of row objects"),
+        ("\ufeff" + results("ns", "a9"), "SPARQL JSON after a byte order mark"),
+        (f"```json\n{results('ns', 'a9')}\n```", "SPARQL JSON in a code fence"),
+    ],
+)
+def test_results_in_another_form_are_a_warning_as_they_are_scored(output: Any, form: str) -> None:
+    assert found("", output) == [("warning", FORM.format(form))]
+    assert found("", output, required_columns=["m"]) == [
+        ("warning", FORM.format(form)),
+        ("error", "the output has no column m"),
+    ]
+
+
+def test_results_without_types_are_a_problem_where_types_are_compared() -> None:
+    what = "the output is read from W3C CSV, which has no types, and strict compares them"
+    assert found("", "n,s\r\na,9\r\n", strict=True) == [("error", what)]
+    assert found("", "\ufeff" + results("ns", "a9"), strict=True)[0][0] == "warning"
+
+
+def test_results_in_another_form_that_are_cut_are_a_problem() -> None:
+    step = {"name": "sparql_query", "output": "n,s\r\na,9\r\nb,… [truncated]"}
+    step["output_media_type"] = "application/sparql-results+json"
+    question = {"id": "q", "question_text": "Why?", "reference_steps": [[step]]}
+    (problem,) = validate_dataset([{"template_id": "t", "questions": [question]}])
+    assert problem.severity == "error"
+    assert problem.what.endswith("; it breaks off at its end")
