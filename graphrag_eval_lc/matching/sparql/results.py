@@ -192,8 +192,6 @@ def parse_sparql_results(output: Any) -> SparqlResults:
     if "head" not in document and "results" not in document:
         raise UnreadableOutput(f"a JSON object without SPARQL results ({_keys(document)})")
     variables = _variables(document)
-    if variables is None and not _bindings(document):
-        return SparqlResults({}, 0, form="SPARQL JSON that names no columns")
     notes = ['there is no list "vars" in a "head", so the columns are those of the rows'] if variables is None else []
     return results_from_bindings(variables, _bindings(document), notes=notes)
 
