@@ -1,5 +1,6 @@
 """The entry point of the command line: its commands, its exit codes, and errors without tracebacks."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # --debug may stand anywhere, since it is thought of after an error, at the end of the line.
     debug = "--debug" in given
+    _escape_what_cannot_be_printed()
     try:
         app([argument for argument in given if argument != "--debug"], prog_name="graphrag-eval-lc")
     except GraphRAGEvalError as problem:
@@ -83,6 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "run again with --debug for the traceback."
         )
         _exit(EXIT_ERROR)
+
+
+def _escape_what_cannot_be_printed() -> None:
+    """Have standard output escape what it cannot encode, such as half a character, as standard error does."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _exit(code: object) -> NoReturn:

@@ -149,7 +149,7 @@ def diagnosis_of_mismatch(
     if is_complete and missing and extra:
         near = _near_number(reference, actual, missing, extra, mapping)
         parts.append(None if near is None else _about_near(near))
-    if not missing and not extra:
+    if not missing and not extra and (is_complete or is_undecided):
         about = _about_equal_rows(
             mine,
             others,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from graphrag_eval_lc.json_values import json_number
+from graphrag_eval_lc.json_values import json_number, json_text
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
 from graphrag_eval_lc.matching.sparql.results import SparqlResults, parse_sparql_results, results_from_bindings
 from graphrag_eval_lc.matching.sparql.xsd_numbers import XSD, XSD_BOOLEAN
@@ -20,6 +20,7 @@ _KEYS_OF_RESULTS: Final = frozenset(
     {"bindings", "content", "data", "output", "records", "response", "result", "results", "rows", "text", "value"}
 )
 _KEYS_OF_ERRORS: Final = frozenset({"error", "errors", "exception", "traceback"})
+_STATUS_OF_ERRORS: Final = frozenset({"error", "failed", "failure"})
 _BLOCK_KEYS: Final = frozenset({"type", "text"})
 
 
@@ -183,7 +184,8 @@ def plain_term(value: Any, place: str) -> Term:
         UnreadableOutput: It is something else.
     """
     if isinstance(value, str):
-        return {"type": "literal", "value": value}
+        is_blank_node = len(value) > 2 and value.startswith("_:")
+        return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
     if isinstance(value, bool):
         return {"type": "literal", "value": "true" if value else "false", "datatype": XSD_BOOLEAN}
     if isinstance(value, int | float):
@@ -252,10 +254,13 @@ def refuse_error(value: Mapping[Any, Any]) -> None:
         UnreadableOutput: It tells of one.
     """
     is_failure = value.get("isError") is True or value.get("success") is False
+    status = value.get("status")
+    is_failure = is_failure or (isinstance(status, str) and status.lower() in _STATUS_OF_ERRORS)
     if is_failure or any(value.get(key) for key in _KEYS_OF_ERRORS):
         raise UnreadableOutput(f"an error: {_shown_error(value)}")
 
 
 def _shown_error(value: Mapping[Any, Any]) -> str:
     known = [part for key, part in value.items() if str(key).lower() in {*_KEYS_OF_ERRORS, "message"}]
-    return printable(shortened(str(next(iter(known), "no message"))[:400], 100))
+    message = next(iter(known), "no message")
+    return printable(shortened((message if isinstance(message, str) else json_text(message))[:400], 100))

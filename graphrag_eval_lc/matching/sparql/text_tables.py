@@ -360,7 +360,12 @@ def read_markdown(text: str) -> SparqlResults:
         body.append(line)
     is_last = rule + 1 + len(body) == len(lines)
     names = [_markdown_cell(cell) for cell in _pipe_cells(lines[rule - 1])]
-    rows: Rows = [names, *([_markdown_cell(cell) for cell in _pipe_cells(line)] for line in body)]
+    may_be_cut = is_last and not text.endswith(("\n", "\r"))
+    cells_of_rows = [
+        _row_cells(line, lines[rule - 1], len(names), may_be_cut=may_be_cut and at == len(body))
+        for at, line in enumerate(body, start=1)
+    ]
+    rows: Rows = [names, *([_markdown_cell(cell) for cell in cells] for cells in cells_of_rows)]
     if len(_pipe_cells(lines[rule])) != len(names) or (len(rows[-1]) != len(names) and not is_last):
         raise UnreadableOutput("no Markdown table: its rows have different numbers of cells")
     if body and all(cell in {"...", "…"} for cell in rows[-1]):
@@ -372,7 +377,17 @@ def read_markdown(text: str) -> SparqlResults:
     if is_last and body and is_torn:
         raise CutOutput(f"the Markdown table breaks off in row {len(body)}")
     _refuse_mark(text, "Markdown table")
-    return _untyped_table(rows, "a Markdown table")
+    return replace(_untyped_table(rows, "Markdown table"), form="a Markdown table")
+
+
+def _row_cells(line: str, names: str, width: int, *, may_be_cut: bool) -> list[str]:
+    """Return the cells of a row; without edges around the table, a sign at the edge stands beside an empty cell."""
+    cells, line, names = _pipe_cells(line), line.strip(), names.strip()
+    if len(cells) < width and line.startswith("|") and not names.startswith("|"):
+        cells.insert(0, "")
+    if len(cells) < width and line.endswith("|") and not names.endswith("|") and not may_be_cut:
+        cells.append("")
+    return cells
 
 
 def _markdown_cell(text: str) -> str | None:

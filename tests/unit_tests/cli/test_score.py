@@ -271,3 +271,21 @@ def test_records_that_are_too_deep_themselves_are_one_clear_error(
     message = " ".join(capsys.readouterr().err.split())
     assert place in message
     assert "nested too deeply" in message
+
+
+@pytest.mark.parametrize("handler", ["strict", "surrogateescape"])
+def test_half_a_character_in_an_output_is_escaped_where_it_is_shown(
+    files: Path, monkeypatch: pytest.MonkeyPatch, handler: str
+) -> None:
+    step = {"name": "calc", "args": {}, "output": '{"a": 1}', "output_media_type": "application/json"}
+    question = {"id": "q", "question_text": "How much?", "reference_steps": [[step]]}
+    Path("halves.json").write_text(json.dumps([{"template_id": "t", "questions": [question]}]))
+    actual = {"name": "calc", "args": {}, "id": "c", "status": "success", "output": "half \ud800 of it"}
+    response = {"question_id": "q", "actual_answer": "1", "actual_steps": [actual]}
+    Path("halves.jsonl").write_text(json.dumps(response) + "\n")
+    main = "from graphrag_eval_lc.cli import main; main()"
+    command = [sys.executable, "-c", main, "score", "halves.json", "halves.jsonl", "-o", "run"]
+    monkeypatch.setenv("PYTHONIOENCODING", f"utf-8:{handler}")
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.count(b"mistake")) == (0, 0)
+    assert b"half \\ud800 of it" in done.stdout
