@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.terms import NO_LITERALS, Shape
 from graphrag_eval_lc.matching.sparql.values import (
+    NO_VALUES,
     TIME_FAMILIES,
     Family,
     Reader,
@@ -133,6 +134,19 @@ def sample_reader(shape: Shape, values: ValueRules) -> Callable[[str], Hashable]
     return key
 
 
+class Marks(NamedTuple):
+    """Which characters the texts of a column have, which is enough to know that most columns are of no concern."""
+
+    is_ascii: bool
+    has_colon: bool
+    has_percent: bool
+
+    @classmethod
+    def of(cls, joined: str) -> "Marks":
+        """Return the marks of texts that are joined."""
+        return cls(joined.isascii(), ":" in joined, "%" in joined)
+
+
 class Concerns(NamedTuple):
     """What in a column may equal cells that are written otherwise.
 
@@ -155,9 +169,29 @@ class Concerns(NamedTuple):
     iri_case: bool
 
 
-def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
-    """Find what in a column may equal cells that are written otherwise."""
+NO_CONCERNS: Final = Concerns(
+    frozenset(), untyped_times=False, durations=False, wkt=False, nfc=False, iris=False, iri_case=False
+)
+"""Nothing in a column equals cells that are written otherwise."""
+
+
+def concerns_of(shapes: list[Shape] | Shape, texts: list[str], marks: Marks | None = None) -> Concerns:
+    """Find what in a column may equal cells that are written otherwise.
+
+    Args:
+        shapes: The shapes of its cells.
+        texts: Their texts.
+        marks: Those of the texts, where they are known.
+    """
+    marks = Marks.of("\n".join(texts)) if marks is None else marks
     known = set(shapes) if isinstance(shapes, list) else {shapes}
+    if (
+        marks.is_ascii
+        and not marks.has_percent
+        and all(family_of(datatype) is None for _, datatype, _ in known)
+        and not (marks.has_colon and any(map(is_untyped, known)))
+    ):
+        return NO_CONCERNS
     times: set[tuple[Family, TimeForm | None]] = set()
     families = set()
     for shape in known:
@@ -170,14 +204,13 @@ def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
                 else [text for each, text in zip(shapes, texts, strict=True) if each == shape]
             )
             times.add((family, form_of_times(same)))
-    joined = "\n".join(texts)  # most columns show at once that they hold nothing of all this
-    untyped = untyped_texts(shapes, texts) if ":" in joined else []
+    untyped = untyped_texts(shapes, texts) if marks.has_colon else []
     has_untyped_times = has_untyped_time(untyped)
     if has_untyped_times:
         forms = forms_of_untyped_times(untyped)
         times |= {(Family.DATE_TIME if has_date else Family.TIME, form) for has_date, form in forms}
-    nfc = not are_in_nfc([joined])
-    iris = iris_of(shapes, texts) if nfc or "%" in joined else []
+    nfc = not (marks.is_ascii or are_in_nfc(texts))
+    iris = iris_of(shapes, texts) if nfc or marks.has_percent else []
     return Concerns(
         frozenset(times),
         has_untyped_times,
@@ -191,6 +224,9 @@ def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
 
 def relevant_rules(concerns: Sequence[Concerns], values: ValueRules) -> ValueRules:
     """Return which rules make a difference to columns; times of one form are equal just where their texts are."""
+    concerns = [each for each in concerns if each is not NO_CONCERNS]
+    if not concerns:
+        return NO_VALUES
     forms = defaultdict[tuple[Family, bool], set[TimeForm | None]](set)
     for family, form in frozenset[tuple[Family, TimeForm | None]]().union(*(each.times for each in concerns)):
         forms[family, form is None or form[1] != ""].add(form)

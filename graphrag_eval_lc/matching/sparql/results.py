@@ -11,6 +11,7 @@ from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.sparql.plain_cells import (
     Concerns,
+    Marks,
     PlainCells,
     are_comparable,
     concerns_of,
@@ -58,11 +59,13 @@ class TermColumn:
         shapes: The shape of each cell, or the one of all cells, as nearly always.
         parts: The columns of the parts of its triple terms, and of theirs, by the steps that lead to them: ``s``,
             ``p``, ``o``, ``os`` for the subject of the object. They are unbound where a row does not have the part.
+        marks: Those of the texts, where they are known already.
     """
 
     texts: list[str]
     shapes: list[Shape] | Shape
     parts: "dict[str, TermColumn]" = field(default_factory=dict)
+    marks: Marks | None = None
 
     @property
     def with_parts(self) -> "dict[str, TermColumn]":
@@ -92,7 +95,7 @@ class TermColumn:
     @cached_property
     def concerns(self) -> Concerns:
         """What may equal cells that are written otherwise, beside numbers and booleans."""
-        return concerns_of(self.shapes, self.texts)
+        return concerns_of(self.shapes, self.texts, self.marks)
 
     @cached_property
     def _by_value(self) -> dict[ValueRules, PlainCells | None]:
@@ -300,7 +303,10 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         unbound = sum(map(is_, cells, repeat(_NO_TERM)))
     texts = list(map(_value_of, cells))
     kinds = set(map(_type_of, cells))
-    require_unicode(texts)
+    joined = "\n".join(texts)
+    marks = Marks.of(joined)
+    if not marks.is_ascii:
+        _require_encodable(joined)
     lengths = set(map(len, cells))
     if "triple" in kinds or ("" in kinds and list(map(_type_of, cells)).count("") != unbound):
         raise TypeError
@@ -308,14 +314,15 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         (kind,) = kinds
         if not isinstance(kind, str):
             raise TypeError
-        return TermColumn(texts, (kind, None, None))
+        return TermColumn(texts, (kind, None, None), marks=marks)
     datatypes = map(dict.get, cells, repeat("datatype"))
     languages = map(dict.get, cells, repeat("xml:lang"))
-    return _column_of_shapes(cells, texts, list(zip(map(_type_of, cells), datatypes, languages, strict=True)), lengths)
+    shapes = list(zip(map(_type_of, cells), datatypes, languages, strict=True))
+    return _column_of_shapes(cells, texts, shapes, lengths, marks)
 
 
 def _column_of_shapes(
-    cells: list[dict[str, Any]], texts: list[str], shapes: list[Any], lengths: set[int]
+    cells: list[dict[str, Any]], texts: list[str], shapes: list[Any], lengths: set[int], marks: Marks
 ) -> TermColumn:
     known: dict[Shape, Shape] = dict(zip(shapes, shapes, strict=True))
     for kind, datatype, language in known:
@@ -330,8 +337,8 @@ def _column_of_shapes(
     if may_have_language and not is_settled and not RARE_KEYS.isdisjoint(set[str]().union(*cells)):
         raise TypeError
     if len(known) == 1:
-        return TermColumn(texts, next(iter(known)))
-    return TermColumn(texts, list(map(known.__getitem__, shapes)))
+        return TermColumn(texts, next(iter(known)), marks=marks)
+    return TermColumn(texts, list(map(known.__getitem__, shapes)), marks=marks)
 
 
 def _column_read_leniently(name: str, bindings: Sequence[Mapping[str, Any]], allowances: Allowances) -> TermColumn:
@@ -352,8 +359,11 @@ def require_unicode(texts: Iterable[str]) -> None:
         UnreadableOutput: A text has one.
     """
     joined = "".join(texts)
-    if joined.isascii():
-        return
+    if not joined.isascii():
+        _require_encodable(joined)
+
+
+def _require_encodable(joined: str) -> None:
     try:
         joined.encode()
     except UnicodeEncodeError:
@@ -374,7 +384,7 @@ def relevant_values(
 def compared_columns(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> list[TermColumn]:
     """Return the required and the actual columns, each with the parts of its triple terms."""
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    return [cells for column in columns for cells in column.with_parts.values()]
+    return [*columns, *(part for column in columns for part in column.parts.values())]
 
 
 def plain_columns(
