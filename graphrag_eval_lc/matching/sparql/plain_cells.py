@@ -2,8 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import product, repeat
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.terms import NO_LITERALS, Shape
@@ -62,13 +62,25 @@ class PlainCells(NamedTuple):
     whole: frozenset[str] = frozenset()
 
 
-def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
+def distinct_shapes(shapes: list[Shape] | Shape) -> Collection[Shape]:
+    """Return the shapes of a column, each once."""
+    return set(shapes) if isinstance(shapes, list) else (shapes,)
+
+
+def plain_cells(
+    shapes: list[Shape] | Shape, texts: list[str], known: Collection[Shape] | None = None
+) -> PlainCells | None:
     """Return the cells of a column as texts or floats, which are equal only if the cells are.
 
     They do not suffice for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0,
     and columns in which numbers or booleans stand among other terms; then this is None.
+
+    Args:
+        shapes: The shapes of the cells.
+        texts: Their texts.
+        known: The distinct shapes, where they are known.
     """
-    kinds = set(shapes) if isinstance(shapes, list) else {shapes}
+    kinds = distinct_shapes(shapes) if known is None else known
     if any(kind in ("", "bnode", "triple") for kind, _, _ in kinds):
         return None
     datatypes = {None if kind == "uri" else datatype for kind, datatype, _ in kinds}
@@ -138,13 +150,17 @@ class Marks(NamedTuple):
     """Which characters the texts of a column have, which is enough to know that most columns are of no concern."""
 
     is_ascii: bool
-    has_colon: bool
+    may_have_times: bool
     has_percent: bool
 
-    @classmethod
-    def of(cls, joined: str) -> "Marks":
-        """Return the marks of texts that are joined."""
-        return cls(joined.isascii(), ":" in joined, "%" in joined)
+
+_MARKS: Final = {each: Marks(*each) for each in product((False, True), repeat=3)}
+
+
+def marks_of(joined: str) -> Marks:
+    """Return the marks of texts that are joined; a time with a zone has a colon and one of ``Z+-``."""
+    may_have_times = ":" in joined and ("-" in joined or "Z" in joined or "+" in joined)
+    return _MARKS[joined.isascii(), may_have_times, "%" in joined]
 
 
 class Concerns(NamedTuple):
@@ -175,21 +191,24 @@ NO_CONCERNS: Final = Concerns(
 """Nothing in a column equals cells that are written otherwise."""
 
 
-def concerns_of(shapes: list[Shape] | Shape, texts: list[str], marks: Marks | None = None) -> Concerns:
+def concerns_of(
+    shapes: list[Shape] | Shape, texts: list[str], marks: Marks | None = None, known: Collection[Shape] | None = None
+) -> Concerns:
     """Find what in a column may equal cells that are written otherwise.
 
     Args:
         shapes: The shapes of its cells.
         texts: Their texts.
         marks: Those of the texts, where they are known.
+        known: The distinct shapes, where they are known.
     """
-    marks = Marks.of("\n".join(texts)) if marks is None else marks
-    known = set(shapes) if isinstance(shapes, list) else {shapes}
+    marks = marks_of("\n".join(texts)) if marks is None else marks
+    known = distinct_shapes(shapes) if known is None else known
     if (
         marks.is_ascii
         and not marks.has_percent
         and all(family_of(datatype) is None for _, datatype, _ in known)
-        and not (marks.has_colon and any(map(is_untyped, known)))
+        and not (marks.may_have_times and any(map(is_untyped, known)))
     ):
         return NO_CONCERNS
     times: set[tuple[Family, TimeForm | None]] = set()
@@ -204,7 +223,7 @@ def concerns_of(shapes: list[Shape] | Shape, texts: list[str], marks: Marks | No
                 else [text for each, text in zip(shapes, texts, strict=True) if each == shape]
             )
             times.add((family, form_of_times(same)))
-    untyped = untyped_texts(shapes, texts) if marks.has_colon else []
+    untyped = untyped_texts(shapes, texts) if marks.may_have_times else []
     has_untyped_times = has_untyped_time(untyped)
     if has_untyped_times:
         forms = forms_of_untyped_times(untyped)
