@@ -56,12 +56,13 @@ def find_mapping(
     if all(len(required) == len(candidates) == 1 for required, candidates in classes):
         return None
     duplicates = duplicates_of(classes, _detailed_contents(actual) if reference.needs_details else actual.columns)
-    return _search(reference, actual, classes, rows_as, duplicates, codes, confirm, budget)
+    return _search(reference, actual, rows, classes, rows_as, duplicates, codes, confirm, budget)
 
 
 def _search(
     reference: Table,
     actual: Table,
+    rows: Iterable[Row],
     classes: list[ColumnClass],
     rows_as: RowsAs,
     duplicates: Duplicates,
@@ -74,7 +75,8 @@ def _search(
     mine = _with_blank_nodes(reference, range(len(reference.columns)))
     others = _with_blank_nodes(actual, positions)
     if rows_as == "set":
-        mine, others = _without_duplicates(mine), _without_duplicates(others)
+        mine = _without_duplicates(mine) if reference.has_blank_nodes else list(rows_of(list(rows)))
+        others = _without_duplicates(others)
         if len(others[0]) < len(mine[0]):
             return None
     columns = dict(zip(positions, others, strict=True))
