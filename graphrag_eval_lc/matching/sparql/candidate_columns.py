@@ -71,7 +71,7 @@ def _search(
     budget: Budget,
 ) -> ColumnMapping | None:
     positions = [at for _, candidates in classes for at in candidates]
-    budget.spend((reference.row_count + actual.row_count) * (1 + len(positions)))
+    budget.spend(actual.row_count * (3 + len(positions) // 2) + reference.row_count)
     mine = _with_blank_nodes(reference, range(len(reference.columns)))
     others = _with_blank_nodes(actual, positions)
     if rows_as == "set":

@@ -244,7 +244,7 @@ class RowSearch:
     def _signature(self, column: Column) -> Hashable:
         """Return what a column that stands for another has in common with it."""
         counts = Counter(column)
-        self._budget.spend(len(column) * _steps_of_a_key(len(counts)))
+        self._budget.spend(len(column) // 2 if len(counts) < _MANY_KEYS else 3 * len(column))
         if min(counts) >= 0:
             return frozenset(counts.items() if self._is_exact else counts)
         known = {code: count for code, count in counts.items() if code >= 0}
