@@ -17,7 +17,6 @@ from graphrag_eval_lc.matching.sparql.column_search import (
     MayAgree,
     RowSearch,
     depth_first,
-    parts_of_classes,
 )
 from graphrag_eval_lc.matching.sparql.row_pairing import partner_of_each, rows_may_agree
 from graphrag_eval_lc.matching.sparql.rows import (
@@ -57,12 +56,13 @@ def find_mapping(
     if all(len(required) == len(candidates) == 1 for required, candidates in classes):
         return None
     duplicates = duplicates_of(classes, _detailed_contents(actual) if reference.needs_details else actual.columns)
-    return _search(reference, actual, classes, rows_as, duplicates, codes, confirm, budget)
+    return _search(reference, actual, rows, classes, rows_as, duplicates, codes, confirm, budget)
 
 
 def _search(
     reference: Table,
     actual: Table,
+    rows: Iterable[Row],
     classes: list[ColumnClass],
     rows_as: RowsAs,
     duplicates: Duplicates,
@@ -71,11 +71,12 @@ def _search(
     budget: Budget,
 ) -> ColumnMapping | None:
     positions = [at for _, candidates in classes for at in candidates]
-    budget.spend((reference.row_count + actual.row_count) * (1 + len(positions)))
+    budget.spend(actual.row_count * (3 + len(positions) // 2) + reference.row_count)
     mine = _with_blank_nodes(reference, range(len(reference.columns)))
     others = _with_blank_nodes(actual, positions)
     if rows_as == "set":
-        mine, others = _without_duplicates(mine), _without_duplicates(others)
+        mine = _without_duplicates(mine) if reference.has_blank_nodes else list(rows_of(list(rows)))
+        others = _without_duplicates(others)
         if len(others[0]) < len(mine[0]):
             return None
     columns = dict(zip(positions, others, strict=True))
@@ -100,28 +101,25 @@ def _search(
 
         may_agree = agree_so_far
 
-    def found_among(columns: dict[int, Column], classes: Sequence[ColumnClass]) -> ColumnMapping | None:
-        parts = parts_of_classes(mine, columns, classes, budget)
+    def found_among(
+        search: RowSearch, columns: dict[int, Column], classes: Sequence[ColumnClass]
+    ) -> ColumnMapping | None:
+        parts = search.parts_of_classes(columns, classes)
         if parts is None:
             return None
-        search = RowSearch(mine, columns, budget)
-        candidates: dict[int, list[int]] = {}
-        for required, possible in parts:
-            alike: defaultdict[Hashable, list[int]] = defaultdict(list)
-            for at in possible:
-                alike[search.signature(columns[at])].append(at)
-            candidates |= {at: alike[search.signature(mine[at])] for at in required}
+        candidates = {at: part.candidates for part in parts for at in part.required}
         if inexact:
             candidates = _near_candidates(candidates, reference, actual, rows_as, budget)
         if not all(candidates.values()):
             return None
-        return search.mapping(candidates, duplicates, confirm, may_agree, inexact)
+        return search.mapping(columns, candidates, duplicates, confirm, may_agree, inexact)
 
     if len(others[0]) == len(mine[0]) or not has_few_choices(classes, len(others[0])):
-        return found_among(columns, classes)
+        return found_among(RowSearch(mine, len(others[0]), budget), columns, classes)
     # Columns that are left out make duplicates; the rows of the right ones are as many as in the reference.
+    search = RowSearch(mine, len(mine[0]), budget)
     for chosen, choice in choices_of_columns(columns, classes, duplicates, len(mine[0]), budget):
-        found = found_among(chosen, choice)
+        found = found_among(search, chosen, choice)
         if found is not None:
             return found
     return None

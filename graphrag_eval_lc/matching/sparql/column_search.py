@@ -8,6 +8,7 @@ rows that they stand in, and rows by the colours of their blank nodes, over and 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -90,6 +91,12 @@ _CHUNK: Final = 128
 _LOOKS_FOR_ORDER: Final = 16
 """So many columns are put in the best order; it is seldom that more are needed to tell all rows apart."""
 
+_ROWS_FOR_ORDER: Final = 4_096
+"""So many rows show well enough which order is best."""
+
+_KEPT_ROUNDS: Final = 16
+"""What the reference gives rise to is kept for so many ways to sort its columns."""
+
 _ROUNDS: Final = 3
 """Blank nodes are coloured so many times for each column at most."""
 
@@ -113,7 +120,7 @@ class _Numbering:
         self._number_of: dict[Hashable, int] = {}
         number_of = self._number_of
         self.numbers = [number_of.setdefault(key, len(number_of)) for key in keys]
-        self._counts = Counter(self.numbers)
+        self._counts = dict(Counter(self.numbers))  # dictionaries are compared quickly
 
     def __len__(self) -> int:
         return len(self._number_of)
@@ -139,7 +146,7 @@ class _Numbering:
         if count > _CHUNK:
             budget.spend(steps * (count - _CHUNK))
             found += map(number_of, keys)
-        counts = Counter(found)
+        counts = dict(Counter(found))
         if is_exact:
             return found if counts == self._counts else None  # type: ignore[return-value]  # no None in it
         if len(counts) != len(self._counts) or any(counts[number] < count for number, count in self._counts.items()):
@@ -178,35 +185,133 @@ class _Level(NamedTuple):
 class RowSearch:
     """Finds columns that have the rows of the reference.
 
+    What the reference gives rise to is worked out once for all searches among actual columns.
+
     Args:
         reference: The required columns, in codes of which the negative ones are blank nodes. Of rows as a set each
             comes once.
-        actual: The columns that can be chosen, likewise; of rows as a set each comes once, so that there are as many
-            as in the reference, or more.
+        actual_row_count: The number of actual rows. Of rows as a set each comes once, so that there are as many as in
+            the reference, or more.
         budget: Counts the steps.
     """
 
-    def __init__(self, reference: Sequence[Column], actual: Mapping[int, Column], budget: Budget) -> None:
+    def __init__(self, reference: Sequence[Column], actual_row_count: int, budget: Budget) -> None:
         self._reference = reference
-        self._actual = actual
         self._budget = budget
         self._row_count = len(reference[0])
-        self._actual_row_count = len(next(iter(actual.values())))
+        self._actual_row_count = actual_row_count
         # With as many rows each actual row stands for one of the reference; else some stand for the same.
         self._is_exact = self._row_count == self._actual_row_count
+        self._rounds: dict[tuple[int, ...], tuple[_Numbering, _Numbering]] = {}
+        self._last_levels: tuple[list[int], list[tuple[int, _Level]]] = ([], [])
 
-    def signature(self, column: Column) -> Hashable:
+    @cached_property
+    def _signatures(self) -> list[Hashable]:
+        return list(map(self._signature, self._reference))
+
+    def parts_of_classes(
+        self, actual: Mapping[int, Column], classes: Sequence[ColumnClass]
+    ) -> Sequence[ColumnClass] | None:
+        """Sort columns into smaller classes: by how often they hold each code, then by the rows that they stand in.
+
+        Args:
+            actual: The columns that can be chosen.
+            classes: The columns that can stand for each other.
+
+        Returns:
+            The smaller classes; None where some class has too few actual columns, or the rows cannot be the same.
+
+        Raises:
+            SearchCutOff: Where the budget is used up.
+        """
+        parts: list[ColumnClass] = []
+        for required, candidates in classes:
+            alike: defaultdict[Hashable, ColumnClass] = defaultdict(lambda: ColumnClass([], []))
+            for at in required:
+                alike[self._signatures[at]].required.append(at)
+            for at in candidates:
+                signature = self._signature(actual[at])
+                if signature in alike:
+                    alike[signature].candidates.append(at)
+            parts.extend(alike.values())
+        if any(len(part.required) > len(part.candidates) for part in parts):
+            return None
+        if all(len(part.candidates) == 1 for part in parts):
+            return parts
+        kept = [at for part in parts for at in part.candidates]
+        return self._parts_by_rows({at: actual[at] for at in kept}, parts)
+
+    def _signature(self, column: Column) -> Hashable:
         """Return what a column that stands for another has in common with it."""
         counts = Counter(column)
-        self._budget.spend(len(column) * _steps_of_a_key(len(counts)))
+        self._budget.spend(len(column) // 2 if len(counts) < _MANY_KEYS else 3 * len(column))
+        if min(counts) >= 0:
+            return frozenset(counts.items() if self._is_exact else counts)
         known = {code: count for code, count in counts.items() if code >= 0}
         blank = [count for code, count in counts.items() if code < 0]
         if self._is_exact:
             return frozenset(known.items()), tuple(sorted(blank))
         return frozenset(known), len(blank)
 
+    def _parts_by_rows(
+        self, actual: Mapping[int, Column], classes: Sequence[ColumnClass]
+    ) -> Sequence[ColumnClass] | None:
+        """Tell columns apart by their rows and rows by their columns, where all columns have to be paired off.
+
+        The classes stay the same where some actual columns will be left over.
+        """
+        mine = self._reference
+        if len(actual) > len(mine) or not self._is_exact:
+            return classes
+        order = [at for _, candidates in classes for at in candidates]
+        others = [_without_labels(actual[at]) for at in order]
+        colour_of = {at: number for number, (required, _) in enumerate(classes) for at in required}
+        colours = [colour_of[at] for at in range(len(mine))]
+        other_colours = [number for number, (_, candidates) in enumerate(classes) for _ in candidates]
+        sizes = (len(classes), 0)
+        while sizes[0] < len(mine):
+            rows, columns = self._round(tuple(colours))
+            count, steps = len(mine[0]), _STEPS_OF_A_CELL * len(mine)
+            keys = _row_signatures(others, other_colours)
+            other_rows = rows.of(keys, count, self._budget, is_exact=True, steps=steps)
+            if other_rows is None:
+                return None
+            self._budget.spend(steps * count)
+            keys = _column_signatures(others, other_colours, other_rows)
+            found = columns.of(keys, len(mine), self._budget, is_exact=True)
+            if found is None:
+                return None
+            colours, other_colours = columns.numbers, found
+            if sizes == (len(columns), len(rows)):
+                break
+            sizes = len(columns), len(rows)
+        parts = [ColumnClass([], []) for _ in range(sizes[0])]
+        for at, colour in enumerate(colours):
+            parts[colour].required.append(at)
+        for at, colour in zip(order, other_colours, strict=True):
+            parts[colour].candidates.append(at)
+        return parts
+
+    def _round(self, colours: tuple[int, ...]) -> "tuple[_Numbering, _Numbering]":
+        """Number the reference's rows by the colours of its columns, and these by their rows."""
+        known = self._rounds.get(colours)
+        if known is None:
+            self._budget.spend(2 * _STEPS_OF_A_CELL * len(self._reference) * self._row_count)
+            mine = self._reference_without_labels
+            rows = _Numbering(_row_signatures(mine, colours))
+            known = rows, _Numbering(_column_signatures(mine, colours, rows.numbers))
+            if len(self._rounds) == _KEPT_ROUNDS:
+                self._rounds.clear()
+            self._rounds[colours] = known
+        return known
+
+    @cached_property
+    def _reference_without_labels(self) -> list[Column]:
+        return list(map(_without_labels, self._reference))
+
     def mapping(
         self,
+        actual: Mapping[int, Column],
         candidates: Mapping[int, Sequence[int]],
         duplicates: Duplicates,
         confirm: Confirm,
@@ -216,6 +321,7 @@ class RowSearch:
         """Return the first mapping under which the rows are equal and that is confirmed, or None.
 
         Args:
+            actual: The columns that can be chosen.
             candidates: For each required column the actual ones that may stand for it.
             duplicates: The actual columns that are the same as others.
             confirm: Settles what the codes do not.
@@ -225,14 +331,13 @@ class RowSearch:
         Raises:
             SearchCutOff: Where the budget is used up.
         """
-        levels: list[_Level] = []
-        order: list[int] = []
-        for column, level in self._levels(candidates):
-            order.append(column)
-            levels.append(level)
+        counts = [len(candidates[at]) for at in range(len(self._reference))]
+        if self._last_levels[0] != counts:
+            self._last_levels = counts, list(self._levels(counts))
+        order, levels = zip(*self._last_levels[1], strict=True)
 
         def extended(at: int, candidate: int, state: _Choice) -> _Choice | None:
-            groups = self._found(levels[at], self._actual[candidate], state.groups)
+            groups = self._found(levels[at], actual[candidate], state.groups)
             if groups is None or may_agree is None or order[at] not in inexact:
                 return None if groups is None else _Choice(groups, state.inexact)
             chosen = {**state.inexact, order[at]: candidate}
@@ -242,33 +347,36 @@ class RowSearch:
         mappings = depth_first(order, candidates, duplicates, start, extended, self._budget)
         return next(filter(confirm, mappings), None)
 
-    def _levels(self, candidates: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, _Level]]:
-        """Yield the required columns in the order to choose in: first those that leave no choice.
+    def _levels(self, counts: Sequence[int]) -> Iterator[tuple[int, _Level]]:
+        """Yield the required columns, given how many candidates each has, in the order to choose in.
+
+        Those that leave no choice go first.
 
         Then those that split the most groups of rows for the fewest candidates, until each row is a group of its own.
         """
-        left = sorted(candidates, key=lambda at: len(candidates[at]))
-        groups, size = _Groups([0] * self._row_count, {}, ()), 1
-        values = [len(set(column)) for column in self._reference]
+        left = sorted(range(len(counts)), key=counts.__getitem__)
+        groups = _Groups([0] * self._row_count, {}, ())
+        values = [] if self._is_exact else [len(set(column)) for column in self._reference]
         looks = _LOOKS_FOR_ORDER
         while left:
             column = left[0]
-            if len(candidates[column]) > 1 and looks:
+            if counts[column] > 1 and len(left) > 1 and looks:
+                size = len(set(groups.of_rows[:_ROWS_FOR_ORDER]))
                 sizes = {at: self._group_count(groups, at) for at in left}
                 if self._is_exact:
                     looks = looks - 1 if any(found > size for found in sizes.values()) else 0
-                    column = min(left, key=lambda at: (len(candidates[at]) - 1) / (sizes[at] - size or 1e-9))
+                    column = min(left, key=lambda at: (counts[at] - 1) / (sizes[at] - size or 1e-9))
                 else:
                     looks -= 1
-                    column = min(left, key=lambda at: (sizes[at] / size / values[at], len(candidates[at])))
+                    column = min(left, key=lambda at: (sizes[at] / size / values[at], counts[at]))
             left.remove(column)
             level, groups = self._learned(self._reference[column], groups)
-            size = len(level.rounds[-1][1] if level.rounds else level.rows)
             yield column, level
 
     def _group_count(self, groups: _Groups, column: int) -> int:
-        self._budget.spend(STEPS_OF_A_CHOICE + self._row_count)
-        return len(set(zip(groups.of_rows, self._reference[column], strict=True)))
+        rows = min(_ROWS_FOR_ORDER, self._row_count)
+        self._budget.spend(STEPS_OF_A_CHOICE + rows)
+        return len(set(zip(groups.of_rows[:rows], self._reference[column][:rows], strict=True)))
 
     def _learned(self, column: Column, groups: _Groups) -> tuple[_Level, _Groups]:
         """Number the reference's rows by a column more."""
@@ -350,7 +458,10 @@ class RowSearch:
 
 
 _STEPS_OF_A_ROUND: Final = 12
-"""Colouring by a cell takes about as long as looking at so many rows."""
+"""Colouring by a cell that may be a blank node takes about as long as looking at so many rows."""
+
+_STEPS_OF_A_CELL: Final = 4
+"""Telling rows and columns apart by a cell takes about as long as looking at so many rows."""
 
 
 def _steps_of_a_cell(groups: _Groups, *, has_blank_nodes: bool) -> int:
@@ -364,62 +475,26 @@ def _keys_by_colour(
     return zip(of_rows, *([colours.get(cell, -1) for cell in column] for column in columns), strict=True)
 
 
-def parts_of_classes(
-    reference: Sequence[Column], actual: Mapping[int, Column], classes: Sequence[ColumnClass], budget: Budget
-) -> Sequence[ColumnClass] | None:
-    """Tell columns apart by their rows and rows by their columns, where all columns have to be paired off.
-
-    Args:
-        reference: The required columns.
-        actual: The actual columns.
-        classes: The columns that can stand for each other.
-        budget: Counts the steps.
-
-    Returns:
-        Smaller classes, or the same where some actual columns will be left over; None where the two sides cannot be
-        paired off.
-    """
-    if len(actual) > len(reference):
-        return classes
-    if len(next(iter(actual.values()))) != len(reference[0]):
-        return None
-    order = [at for _, candidates in classes for at in candidates]
-    mine: list[Column] = [[max(cell, -1) for cell in column] for column in reference]
-    others: list[Column] = [[max(cell, -1) for cell in actual[at]] for at in order]
-    colour_of = {at: number for number, (required, _) in enumerate(classes) for at in required}
-    colours = [colour_of[at] for at in range(len(mine))]
-    other_colours = [number for number, (_, candidates) in enumerate(classes) for _ in candidates]
-    sizes = (len(classes), 0)
-    while True:
-        budget.spend(_STEPS_OF_A_ROUND * len(mine) * len(mine[0]))
-        rows = _Numbering(_row_signatures(mine, colours))
-        signatures = _row_signatures(others, other_colours)
-        other_rows = rows.of(signatures, len(mine[0]), budget, is_exact=True, steps=_STEPS_OF_A_ROUND * len(mine))
-        if other_rows is None:
-            return None
-        columns = _Numbering(_column_signatures(mine, colours, rows.numbers))
-        signatures = _column_signatures(others, other_colours, other_rows)
-        found = columns.of(signatures, len(mine), budget, is_exact=True, steps=_STEPS_OF_A_ROUND * len(mine[0]))
-        if found is None:
-            return None
-        colours, other_colours = columns.numbers, found
-        if sizes == (len(columns), len(rows)):
-            break
-        sizes = len(columns), len(rows)
-    parts = [ColumnClass([], []) for _ in range(len(columns))]
-    for at, colour in enumerate(colours):
-        parts[colour].required.append(at)
-    for at, colour in zip(order, other_colours, strict=True):
-        parts[colour].candidates.append(at)
-    return parts
+def _without_labels(column: Column) -> Column:
+    return [max(cell, -1) for cell in column] if min(column) < 0 else column
 
 
 def _row_signatures(columns: Sequence[Column], colours: Sequence[int]) -> Iterator[Hashable]:
-    return (tuple(sorted(zip(colours, row, strict=True))) for row in zip(*columns, strict=True))
+    """Yield for each row its cells, as a bag among columns of the same colour."""
+    of_colour: defaultdict[int, list[Column]] = defaultdict(list)
+    for colour, column in zip(colours, columns, strict=True):
+        of_colour[colour].append(column)
+    cells: list[Iterable[Hashable]] = [
+        same[0] if len(same) == 1 else map(tuple, map(sorted, zip(*same, strict=True)))
+        for _, same in sorted(of_colour.items())
+    ]
+    return zip(*cells, strict=True)
 
 
 def _column_signatures(columns: Sequence[Column], colours: Sequence[int], rows: Sequence[int]) -> Iterator[Hashable]:
+    """Yield for each column its colour and, where others have it too, how often each cell stands in each row."""
+    times = Counter(colours)
     return (
-        (colour, frozenset(Counter(zip(rows, column, strict=True)).items()))
+        (colour, frozenset(Counter(zip(rows, column, strict=True)).items()) if times[colour] > 1 else None)
         for colour, column in zip(colours, columns, strict=True)
     )

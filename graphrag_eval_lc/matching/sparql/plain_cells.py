@@ -2,12 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import product, repeat
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.matching.sparql.terms import NO_LITERALS, Shape
 from graphrag_eval_lc.matching.sparql.values import (
+    NO_VALUES,
     TIME_FAMILIES,
     Family,
     Reader,
@@ -61,13 +62,25 @@ class PlainCells(NamedTuple):
     whole: frozenset[str] = frozenset()
 
 
-def plain_cells(shapes: list[Shape] | Shape, texts: list[str]) -> PlainCells | None:
+def distinct_shapes(shapes: list[Shape] | Shape) -> Collection[Shape]:
+    """Return the shapes of a column, each once."""
+    return set(shapes) if isinstance(shapes, list) else (shapes,)
+
+
+def plain_cells(
+    shapes: list[Shape] | Shape, texts: list[str], known: Collection[Shape] | None = None
+) -> PlainCells | None:
     """Return the cells of a column as texts or floats, which are equal only if the cells are.
 
     They do not suffice for unbound cells, blank nodes, long or uncommon numbers (1E3, +5), booleans written 1 and 0,
     and columns in which numbers or booleans stand among other terms; then this is None.
+
+    Args:
+        shapes: The shapes of the cells.
+        texts: Their texts.
+        known: The distinct shapes, where they are known.
     """
-    kinds = set(shapes) if isinstance(shapes, list) else {shapes}
+    kinds = distinct_shapes(shapes) if known is None else known
     if any(kind in ("", "bnode", "triple") for kind, _, _ in kinds):
         return None
     datatypes = {None if kind == "uri" else datatype for kind, datatype, _ in kinds}
@@ -133,6 +146,23 @@ def sample_reader(shape: Shape, values: ValueRules) -> Callable[[str], Hashable]
     return key
 
 
+class Marks(NamedTuple):
+    """Which characters the texts of a column have, which is enough to know that most columns are of no concern."""
+
+    is_ascii: bool
+    may_have_times: bool
+    has_percent: bool
+
+
+_MARKS: Final = {each: Marks(*each) for each in product((False, True), repeat=3)}
+
+
+def marks_of(joined: str) -> Marks:
+    """Return the marks of texts that are joined; a time with a zone has a colon and one of ``Z+-``."""
+    may_have_times = ":" in joined and ("-" in joined or "Z" in joined or "+" in joined)
+    return _MARKS[joined.isascii(), may_have_times, "%" in joined]
+
+
 class Concerns(NamedTuple):
     """What in a column may equal cells that are written otherwise.
 
@@ -155,9 +185,32 @@ class Concerns(NamedTuple):
     iri_case: bool
 
 
-def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
-    """Find what in a column may equal cells that are written otherwise."""
-    known = set(shapes) if isinstance(shapes, list) else {shapes}
+NO_CONCERNS: Final = Concerns(
+    frozenset(), untyped_times=False, durations=False, wkt=False, nfc=False, iris=False, iri_case=False
+)
+"""Nothing in a column equals cells that are written otherwise."""
+
+
+def concerns_of(
+    shapes: list[Shape] | Shape, texts: list[str], marks: Marks | None = None, known: Collection[Shape] | None = None
+) -> Concerns:
+    """Find what in a column may equal cells that are written otherwise.
+
+    Args:
+        shapes: The shapes of its cells.
+        texts: Their texts.
+        marks: Those of the texts, where they are known.
+        known: The distinct shapes, where they are known.
+    """
+    marks = marks_of("\n".join(texts)) if marks is None else marks
+    known = distinct_shapes(shapes) if known is None else known
+    if (
+        marks.is_ascii
+        and not marks.has_percent
+        and all(family_of(datatype) is None for _, datatype, _ in known)
+        and not (marks.may_have_times and any(map(is_untyped, known)))
+    ):
+        return NO_CONCERNS
     times: set[tuple[Family, TimeForm | None]] = set()
     families = set()
     for shape in known:
@@ -170,14 +223,13 @@ def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
                 else [text for each, text in zip(shapes, texts, strict=True) if each == shape]
             )
             times.add((family, form_of_times(same)))
-    joined = "\n".join(texts)  # most columns show at once that they hold nothing of all this
-    untyped = untyped_texts(shapes, texts) if ":" in joined else []
+    untyped = untyped_texts(shapes, texts) if marks.may_have_times else []
     has_untyped_times = has_untyped_time(untyped)
     if has_untyped_times:
         forms = forms_of_untyped_times(untyped)
         times |= {(Family.DATE_TIME if has_date else Family.TIME, form) for has_date, form in forms}
-    nfc = not are_in_nfc([joined])
-    iris = iris_of(shapes, texts) if nfc or "%" in joined else []
+    nfc = not (marks.is_ascii or are_in_nfc(texts))
+    iris = iris_of(shapes, texts) if nfc or marks.has_percent else []
     return Concerns(
         frozenset(times),
         has_untyped_times,
@@ -191,6 +243,9 @@ def concerns_of(shapes: list[Shape] | Shape, texts: list[str]) -> Concerns:
 
 def relevant_rules(concerns: Sequence[Concerns], values: ValueRules) -> ValueRules:
     """Return which rules make a difference to columns; times of one form are equal just where their texts are."""
+    concerns = [each for each in concerns if each is not NO_CONCERNS]
+    if not concerns:
+        return NO_VALUES
     forms = defaultdict[tuple[Family, bool], set[TimeForm | None]](set)
     for family, form in frozenset[tuple[Family, TimeForm | None]]().union(*(each.times for each in concerns)):
         forms[family, form is None or form[1] != ""].add(form)

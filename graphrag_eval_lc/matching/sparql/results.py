@@ -1,6 +1,6 @@
 """Reading SPARQL 1.1 JSON results into columns of terms."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -11,10 +11,12 @@ from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.sparql.plain_cells import (
     Concerns,
+    Marks,
     PlainCells,
     are_comparable,
     concerns_of,
     is_untyped,
+    marks_of,
     plain_cells,
     plain_cells_by_value,
     relevant_rules,
@@ -49,20 +51,24 @@ _value_of = itemgetter("value")
 _NO_TERM: Final = {"type": "", "value": ""}
 
 
-@dataclass(frozen=True)
+@dataclass
 class TermColumn:
-    """The terms of one column.
+    """The terms of one column; it is not changed once it is read.
 
     Attributes:
         texts: The text of each cell.
         shapes: The shape of each cell, or the one of all cells, as nearly always.
         parts: The columns of the parts of its triple terms, and of theirs, by the steps that lead to them: ``s``,
             ``p``, ``o``, ``os`` for the subject of the object. They are unbound where a row does not have the part.
+        marks: Those of the texts, where they are known already.
+        known_shapes: The distinct shapes, where they are known already.
     """
 
     texts: list[str]
     shapes: list[Shape] | Shape
     parts: "dict[str, TermColumn]" = field(default_factory=dict)
+    marks: Marks | None = None
+    known_shapes: Collection[Shape] | None = None
 
     @property
     def with_parts(self) -> "dict[str, TermColumn]":
@@ -72,7 +78,7 @@ class TermColumn:
     @cached_property
     def plain(self) -> PlainCells | None:
         """The cells as texts or floats, which are equal only if the cells are; None where these do not suffice."""
-        return plain_cells(self.shapes, self.texts)
+        return plain_cells(self.shapes, self.texts, self.known_shapes)
 
     @cached_property
     def has_untyped_numbers(self) -> bool:
@@ -92,7 +98,7 @@ class TermColumn:
     @cached_property
     def concerns(self) -> Concerns:
         """What may equal cells that are written otherwise, beside numbers and booleans."""
-        return concerns_of(self.shapes, self.texts)
+        return concerns_of(self.shapes, self.texts, self.marks, self.known_shapes)
 
     @cached_property
     def _by_value(self) -> dict[ValueRules, PlainCells | None]:
@@ -216,13 +222,14 @@ def results_from_bindings(
     """
     names = tuple(dict.fromkeys(names_in(bindings) if variables is None else variables))
     require_unicode(names)
-    allowances = Allowances()
+    allowances: Allowances | None = None  # most results need none
     columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
     for name in names:
         try:
             columns[name] = _column(name, bindings)
         except (TypeError, KeyError, AttributeError, UnreadableOutput):
+            allowances = allowances or Allowances()
             try:
                 columns[name] = _column_read_leniently(name, bindings, allowances)
             except UnreadableOutput as fault:
@@ -231,7 +238,7 @@ def results_from_bindings(
         columns,
         len(bindings),
         None,
-        (*notes, *allowances.notes),
+        (*notes, *(allowances.notes if allowances else ())),
         faults,
         names if faults else None,
     )
@@ -300,38 +307,46 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         unbound = sum(map(is_, cells, repeat(_NO_TERM)))
     texts = list(map(_value_of, cells))
     kinds = set(map(_type_of, cells))
-    require_unicode(texts)
-    lengths = set(map(len, cells))
+    joined = "\n".join(texts)
+    marks = marks_of(joined)
+    if not marks.is_ascii:
+        _require_encodable(joined)
+    keys = sum(map(len, cells))
     if "triple" in kinds or ("" in kinds and list(map(_type_of, cells)).count("") != unbound):
         raise TypeError
-    if len(kinds) == 1 and lengths == {2}:  # nothing but type and value, as most columns
+    if len(kinds) == 1 and keys == 2 * len(cells):  # nothing but type and value, as most columns
         (kind,) = kinds
         if not isinstance(kind, str):
             raise TypeError
-        return TermColumn(texts, (kind, None, None))
-    datatypes = map(dict.get, cells, repeat("datatype"))
-    languages = map(dict.get, cells, repeat("xml:lang"))
-    return _column_of_shapes(cells, texts, list(zip(map(_type_of, cells), datatypes, languages, strict=True)), lengths)
+        return TermColumn(texts, (kind, None, None), marks=marks)
+    datatypes = list(map(dict.get, cells, repeat("datatype")))
+    other_keys = keys - 3 * len(cells) + datatypes.count(None)
+    languages = list(map(dict.get, cells, repeat("xml:lang"))) if other_keys else [None] * len(cells)
+    has_other_keys = other_keys > len(cells) - languages.count(None)
+    distinct = kinds, set(datatypes), set(languages)
+    if all(len(each) == 1 for each in distinct):
+        (shape,) = zip(*distinct, strict=True)
+        _require_plain([shape], cells if has_other_keys else ())
+        return TermColumn(texts, shape, marks=marks)
+    shapes: list[Shape] = list(zip(map(_type_of, cells), datatypes, languages, strict=True))
+    known = dict(zip(shapes, shapes, strict=True))
+    _require_plain(known, cells if has_other_keys else ())
+    return TermColumn(texts, list(map(known.__getitem__, shapes)), marks=marks, known_shapes=known.keys())
 
 
-def _column_of_shapes(
-    cells: list[dict[str, Any]], texts: list[str], shapes: list[Any], lengths: set[int]
-) -> TermColumn:
-    known: dict[Shape, Shape] = dict(zip(shapes, shapes, strict=True))
+def _require_plain(known: Iterable[Any], with_other_keys: Iterable[Mapping[str, Any]]) -> None:
+    """Check the shapes of a column, and the terms that have keys beside type, value, datatype and ``xml:lang``.
+
+    Raises:
+        TypeError: Where a cell is no plain term.
+    """
+    may_have_language = False
     for kind, datatype, language in known:
         if not isinstance(kind, str) or not isinstance(datatype, str | None) or not isinstance(language, str | None):
             raise TypeError
-    may_have_language = {
-        2 + (datatype is not None) + (language is not None)
-        for kind, datatype, language in known
-        if datatype in LANGUAGE_DATATYPES and kind not in ("", "uri", "bnode")
-    }
-    is_settled = len(known) == 1 and lengths == may_have_language
-    if may_have_language and not is_settled and not RARE_KEYS.isdisjoint(set[str]().union(*cells)):
+        may_have_language |= datatype in LANGUAGE_DATATYPES and kind not in ("", "uri", "bnode")
+    if may_have_language and not RARE_KEYS.isdisjoint(set[str]().union(*with_other_keys)):
         raise TypeError
-    if len(known) == 1:
-        return TermColumn(texts, next(iter(known)))
-    return TermColumn(texts, list(map(known.__getitem__, shapes)))
 
 
 def _column_read_leniently(name: str, bindings: Sequence[Mapping[str, Any]], allowances: Allowances) -> TermColumn:
@@ -352,8 +367,11 @@ def require_unicode(texts: Iterable[str]) -> None:
         UnreadableOutput: A text has one.
     """
     joined = "".join(texts)
-    if joined.isascii():
-        return
+    if not joined.isascii():
+        _require_encodable(joined)
+
+
+def _require_encodable(joined: str) -> None:
     try:
         joined.encode()
     except UnicodeEncodeError:
@@ -374,7 +392,7 @@ def relevant_values(
 def compared_columns(reference: SparqlResults, actual: SparqlResults, required: Sequence[str]) -> list[TermColumn]:
     """Return the required and the actual columns, each with the parts of its triple terms."""
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    return [cells for column in columns for cells in column.with_parts.values()]
+    return [*columns, *(part for column in columns for part in column.parts.values())]
 
 
 def plain_columns(
@@ -385,8 +403,12 @@ def plain_columns(
     With rules of values, different cells have different values; without, different texts may have the same value.
     """
     columns = [*map(reference.columns.__getitem__, required), *actual.columns.values()]
-    found = (column.plain if values is None else column.plain_by_value(values) for column in columns)
-    plain = [cells for cells in found if cells is not None]
-    if len(plain) < len(columns) or not are_comparable(plain):
+    plain: list[PlainCells] = []
+    for column in columns:
+        cells = column.plain if values is None else column.plain_by_value(values)
+        if cells is None:
+            return None
+        plain.append(cells)
+    if not are_comparable(plain):
         return None
     return plain[: len(required)], plain[len(required) :]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.sparql.column_choices import choices_of_columns, has_few_choices
-from graphrag_eval_lc.matching.sparql.column_search import ColumnClass, RowSearch, parts_of_classes
+from graphrag_eval_lc.matching.sparql.column_search import ColumnClass, RowSearch
 from graphrag_eval_lc.matching.sparql.rows import Budget
 
 Rows = list[tuple[int, ...]]
@@ -30,11 +30,12 @@ def tables(draw: st.DrawFn) -> tuple[Rows, Rows]:
 def found_columns(mine: Rows, others: Rows) -> tuple[int, ...] | None:
     reference, actual = list(zip(*mine, strict=True)), dict(enumerate(zip(*others, strict=True)))
     classes = [ColumnClass(list(range(len(reference))), list(actual))]
-    parts = parts_of_classes(reference, actual, classes, Budget(1))
+    search = RowSearch(reference, len(others), Budget(1))
+    parts = search.parts_of_classes(actual, classes)
     if parts is None:
         return None
     candidates = {at: part.candidates for part in parts for at in part.required}
-    return RowSearch(reference, actual, Budget(1)).mapping(candidates, {}, lambda _: True)
+    return search.mapping(actual, candidates, {}, lambda _: True)
 
 
 @settings(max_examples=600)
@@ -83,6 +84,6 @@ def test_25_of_50_columns_of_two_values_are_found_in_few_steps(seed: int) -> Non
     budget = Budget(1)
     reference, actual = list(zip(*mine, strict=True)), dict(enumerate(zip(*others, strict=True)))
     candidates = {at: list(actual) for at in range(25)}
-    found = RowSearch(reference, actual, budget).mapping(candidates, {}, lambda _: True)
+    found = RowSearch(reference, len(others), budget).mapping(actual, candidates, {}, lambda _: True)
     assert found is not None
     assert budget.spent < 2_000_000
