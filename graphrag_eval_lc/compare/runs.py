@@ -294,8 +294,8 @@ class Pairing:
             )
         elif only_a or only_b:
             yield (
-                f"A and {b.letter} have {len(self.common):,} questions in common; {only_a:,} of A and {only_b:,} of "
-                f"{b.letter} are left out."
+                f"A and {b.letter} have {counted(len(self.common), 'question')} in common; {only_a:,} of A and "
+                f"{only_b:,} of {b.letter} are left out."
             )
         changed = self.texts_that_differ()
         if changed:

@@ -1,6 +1,5 @@
 """Finding the mistakes in the reference steps of a question: what nothing could fulfil, and what is not as meant."""
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from graphrag_eval_lc.files.record_file import Finding, Location
 from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
+from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
 from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL_QUERY
@@ -23,7 +23,6 @@ from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check,
 from graphrag_eval_lc.texts import shortened
 
 # What Python's parser says of a string that ends with the text, or inside of its last escape.
-_WITHOUT_END = "Unterminated string"
 
 
 def step_groups_findings(
@@ -130,25 +129,12 @@ def _kind_findings(kind: StepKind, reference: StepView, media_type: str | None) 
             yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
     except UnreadableOutput as problem:
         what, hint = f"the output cannot be read as {kind.title}: {problem}", "Store what the tool gives."
-        if isinstance(problem, CutOutput) or _breaks_off(reference.get("output")):
-            what, hint = f"{what}; it breaks off at its end", "Store all that the tool gives."
+        output = reference.get("output")
+        if isinstance(problem, CutOutput):
+            hint = "Store all that the tool gives."
+        elif isinstance(output, str) and (place := cut_json(output)) is not None:
+            what, hint = f"{what}; {place}", "Store all that the tool gives."
         yield Finding(what, hint, ("output",))
-
-
-def _breaks_off(output: object) -> bool:
-    """Return whether a text is JSON up to its end, which comes too early."""
-    if not isinstance(output, str) or output.lstrip()[:1] not in {"{", "["}:
-        return False
-    text = output.rstrip()
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as problem:
-        rest = text[problem.pos :]
-        is_begun = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
-        return problem.msg.startswith(_WITHOUT_END) or is_begun
-    except (ValueError, RecursionError):
-        pass
-    return False
 
 
 def _checked(kind: StepKind, check: Check, reference: StepView) -> list[Finding]:
