@@ -123,4 +123,5 @@ def test_results_in_another_form_that_are_cut_are_a_problem() -> None:
     question = {"id": "q", "question_text": "Why?", "reference_steps": [[step]]}
     (problem,) = validate_dataset([{"template_id": "t", "questions": [question]}])
     assert problem.severity == "error"
-    assert problem.what.endswith("; it breaks off at its end")
+    assert problem.what.endswith("the CSV ends with '… [truncated]'")
+    assert problem.hint == "Store all that the tool gives."
