@@ -1,29 +1,18 @@
 """The commands for datasets: validate and draft-dataset."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.model_options import keywords, with_fields_of
+from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
-
-if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
-
 
 _FEW = 20
 
 
-def _selection() -> "tuple[type[SelectionOptions]]":
-    # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
-
-    return (SelectionOptions,)
-
-
-@with_fields_of(_selection)
+@with_fields_of(selection_options)
 def validate(
     dataset: Annotated[Path, typer.Argument(help="The reference dataset (YAML, JSON or JSON Lines).")],
     responses: Annotated[
@@ -69,7 +58,7 @@ def validate(
     from graphrag_eval_lc.dataset.validation import UNANSWERED, validated
 
     load_named_plugins(plugins)
-    problems, note = validated(dataset, responses, config, Selection(**keywords(_selection()[0], options)))
+    problems, note = validated(dataset, responses, config, Selection(**keywords(selection_options()[0], options)))
     for problem in problems:
         typer.echo(str(problem) if problem.severity == "error" else f"Warning: {problem}")
     if note is not None:

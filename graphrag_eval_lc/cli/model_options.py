@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
 
 from graphrag_eval_lc.benchmark.option_fields import OF_FIELD, PANELS, Cli, cli_options
+
+if TYPE_CHECKING:
+    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SCALARS = (bool, int, float, str)
@@ -22,6 +25,14 @@ class After:
     """Places a command's own option after the one of this name, where the command has it."""
 
     name: str
+
+
+def selection_options() -> "tuple[type[SelectionOptions]]":
+    """Return the model of the options that select questions, for ``with_fields_of``."""
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
+
+    return (SelectionOptions,)
 
 
 def with_fields_of(load: Callable[[], Sequence[Any]], *, only: Collection[str] | None = None) -> Callable[[F], F]:

@@ -5,26 +5,16 @@ import os
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from graphrag_eval_lc.cli.model_options import keywords, with_fields_of
+from graphrag_eval_lc.cli.model_options import keywords, selection_options, with_fields_of
 from graphrag_eval_lc.errors import GraphRAGEvalError, MissingExtraError
 from graphrag_eval_lc.registry.exporters import REPORT, exporter
 
-if TYPE_CHECKING:
-    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
 
-
-def _selection() -> "tuple[type[SelectionOptions]]":
-    # Imported here so that --help does not wait for pydantic.
-    from graphrag_eval_lc.benchmark.score_options import SelectionOptions
-
-    return (SelectionOptions,)
-
-
-@with_fields_of(_selection)
+@with_fields_of(selection_options)
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_DIR", show_default=False)],
     output: Annotated[
@@ -46,7 +36,7 @@ def report(
 
     `graphrag-eval-lc report runs/monday --template longest_lines --output lines.html`
     """
-    if selected := {name: value for name, value in keywords(_selection()[0], options).items() if value}:
+    if selected := {name: value for name, value in keywords(selection_options()[0], options).items() if value}:
         # Imported here so that --help does not wait for it.
         from graphrag_eval_lc.report.run_report import write_report
 

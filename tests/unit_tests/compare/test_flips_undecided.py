@@ -1,14 +1,12 @@
 """Comparisons and gates of runs with undecided steps."""
 
-import io
 from typing import Any
 
 import pytest
-from rich.console import Console
 from uncertain_steps import results_of
 
 from graphrag_eval_lc import compare_runs
-from graphrag_eval_lc.cli import comparison_tables
+from graphrag_eval_lc.cli.comparison_tables import print_comparison
 from graphrag_eval_lc.compare import gate_results
 from graphrag_eval_lc.compare.run_comparison import RunComparison
 from graphrag_eval_lc.errors import OptionError
@@ -16,8 +14,8 @@ from graphrag_eval_lc.report.comparison_page import comparison_html
 
 
 def compared(metrics: list[str] | None = None, **outputs: tuple[str, str]) -> RunComparison:
-    sides = [results_of(**{name: pair[side] for name, pair in outputs.items()}) for side in (0, 1)]
-    return compare_runs(*sides, metrics=metrics)  # type: ignore[arg-type]
+    sides: list[Any] = [results_of(**{name: pair[side] for name, pair in outputs.items()}) for side in (0, 1)]
+    return compare_runs(*sides, metrics=metrics)
 
 
 def test_question_with_undecided_steps_flips_by_its_score_and_is_marked() -> None:
@@ -50,12 +48,11 @@ def test_bound_is_no_metric_of_its_own_unless_it_is_named() -> None:
     assert (flip.question_id, flip.a.score, flip.b.score) == ("t_2", 1.0, 0.0)
 
 
-def test_terminal_and_page_mark_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_and_page_mark_them(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     comparison = compared(t_1=("ok", "?"), t_2=("ok", "no"))
-    console = Console(file=io.StringIO(), width=150)
-    monkeypatch.setattr(comparison_tables, "output_console", lambda *_: console)
-    comparison_tables.print_comparison(comparison, show=5)
-    assert console.file.getvalue().count("(undecided)") == 1  # type: ignore[attr-defined]
+    monkeypatch.setenv("COLUMNS", "150")
+    print_comparison(comparison, show=5)
+    assert capsys.readouterr().out.count("(undecided)") == 1
     page = comparison_html(comparison)
     assert page.count('<span class="badge undecided">') == 1
     assert page.count(", undecided steps</span>") == 1
