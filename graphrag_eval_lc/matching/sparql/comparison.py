@@ -80,7 +80,7 @@ class SparqlComparison:
 
     def with_notes(self, reference: SparqlResults, actual: SparqlResults) -> "SparqlComparison":
         """Return the same comparison, whose reason says from which form and with which allowances it was read."""
-        if actual.form == SPARQL_JSON and not reference.notes and not actual.notes:
+        if reference.form == actual.form == SPARQL_JSON and not reference.notes and not actual.notes:
             return self
         return SparqlComparison(
             self.score,

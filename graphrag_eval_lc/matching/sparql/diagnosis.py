@@ -72,7 +72,8 @@ def with_notes(diagnosis: Diagnosis, reference: SparqlResults, actual: SparqlRes
     """Add to the reason from which form and with which allowances the results were read."""
     added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
     added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
-    added += "." if actual.form == SPARQL_JSON else f". It was read from {actual.form}."
+    added += "." if reference.form == SPARQL_JSON else f". The reference was read from {reference.form}."
+    added += "" if actual.form == SPARQL_JSON else f" It was read from {actual.form}."
     return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}")
 
 

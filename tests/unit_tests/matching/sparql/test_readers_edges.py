@@ -54,3 +54,9 @@ def test_a_column_that_is_not_there_is_the_only_reason(value: dict[str, str]) ->
     actual = {"head": {"vars": ["a"]}, "results": {"bindings": [{"a": value}]}}
     found = compare_sparql_results(reference, actual)
     assert found.reason == "Only 1 column for 2 required; no column plays `b`."
+
+
+def test_reason_says_from_which_form_the_reference_was_read_too() -> None:
+    compared = compare_sparql_results("n,m\r\n5,6\r\n", '[{"n": 5, "m": 6}]')
+    forms = "The reference was read from W3C CSV. It was read from an array of row objects."
+    assert compared.reason == f"The only row matches. {forms}"
