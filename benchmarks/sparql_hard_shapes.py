@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from graphrag_eval_lc.matching.sparql import compare_sparql_results
+from graphrag_eval_lc.matching.rows import compare_sparql_results
 
 Rows = list[tuple[int, ...]]
 Pair = tuple[dict[str, Any], dict[str, Any]]

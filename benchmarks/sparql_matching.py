@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 from _graphrag_eval_environment import graphrag_eval_python
 from sparql_hard_shapes import MOST_SEC, print_measured
 
-from graphrag_eval_lc.matching.sparql import compare_sparql_results
+from graphrag_eval_lc.matching.rows import compare_sparql_results
 
 CAP_SEC = 20.0
 ROWS = (100, 1_000, 10_000, 100_000)

@@ -13,6 +13,7 @@ from graphrag_eval_lc.registry.metrics import MAIN_METRIC, RETRIEVAL_IDS, RETRIE
 from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
 
 Scoring = Literal["last_group", "all_groups"]
+Grading = Literal["binary", "graded"]
 
 
 OutputFormat = Literal["json", "xml", "csv", "tsv", "markdown", "rows", "python"]
@@ -54,6 +55,18 @@ class OutputConfig(Section):
         return self
 
 
+class RowsConfig(Section):
+    """How rows of a query language are compared; most of it stands in the section ``sparql``.
+
+    Attributes:
+        node_keys: The properties that tell a node or a relationship of a property graph, such as ``[iri, name]``:
+            those of them that it has are compared. Where it has none, or none are named, its labels (of a relationship
+            its type) and all its properties are compared, without the ids that the store gives it.
+    """
+
+    node_keys: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
+
+
 class StepsConfig(Section):
     """How the steps of a question become its ``steps_score``.
 
@@ -65,11 +78,19 @@ class StepsConfig(Section):
             ``{search_docs: retrieval}``.
         outputs: How the results of tools are read, by the name of the tool or, after that, of its steps as ``names``
             has it: ``{sparql_query: {format: csv}}``.
+        kinds: The kind by which reference steps are compared, by their name or that of the tool, where it does not
+            follow from their names and media types: ``{read_neo4j_cypher: rows}``.
+        rows: How rows of a query language are compared.
+        grading: ``binary``: steps fit or do not, and ``steps_score`` is that of ``scoring``. ``graded``: a step is
+            worth what it brings, and ``steps_score`` is ``steps_f1``.
     """
 
     scoring: Scoring = "last_group"
     names: dict[str, str] = Field(default_factory=dict)
     outputs: dict[Annotated[str, Field(min_length=1)], OutputConfig] = Field(default_factory=dict)
+    kinds: dict[Annotated[str, Field(min_length=1)], str] = Field(default_factory=dict)
+    rows: RowsConfig = Field(default_factory=RowsConfig)
+    grading: Grading = "binary"
 
 
 class ToleranceConfig(Section):

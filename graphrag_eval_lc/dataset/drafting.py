@@ -10,8 +10,8 @@ from graphrag_eval_lc.dataset.draft_sources import DraftSource, draft_source
 from graphrag_eval_lc.dataset.loading import DatasetSource, Responses
 from graphrag_eval_lc.errors import DatasetError, MatcherError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.sparql import read_sparql_results
-from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL
+from graphrag_eval_lc.matching.rows import read_sparql_results
+from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.records import Template, is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
@@ -55,7 +55,7 @@ def draft_dataset(
     """Draft a reference dataset from what an agent did.
 
     For each tool the last successful step with a comparable output becomes a reference step, in a group of its own, in
-    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL JSON is recognized by
+    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; ROWS JSON is recognized by
     its form, whatever the tool's name, and a ``sparql_query`` keeps rows in any form that is scored; a registered step
     kind drafts its own steps. The answers become the reference answers. Everything is marked with ``draft: true``: an
     agent's run is no truth, so check each question, and remove the marks.
@@ -242,8 +242,8 @@ def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKin
     if not kinds:
         kinds = [kind for kind in drafting_kinds_by_form() if kind.parse] + [step_kind_for(None, None)]
     found = next((kind for kind in kinds if _is_readable(step, kind)), None)
-    if found is None and SPARQL in kinds and _has_rows_in_any_form(step):
-        return SPARQL
+    if found is None and ROWS in kinds and _has_rows_in_any_form(step):
+        return ROWS
     return found
 
 

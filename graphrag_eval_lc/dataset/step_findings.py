@@ -12,29 +12,26 @@ from graphrag_eval_lc.dataset.key_findings import (
 )
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding, Location
-from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
-from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
+from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, near_media_types, step_kind_for
 from graphrag_eval_lc.texts import shortened
 
 # What Python's parser says of a string that ends with the text, or inside of its last escape.
 
 
-def step_groups_findings(
-    location: Location, groups: Any, retrieval: RetrievalSteps, defaults: Mapping[str, Any]
-) -> Iterator[Finding]:
+def step_groups_findings(location: Location, groups: Any, views: StepViews) -> Iterator[Finding]:
     """Find what is wrong with the groups of reference steps of a question.
 
     Args:
         location: The location of the question.
         groups: Its reference steps.
-        retrieval: Which steps count as retrieval.
-        defaults: What the config says of keys that SPARQL steps lack.
+        views: How the config has steps read and compared.
     """
     for group_index, group in enumerate(_list(groups)):
         place = (*location, "reference_steps", group_index)
@@ -42,29 +39,27 @@ def step_groups_findings(
             yield Finding("an empty group of reference steps", "Remove it, or add the steps that belong to it.", place)
         for index, step in enumerate(_list(group)):
             if isinstance(step, Mapping):
-                yield from _step_findings((*place, index), step, retrieval, defaults)
+                yield from _step_findings((*place, index), step, views)
 
 
 def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else []
 
 
-def _step_findings(
-    location: Location, step: Mapping[str, Any], retrieval: RetrievalSteps, defaults: Mapping[str, Any]
-) -> Iterator[Finding]:
+def _step_findings(location: Location, step: Mapping[str, Any], views: StepViews) -> Iterator[Finding]:
     yield from key_findings(location, step, REFERENCE_STEP_KEYS)
     yield from switch_findings(location, step)
     name, given = str(step.get("name")), step.get("output_media_type")
     given = given if isinstance(given, str) else None
-    reference = retrieval.reference_view({**step, "name": name, "output_media_type": given}, defaults)
-    compared_name, media_type = retrieval.compared_by(reference)
-    kind = step_kind_for(compared_name, media_type)
+    reference = views.reference_view({**step, "name": name, "output_media_type": given})
+    _, media_type = views.compared_by(reference)
+    kind = views.kind_of(reference)
     if given == step.get("output_media_type"):  # what is no text is a finding of the format
         yield from _media_type_findings(location, given, media_type, kind, reference)
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
         # An output beside them is there for its texts.
-        if retrieval.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
+        if views.includes(reference) or (step.get("output") is None and not has_own_check(kind)):
             return
     if kind is step_kind_for(None, None):
         yield from output_findings(location, step.get("output"))

@@ -27,7 +27,7 @@ from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
 from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, Severity, read_records
-from graphrag_eval_lc.matching.candidates import RetrievalSteps
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.records import Response, Template, is_error
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
@@ -212,11 +212,11 @@ def _dataset_findings(dataset: RecordFile, config: EvaluationConfig) -> Iterator
     yield from _same_texts(questions)
     for index, template in _mappings(dataset.values):
         yield from key_findings((index,), template, TEMPLATE_KEYS)
-    retrieval, defaults = RetrievalSteps(config.retrieval, config.steps.names), config.sparql.step_defaults()
+    views = StepViews(config.steps, config.sparql, config.retrieval)
     for location, question in questions:
         yield from key_findings(location, question, QUESTION_KEYS)
         yield from answer_findings(location, question, "reference_answer")
-        yield from step_groups_findings(location, question.get("reference_steps"), retrieval, defaults)
+        yield from step_groups_findings(location, question.get("reference_steps"), views)
 
 
 def _changed_ids(changed: Iterable[ChangedId]) -> Iterator[Finding]:

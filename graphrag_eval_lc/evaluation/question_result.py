@@ -109,6 +109,9 @@ def evaluate_question(
             names=config.steps.names,
             retrieval=config.retrieval,
             outputs=config.steps.outputs,
+            kinds=config.steps.kinds,
+            rows=config.steps.rows,
+            grading=config.steps.grading,
         )
         _add_scores(result, matched)
         _add_retrieval(result, matched, config.retrieval)
@@ -171,6 +174,8 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
         result["actual_steps"][index]["comparison_error"] = reason
     if matched.steps_score is not None:
         result[STEPS_SCORE] = matched.steps_score
+    if matched.quality is not None:
+        result.update(matched.quality.record())
     if matched.steps_score_upper is not None:
         result[STEPS_SCORE_UPPER] = matched.steps_score_upper
     for index, where in matched.cut.items():

@@ -14,14 +14,14 @@ from graphrag_eval_lc.matching.matchers import (
     register_matcher,
 )
 from graphrag_eval_lc.matching.retrieval import DOCUMENTS
-from graphrag_eval_lc.matching.sparql import SparqlComparison, compare_sparql_results
-from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL
+from graphrag_eval_lc.matching.rows import SparqlComparison, compare_sparql_results
+from graphrag_eval_lc.matching.rows.row_steps import ROWS
 from graphrag_eval_lc.matching.steps import Match, StepsMatch, match_steps
 from graphrag_eval_lc.matching.time_series import DATA_POINTS, TIME_SERIES
 from graphrag_eval_lc.registry.step_kinds import StepKind, declare_step_kinds, register_step_kind
 
 # Where an output may have several forms, the earlier kind goes before the later.
-BUILT_IN = (SPARQL, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
+BUILT_IN = (ROWS, DOCUMENTS, IRI, TIME_SERIES, DATA_POINTS, JSON, TEXT)
 declare_step_kinds(BUILT_IN)
 
 __all__ = [

@@ -1,115 +1,17 @@
 """The actual steps that may fulfil a reference step: those of the right name, their scores, and the nearest one."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
 
-from graphrag_eval_lc.config import OutputConfig, RetrievalConfig
 from graphrag_eval_lc.matching.matchers import (
     ComparisonOutcome,
     StepScore,
     StepView,
-    UnreadableOutput,
     comparison_of,
 )
-from graphrag_eval_lc.matching.retrieval import relevant_ids
-from graphrag_eval_lc.records import step_status
-from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, meant_media_type, names_that_fulfil, step_kind_for
+from graphrag_eval_lc.matching.step_views import StepViews
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 from graphrag_eval_lc.texts import plural, shortened
-
-
-class RetrievalSteps:
-    """The steps that count as retrieval.
-
-    Args:
-        config: The section on retrieval.
-        names: Step names by tool name.
-        outputs: How the outputs of actual steps are read, by the name of their tool or, after that, of the step.
-    """
-
-    def __init__(
-        self,
-        config: RetrievalConfig,
-        names: Mapping[str, str],
-        outputs: Mapping[str, OutputConfig] | None = None,
-    ) -> None:
-        self._tools = names
-        self._outputs = outputs or {}
-        self._names = config.document_step_names(names)
-        self._columns = config.columns(names)
-
-    def reference_view(self, step: Mapping[str, Any], defaults: Mapping[str, Any]) -> StepView:
-        """Return a reference step as matchers read it."""
-        return StepView(step, defaults, id_column=self._columns.get(str(step.get("name"))))
-
-    def actual_view(self, step: Mapping[str, Any]) -> StepView:
-        """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""
-        tool = str(step.get("name"))
-        status = step_status(step.get("status"))
-        if status != step.get("status"):
-            step = {**step, "status": status}
-        if not isinstance(step.get("name"), Hashable):  # no name that could fulfil anything
-            step = {**step, "name": tool}
-        if tool not in self._tools:
-            return StepView(step, id_column=self._columns.get(tool), declared=self._outputs.get(tool))
-        name = self._tools[tool]
-        declared = self._outputs.get(tool, self._outputs.get(name))
-        # A column of the tool goes before one of all steps of that name.
-        column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
-        return StepView({**step, "name": name}, id_column=column, tool=tool, declared=declared)
-
-    def includes(self, reference: StepView) -> bool:
-        """Return whether a reference step counts as retrieval: by its name, or by the ids in its SPARQL results."""
-        return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
-
-    def compared_by(self, reference: StepView) -> tuple[str, str | None]:
-        """Return the name and the media type that tell the kind of a reference step."""
-        name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
-        return name, media_type_of(reference, name)
-
-    def names_that_fulfil(self, name: str) -> frozenset[str]:
-        """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
-        names = names_that_fulfil(name)
-        return names | self._names | self._columns.keys() if name == RETRIEVAL else names
-
-    def may_fulfil(self, tool: str, name: str) -> bool:
-        """Return whether steps of a tool may fulfil reference steps of a name, judged by the names alone."""
-        names = self.names_that_fulfil(name)
-        is_retrieval = name in self._names or name in self._columns
-        return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
-
-
-def media_type_of(reference: StepView, name: str | None = None) -> str | None:
-    """Return the media type by which a reference step is compared: the one that it gives, or that it means.
-
-    Args:
-        reference: The reference step.
-        name: The name by which it is compared; None for its own.
-
-    Example:
-        >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))
-        'application/json'
-    """
-
-    def is_read_by(parse: Callable[[Any], Any]) -> bool:
-        try:
-            reference.parsed(parse)
-        except Exception:  # a user's parse may raise anything
-            return False
-        return True
-
-    given = reference.get("output_media_type")
-    name = str(reference.get("name")) if name is None else name
-    return meant_media_type(name, given, is_read_by) if given is None or isinstance(given, str) else None
-
-
-def _has_ids(reference: StepView) -> bool:
-    if reference.get("relevant_ids") is not None:
-        return True
-    try:
-        return bool(relevant_ids(reference))
-    except UnreadableOutput:
-        return False
 
 
 class Candidates:
@@ -121,7 +23,7 @@ class Candidates:
         unreadable: Takes up, by index of the actual step, why an output could not be compared, or None where another
             comparison could read it. Outputs that are no whole JSON are compared whether or not the score needs them.
         cut: Takes up, by index of the actual step, where the output of a compared step ends before its end.
-        retrieval: Which steps count as retrieval.
+        views: How the config has steps read.
 
     Attributes:
         reference: The reference step.
@@ -135,16 +37,16 @@ class Candidates:
         actual_steps: Sequence[StepView],
         unreadable: dict[int, str | None],
         cut: dict[int, str],
-        retrieval: RetrievalSteps,
+        views: StepViews,
     ) -> None:
         name = str(reference.get("name"))
         self.reference = reference
-        self.is_retrieval = retrieval.includes(reference)
-        self.names = retrieval.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
+        self.is_retrieval = views.includes(reference)
+        self.names = views.names_that_fulfil(name) if self.is_retrieval else names_that_fulfil(name)
         self._actual_steps = actual_steps
         self._unreadable = unreadable
         self._cut = cut
-        kind = step_kind_for(*retrieval.compared_by(reference))
+        kind = views.kind_of(reference)
         self._matcher = kind.matcher
         self._finds_iris = kind.shown_as == "iri"  # in any text, which is not to read it
         self._compared: dict[int, StepScore] = {}

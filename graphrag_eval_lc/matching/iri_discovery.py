@@ -8,10 +8,10 @@ from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_mark
-from graphrag_eval_lc.matching.sparql import parse_sparql_results
-from graphrag_eval_lc.matching.sparql.readers import step_results
-from graphrag_eval_lc.matching.sparql.results import SparqlResults
-from graphrag_eval_lc.matching.sparql.sparql_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.rows import parse_sparql_results
+from graphrag_eval_lc.matching.rows.readers import step_results
+from graphrag_eval_lc.matching.rows.results import SparqlResults
+from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
 _IRI_DISCOVERY: Final = "iri_discovery"

@@ -156,6 +156,8 @@ class StepScore:
         unreadable: What is wrong with the actual step's output where no comparison could be made of it.
         is_undecided: Whether the steps may fit although the score is 0, as for a cut output.
         cut: Where the actual step's output ends before its end; None where it is whole.
+        grade: Returns what the step is worth where steps are graded, 0 to 1, also where the score is 0 or the surplus
+            has its price; None: the score.
     """
 
     score: float
@@ -164,12 +166,18 @@ class StepScore:
     unreadable: str | None = None
     is_undecided: bool = False
     cut: str | None = None
+    grade: Callable[[], float] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
             raise ValueError(f"a score is a number from 0 to 1, not {self.score!r}")
         if self.is_undecided and self.score:
             raise ValueError(f"an undecided comparison scores 0, not {self.score!r}")
+
+    @property
+    def worth(self) -> float:
+        """What the step is worth where steps are graded, 0 to 1."""
+        return self.score if self.grade is None else self.grade()
 
     @property
     def outcome(self) -> ComparisonOutcome:

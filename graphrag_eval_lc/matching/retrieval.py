@@ -12,9 +12,9 @@ from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.matching.compared_ids import FoundIds, WantedIds, alternatives, id_text, in_one_form
 from graphrag_eval_lc.matching.json_and_text import parse_json_output
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
-from graphrag_eval_lc.matching.sparql import SparqlResults, read_sparql_results
-from graphrag_eval_lc.matching.sparql.readers import step_results
-from graphrag_eval_lc.matching.sparql.reference_check import check_sparql_step
+from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
+from graphrag_eval_lc.matching.rows.readers import step_results
+from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
 from graphrag_eval_lc.metrics import ranking_scores, text_context_scores
 from graphrag_eval_lc.records import Id, RelevantIds
 from graphrag_eval_lc.registry.metrics import RETRIEVAL_IDS, RETRIEVAL_TEXT
@@ -85,7 +85,7 @@ def _reason(given: RelevantIds, relevant: RelevantIds, retrieved: list[Id], k: i
 def _check_step(step: StepView) -> Iterator[Finding]:
     """Find reference steps without relevant documents."""
     if step.id_column is not None:  # retrieval by SPARQL
-        yield from check_sparql_step(step)
+        yield from check_rows_step(step)
     elif not step.parsed(parse_document_ids):
         yield Finding("no relevant documents", "List at least one, as [{id: …}].", ("output",))
 

@@ -7,13 +7,23 @@ from functools import cached_property
 from math import fsum
 from typing import Any
 
-from graphrag_eval_lc.config import OutputConfig, RetrievalConfig, Scoring, SparqlConfig
+from graphrag_eval_lc.config import (
+    Grading,
+    OutputConfig,
+    RetrievalConfig,
+    RowsConfig,
+    Scoring,
+    SparqlConfig,
+    StepsConfig,
+)
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
-from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps, StepDiagnosis, diagnosis_of
+from graphrag_eval_lc.matching.candidates import Candidates, StepDiagnosis, diagnosis_of
 from graphrag_eval_lc.matching.json_equality import deep_text
 from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, custom_matchers
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
+from graphrag_eval_lc.matching.step_views import StepViews
+from graphrag_eval_lc.matching.steps_quality import StepsQuality, steps_quality
 from graphrag_eval_lc.registry.step_kinds import MatcherKey
 
 Group = Sequence[Mapping[str, Any]]
@@ -58,11 +68,13 @@ class StepsMatch:
         actual_steps: list[StepView],
         unreadable: dict[int, str | None],
         cut: dict[int, str],
-        scoring: Scoring,
+        steps: StepsConfig,
     ) -> None:
+        scoring = steps.scoring
         self._candidates = candidates
         self._cut = cut
         self._actual_steps = actual_steps
+        self._grading = steps.grading
         self._chosen = _Chosen(candidates, len(actual_steps), scoring)
         self.steps_score: float | None = self._chosen.score
         self.matches: list[Match] = [
@@ -111,6 +123,12 @@ class StepsMatch:
         _ = self.diagnosis  # so that it does not matter what was asked for before
         return dict(sorted(self._cut.items()))
 
+    @cached_property
+    def quality(self) -> StepsQuality | None:
+        """Recall, precision, F1 and order of all groups; None where there are no reference steps to score."""
+        _ = self.diagnosis  # so that more comparisons do not change it
+        return steps_quality(self._candidates, self._actual_steps, self._grading)
+
     def _upper_score(self, scoring: Scoring) -> float | None:
         """Return ``steps_score_upper``."""
         score = self.steps_score
@@ -148,6 +166,9 @@ def match_steps(
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
     outputs: Mapping[str, OutputConfig] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    rows: RowsConfig | None = None,
+    grading: Grading = "binary",
 ) -> StepsMatch:
     """Match the steps of an agent with the groups of reference steps so that the score is the best.
 
@@ -165,6 +186,10 @@ def match_steps(
         retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
             the reference steps; they are compared by their ids.
         outputs: How the outputs of actual steps are read, by the name of their tool or, after ``names``, of the step.
+        kinds: The kinds by which reference steps are compared, by their name or that of the tool; see ``StepsConfig``.
+        rows: How rows of a query language are compared.
+        grading: ``binary``: as ``scoring`` says. ``graded``: a step is worth what it brings, and ``steps_score`` is
+            ``steps_f1``.
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
@@ -175,16 +200,23 @@ def match_steps(
         1.0
     """
     _refuse_lists_as_names(reference_steps)
-    defaults = (sparql or SparqlConfig()).step_defaults()
-    views = RetrievalSteps(retrieval or RetrievalConfig(), names or {}, outputs)
+    steps = StepsConfig.model_construct(
+        scoring=scoring,
+        grading=grading,
+        names=dict(names or {}),
+        kinds=dict(kinds or {}),
+        outputs=dict(outputs or {}),
+        rows=rows or RowsConfig(),
+    )
+    views = StepViews(steps, sparql, retrieval)
     actual = [views.actual_view(step) for step in actual_steps]
     unreadable: dict[int, str | None] = {}
     cut: dict[int, str] = {}
     candidates = [
-        [Candidates(views.reference_view(step, defaults), actual, unreadable, cut, views) for step in group]
+        [Candidates(views.reference_view(step), actual, unreadable, cut, views) for step in group]
         for group in reference_steps
     ]
-    return StepsMatch(candidates, actual, unreadable, cut, scoring)
+    return StepsMatch(candidates, actual, unreadable, cut, steps)
 
 
 def _refuse_lists_as_names(reference_steps: Sequence[Group]) -> None:
@@ -213,10 +245,10 @@ def custom_matchers_for(
     """
     unused = custom_matchers()
     used: dict[MatcherKey, Matcher] = {}
-    retrieving = RetrievalSteps(retrieval or RetrievalConfig(), names or {})
+    retrieving = StepViews(StepsConfig(names=dict(names or {})), retrieval=retrieval)
     seen: set[tuple[str, str | None]] = set()
     for step in reference_steps if unused else ():
-        kind = retrieving.compared_by(retrieving.reference_view(step, {}))
+        kind = retrieving.compared_by(retrieving.reference_view(step))
         if kind in seen:
             continue
         seen.add(kind)

@@ -12,15 +12,16 @@ import yaml
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.errors import MatcherError
-from graphrag_eval_lc.matching.candidates import Candidates, RetrievalSteps
+from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.retrieval import parse_document_ids
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS
-from graphrag_eval_lc.matching.sparql.readers import step_results
-from graphrag_eval_lc.matching.sparql.results import SPARQL_JSON
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS
+from graphrag_eval_lc.matching.rows.readers import step_results
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.records import is_error, step_status
-from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning, step_kind_for
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning
 from graphrag_eval_lc.texts import counted, shortened
 
 # For a tool and a reference name so many responses are looked at, and so many steps of each.
@@ -82,7 +83,7 @@ class UnknownTools:
 
     def __init__(self, config: EvaluationConfig, reference_names: Iterable[str] = ()) -> None:
         self._config = config
-        self._retrieval = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
+        self._views = StepViews(config.steps, config.sparql, config.retrieval)
         self._responses = 0
         self._asking: Counter[str] = Counter()  # by reference name: responses to questions that score such a step
         self._calling: Counter[str] = Counter()  # by tool: responses that call it
@@ -137,7 +138,7 @@ class UnknownTools:
             (tool, name)
             for tool, name in pairs
             if tool not in suggested
-            and named.isdisjoint(self._retrieval.names_that_fulfil(name))
+            and named.isdisjoint(self._views.names_that_fulfil(name))
             and self._asking[name] >= _FEWEST_UNEXPLAINED
         ]
         return [*found, self._unexplained(left)] if left else found
@@ -215,26 +216,23 @@ class UnknownTools:
         if not successful:
             return None
         names = {**self._config.steps.names, tool: self._target(tool, name)}
-        retrieval = RetrievalSteps(self._config.retrieval, names, self._config.steps.outputs)
-        views = [retrieval.actual_view({**step, "status": "success"}) for step in successful]
-        defaults = self._config.sparql.step_defaults()
-        looks = (
-            _look(retrieval.reference_view(reference, defaults), views, retrieval)
-            for reference in references[:_STEPS_LOOKED_AT]
-        )
+        renamed = self._config.steps.model_copy(update={"names": names})
+        views = StepViews(renamed, self._config.sparql, self._config.retrieval)
+        actual = [views.actual_view({**step, "status": "success"}) for step in successful]
+        looks = (_look(views.reference_view(reference), actual, views) for reference in references[:_STEPS_LOOKED_AT])
         return _Look(*map(any, zip(*looks, strict=True)))
 
     def _learn_names(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self._names:
-                fulfilling = [tool for tool in self._tools if self._retrieval.may_fulfil(tool, name)]
+                fulfilling = [tool for tool in self._tools if self._views.may_fulfil(tool, name)]
                 self._names[name] = bool(fulfilling)
                 self._tools.update(dict.fromkeys(fulfilling, True))
 
     def _learn_tools(self, tools: Iterable[str]) -> None:
         for tool in tools:
             if tool not in self._tools:
-                fulfilled = [name for name in self._names if self._retrieval.may_fulfil(tool, name)]
+                fulfilled = [name for name in self._names if self._views.may_fulfil(tool, name)]
                 self._tools[tool] = bool(fulfilled)
                 self._names.update(dict.fromkeys(fulfilled, True))
 
@@ -277,17 +275,17 @@ class _Evidence:
         return self.looks > 0 and self._have_other_form > _ENOUGH * self.looks
 
 
-def _look(reference: StepView, views: Sequence[StepView], retrieval: RetrievalSteps) -> _Look:
+def _look(reference: StepView, actual: Sequence[StepView], views: StepViews) -> _Look:
     try:
-        short = [each for each in views if _is_short(each)] if _is_short(reference) else []
-        compared = Candidates(reference, short, {}, {}, retrieval).compared()
+        short = [each for each in actual if _is_short(each)] if _is_short(reference) else []
+        compared = Candidates(reference, short, {}, {}, views).compared()
         fulfils = any(comparison.score > 0 for comparison in compared.values())
     except MatcherError:  # a matcher of the user's was not made for these steps
         fulfils = False
-    if step_kind_for(*retrieval.compared_by(reference)).reads == "args":
-        return _Look(fulfils, any(_has_arguments(view, reference) for view in views), False)
-    form = _form(reference, is_retrieval=retrieval.includes(reference))
-    forms = {_form(view) for view in views}
+    if views.kind_of(reference).reads == "args":
+        return _Look(fulfils, any(_has_arguments(step, reference) for step in actual), False)
+    form = _form(reference, is_retrieval=views.includes(reference))
+    forms = {_form(step) for step in actual}
     return _Look(fulfils, form is not None and form in forms, form is not None and bool(forms - {form, None}))
 
 

@@ -18,6 +18,10 @@ from graphrag_eval_lc.registry.metric_spec import (
 
 STEPS_SCORE: Final = "steps_score"
 STEPS_SCORE_UPPER: Final = "steps_score_upper"
+STEPS_RECALL: Final = "steps_recall"
+STEPS_PRECISION: Final = "steps_precision"
+STEPS_F1: Final = "steps_f1"
+STEPS_ORDER: Final = "steps_order"
 STEPS_COUNTS: Final = "steps_counts"
 UNDECIDED: Final = "undecided"
 OUTPUTS_CUT: Final = "outputs_cut"
@@ -188,6 +192,22 @@ BUILT_IN: Final = (
         requires="`reference_steps`, undecided ones among them",
         upper_of=STEPS_SCORE,
         source="this project",
+    ),
+    *(
+        MetricSpec(
+            key=key,
+            title=title,
+            needs="reference_steps",
+            requires="`reference_steps`",
+            part_of=part_of,
+            source="this project",
+        )
+        for key, title, part_of in (
+            (STEPS_RECALL, "the mean grade of the reference steps", STEPS_F1),
+            (STEPS_PRECISION, "the grades over the calls that could have earned one", STEPS_F1),
+            (STEPS_F1, "the harmonic mean of recall and precision of the steps", STEPS_SCORE),
+            (STEPS_ORDER, "the share of matched steps that stand in the reference's order", STEPS_SCORE),
+        )
     ),
     _tokens(INPUT_TOKENS, "Input tokens", "tokens that the agent's models read", part_of=TOTAL_TOKENS),
     _tokens(OUTPUT_TOKENS, "Output tokens", "tokens that the agent's models wrote", part_of=TOTAL_TOKENS),

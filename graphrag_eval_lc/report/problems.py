@@ -8,10 +8,10 @@ from typing import Any
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig, Scoring
 from graphrag_eval_lc.matching import UnreadableOutput
-from graphrag_eval_lc.matching.candidates import RetrievalSteps
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
-from graphrag_eval_lc.matching.sparql import SparqlResults, read_sparql_results
-from graphrag_eval_lc.matching.sparql.readers import step_results
+from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
+from graphrag_eval_lc.matching.rows.readers import step_results
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
@@ -110,7 +110,7 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     certain = [each for each in counted if each.get("outcome") != "undecided"]
     is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
     is_open = is_right is not False and len(certain) < len(counted)
-    views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
+    views = StepViews(config.steps, config.sparql, config.retrieval)
     has_found = _all(
         diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
     )

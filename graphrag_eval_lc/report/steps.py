@@ -5,10 +5,10 @@ from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.matching import StepView
-from graphrag_eval_lc.matching.candidates import RetrievalSteps, media_type_of
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, read_sparql_results
-from graphrag_eval_lc.matching.sparql.sparql_steps import compare_sparql_steps, comparison_options
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, read_sparql_results
+from graphrag_eval_lc.matching.rows.row_steps import compare_row_steps, comparison_options
+from graphrag_eval_lc.matching.step_views import StepViews, media_type_of
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
 from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle
@@ -92,7 +92,8 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         or actual.get("status") != "success"
     ):
         return None
-    expected = StepView(reference, config.sparql.step_defaults())
+    views = StepViews(config.steps, config.sparql, config.retrieval)
+    expected = views.reference_view(reference)
     try:
         options = comparison_options(expected)
     except ValueError:
@@ -101,8 +102,7 @@ def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dic
         read = expected.parsed(read_sparql_results)
     except UnreadableOutput:
         return None
-    views = RetrievalSteps(config.retrieval, config.steps.names, config.steps.outputs)
-    compared = compare_sparql_steps(expected, views.actual_view(actual), options)
+    compared = compare_row_steps(expected, views.actual_view(actual), options)
     # Rows that lack a partner under the columns that come nearest may have one under others that no search got to.
     if compared.is_undecided or not (compared.missing_row_count or compared.extra_row_count):
         return None

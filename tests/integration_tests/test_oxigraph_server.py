@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from graphrag_eval_lc.matching import match_steps
-from graphrag_eval_lc.matching.sparql import SPARQL_RESULTS, compare_sparql_results, read_sparql_results
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, compare_sparql_results, read_sparql_results
 
 BINARY = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
 

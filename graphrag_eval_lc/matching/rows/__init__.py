@@ -1,0 +1,16 @@
+"""Comparing SPARQL 1.1 JSON results: rows as tuples, whatever the columns are called."""
+
+from graphrag_eval_lc.matching.rows.comparison import SparqlComparison, compare_sparql_results
+from graphrag_eval_lc.matching.rows.readers import read_sparql_results
+from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.row_steps import match_row_steps
+
+__all__ = [
+    "SPARQL_RESULTS",
+    "SparqlComparison",
+    "SparqlResults",
+    "compare_sparql_results",
+    "match_row_steps",
+    "parse_sparql_results",
+    "read_sparql_results",
+]

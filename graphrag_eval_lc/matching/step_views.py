@@ -1,0 +1,117 @@
+"""How the config has steps read and compared: their names, kinds, outputs, and which of them count as retrieval."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from graphrag_eval_lc.config import RetrievalConfig, SparqlConfig, StepsConfig
+from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.retrieval import relevant_ids
+from graphrag_eval_lc.records import step_status
+from graphrag_eval_lc.registry.step_kinds import (
+    RETRIEVAL,
+    StepKind,
+    meant_media_type,
+    names_that_fulfil,
+    step_kind_for,
+)
+
+
+class StepViews:
+    """Steps as the config has them read: under which names, from which outputs, as which kinds.
+
+    Args:
+        steps: The section on steps; None for its defaults.
+        sparql: How results are compared where the reference step does not say; None for the defaults.
+        retrieval: Which steps count as retrieval; None: those called ``retrieval``.
+    """
+
+    def __init__(
+        self,
+        steps: StepsConfig | None = None,
+        sparql: SparqlConfig | None = None,
+        retrieval: RetrievalConfig | None = None,
+    ) -> None:
+        steps, retrieval = steps or StepsConfig(), retrieval or RetrievalConfig()
+        self._tools = steps.names
+        self._outputs = steps.outputs
+        self._kinds = steps.kinds
+        self._names = retrieval.document_step_names(steps.names)
+        self._columns = retrieval.columns(steps.names)
+        self._defaults = {**(sparql or SparqlConfig()).step_defaults(), "rows": steps.rows}
+
+    def reference_view(self, step: Mapping[str, Any]) -> StepView:
+        """Return a reference step as matchers read it, with what the config says of the keys that it lacks."""
+        return StepView(step, self._defaults, id_column=self._columns.get(str(step.get("name"))))
+
+    def actual_view(self, step: Mapping[str, Any]) -> StepView:
+        """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""
+        tool = str(step.get("name"))
+        status = step_status(step.get("status"))
+        if status != step.get("status"):
+            step = {**step, "status": status}
+        if not isinstance(step.get("name"), Hashable):  # no name that could fulfil anything
+            step = {**step, "name": tool}
+        if tool not in self._tools:
+            return StepView(step, id_column=self._columns.get(tool), declared=self._outputs.get(tool))
+        name = self._tools[tool]
+        declared = self._outputs.get(tool, self._outputs.get(name))
+        # A column of the tool goes before one of all steps of that name.
+        column = self._columns.get(tool, None if tool in self._names else self._columns.get(name))
+        return StepView({**step, "name": name}, id_column=column, tool=tool, declared=declared)
+
+    def includes(self, reference: StepView) -> bool:
+        """Return whether a reference step counts as retrieval: by its name, or by the ids in its SPARQL results."""
+        return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
+
+    def compared_by(self, reference: StepView) -> tuple[str, str | None]:
+        """Return the name and the media type that tell the kind of a reference step."""
+        name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
+        return name, media_type_of(reference, name)
+
+    def kind_of(self, reference: StepView) -> StepKind:
+        """Return the kind by which a reference step is compared."""
+        return step_kind_for(*self.compared_by(reference))
+
+    def names_that_fulfil(self, name: str) -> frozenset[str]:
+        """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
+        names = names_that_fulfil(name)
+        return names | self._names | self._columns.keys() if name == RETRIEVAL else names
+
+    def may_fulfil(self, tool: str, name: str) -> bool:
+        """Return whether steps of a tool may fulfil reference steps of a name, judged by the names alone."""
+        names = self.names_that_fulfil(name)
+        is_retrieval = name in self._names or name in self._columns
+        return self._tools.get(tool, tool) in names or (is_retrieval and tool in names)
+
+
+def media_type_of(reference: StepView, name: str | None = None) -> str | None:
+    """Return the media type by which a reference step is compared: the one that it gives, or that it means.
+
+    Args:
+        reference: The reference step.
+        name: The name by which it is compared; None for its own.
+
+    Example:
+        >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))
+        'application/json'
+    """
+
+    def is_read_by(parse: Callable[[Any], Any]) -> bool:
+        try:
+            reference.parsed(parse)
+        except Exception:  # a user's parse may raise anything
+            return False
+        return True
+
+    given = reference.get("output_media_type")
+    name = str(reference.get("name")) if name is None else name
+    return meant_media_type(name, given, is_read_by) if given is None or isinstance(given, str) else None
+
+
+def _has_ids(reference: StepView) -> bool:
+    if reference.get("relevant_ids") is not None:
+        return True
+    try:
+        return bool(relevant_ids(reference))
+    except UnreadableOutput:
+        return False
