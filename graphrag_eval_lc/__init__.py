@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.compare import RunComparison, compare_runs
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset.drafting import draft_dataset
+    from graphrag_eval_lc.dataset.importing import import_dataset
     from graphrag_eval_lc.dataset.loading import load_dataset, load_responses
     from graphrag_eval_lc.dataset.validation import validate_dataset
     from graphrag_eval_lc.errors import GraphRAGEvalError, GraphRAGEvalWarning
@@ -42,6 +43,7 @@ __all__ = [
     "compare_runs",
     "compute_aggregates",
     "draft_dataset",
+    "import_dataset",
     "load_dataset",
     "load_responses",
     "register_evaluator",
@@ -73,6 +75,7 @@ _ROOM_OF = {
     "compare_runs": "compare",
     "compute_aggregates": "aggregation",
     "draft_dataset": "dataset.drafting",
+    "import_dataset": "dataset.importing",
     "load_dataset": "dataset",
     "load_responses": "dataset",
     "register_evaluator": "registry",

@@ -3,14 +3,13 @@
 import csv
 import difflib
 import io
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.files.csv_cells import cells_of_any_length
 from graphrag_eval_lc.files.reading import read_text
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.registry.metric_spec import error_key, reason_key
@@ -18,8 +17,6 @@ from graphrag_eval_lc.registry.metrics import ANSWER_CORRECTNESS, ANSWER_F1
 from graphrag_eval_lc.texts import counted
 
 _WHAT = "table of answers"
-# A C long, which has 32 bits on Windows.
-_LONGEST_CELL = min(sys.maxsize, 2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def read_table(path: str | PathLike[str]) -> AnswerTable:
     rows: list[list[str]] = []
     lines: list[int] = []
     line = 1
-    with _cells_of_any_length():
+    with cells_of_any_length():
         # strict: else a lone quotation mark silently swallows the rows after it.
         reader = csv.reader(io.StringIO(file.text, newline=""), delimiter="\t", strict=True)
         try:
@@ -132,15 +129,6 @@ def _hint_of(missing: str, others: Sequence[str]) -> str:
 
 def _plain(column: str) -> str:
     return column.strip().lower().replace("_", " ")
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    earlier = csv.field_size_limit(_LONGEST_CELL)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(earlier)
 
 
 ANSWER_COLUMNS = ("Question", "Reference answer", "Actual answer")

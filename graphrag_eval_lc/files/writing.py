@@ -158,10 +158,19 @@ def write_data(path: Path, value: Any, *, overwrite: bool = False) -> None:
     Raises:
         RunFolderError: The file cannot be written, or exists and may not be replaced.
     """
-    if path.exists() and not overwrite:
-        raise RunFolderError("the file exists already", path=path, hint="Give another one, or pass --overwrite.")
+    refuse_existing(path, overwrite=overwrite)
     text = json_text(value, indent=2) + "\n" if path.suffix == ".json" else yaml_text(value)
     replace_file(path, [text.encode("utf-8", "surrogatepass")])
+
+
+def refuse_existing(path: Path, *, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced; for what takes long before it writes.
+
+    Raises:
+        RunFolderError: It exists and may not be replaced.
+    """
+    if path.exists() and not overwrite:
+        raise RunFolderError("the file exists already", path=path, hint="Give another one, or pass --overwrite.")
 
 
 _SYNC_PAUSE_SEC = 0.1

@@ -10,7 +10,7 @@ import pytest
 from graphrag_eval_lc.cli import main
 from graphrag_eval_lc.errors import DatasetError
 
-COMMANDS = ["demo", "run", "score", "validate", "draft-dataset", "plugins"]
+COMMANDS = ["demo", "run", "score", "validate", "draft-dataset", "import-dataset", "plugins"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,146 @@
+"""The command import-dataset."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, tell
+from graphrag_eval_lc.texts import counted
+
+_TABLE = "Columns of CSV and JSON records"
+_ENDPOINT = "SPARQL endpoint"
+
+
+def _column(name: str, help_text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(name, help=help_text, metavar="NAME", rich_help_panel=_TABLE)
+    return option
+
+
+def import_dataset(
+    source: Annotated[
+        Path,
+        typer.Argument(help="QALD's JSON, CSV, tab-separated values, or JSON (Lines) of records.", metavar="FILE"),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write: JSON where its name ends in .json, else YAML.", metavar="FILE"
+        ),
+    ],
+    language: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--language",
+            help="The language of the questions in QALD, en by default. Of several, as in de,en, the first that a "
+            "question has; may be repeated.",
+            metavar="CODE",
+        ),
+    ] = None,
+    step_name: Annotated[
+        str | None,
+        typer.Option(
+            "--step-name",
+            help="The name of the steps that run the queries: sparql_query by default, cypher_query or sql_db_query "
+            "where the column of the queries is called after Cypher or SQL.",
+            metavar="NAME",
+        ),
+    ] = None,
+    template_id: Annotated[
+        str | None,
+        typer.Option(
+            "--template-id",
+            help="The template of all questions; without it one for each answer type of QALD, the template column of "
+            "a table, or the file's name.",
+            metavar="ID",
+        ),
+    ] = None,
+    keep_empty: Annotated[
+        bool,
+        typer.Option("--keep-empty", help="Keep gold without rows as a reference, which any query without rows fits."),
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    question_column: Annotated[str | None, _column("--question-column", "The questions.")] = None,
+    query_column: Annotated[str | None, _column("--query-column", "The queries.")] = None,
+    id_column: Annotated[str | None, _column("--id-column", "The ids; without them questions are numbered.")] = None,
+    template_column: Annotated[str | None, _column("--template-column", "The template ids.")] = None,
+    results_column: Annotated[str | None, _column("--results-column", "The results of the queries.")] = None,
+    answer_column: Annotated[str | None, _column("--answer-column", "The reference answers.")] = None,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--endpoint",
+            help="Ask this endpoint for the results that the dataset does not have, or has without rows.",
+            metavar="URL",
+            rich_help_panel=_ENDPOINT,
+        ),
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask it for all results.", rich_help_panel=_ENDPOINT)
+    ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout", help="The longest time for a query, in seconds.", metavar="SEC", rich_help_panel=_ENDPOINT
+        ),
+    ] = 60,
+) -> None:
+    """Turn a published dataset of questions and queries into a reference dataset.
+
+    QALD-9 and QALD-10 JSON are read, and CSV or JSON records with a question and a query, whose columns are found by
+    their usual names (question, query, sparql, cypher, …). Each question with gold results gets a reference step: the
+    query, its results, and the columns that they have. A question without them has its query as `reference_query`, and
+    no reference steps. What is broken is told with the question's id, and the others are imported.
+
+    Exit code 0: all that can be imported is, with notes on what has no gold; 1: there are broken questions, or queries
+    that the endpoint did not answer; 2: the file cannot be read at all.
+
+    For example:
+
+    `graphrag-eval-lc import-dataset qald_10.json -o qa.yaml`
+
+    `graphrag-eval-lc import-dataset qald_10.json -o qa.yaml --language de,en`
+
+    `graphrag-eval-lc import-dataset questions.csv -o qa.yaml --endpoint http://localhost:7878/query`
+
+    `graphrag-eval-lc import-dataset text2cypher.csv -o qa.yaml --step-name read_neo4j_cypher`
+    """
+    # Imported here so that --help does not wait for pydantic.
+    from graphrag_eval_lc.dataset.importing import ImportOptions, imported
+    from graphrag_eval_lc.dataset.question_tables import Columns
+    from graphrag_eval_lc.errors import DatasetError
+    from graphrag_eval_lc.files.writing import refuse_existing
+    from graphrag_eval_lc.run_folder import write_data
+
+    refuse_existing(output, overwrite=overwrite)
+    columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
+    languages = comma_separated(language or ())
+    options = ImportOptions(languages, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout)
+    with _progress() as bar:
+        task = bar.add_task("Queries asked", total=None, visible=False)
+        found = imported(
+            source, options, lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+        )
+    for problem in found.problems:
+        tell(str(problem))
+    for note in found.notes:
+        tell(f"Note: {note}")
+    count = found.number_of_questions
+    if not count:
+        raise DatasetError(
+            "there is nothing to import: no question is left", path=source, hint="See what is told above."
+        )
+    write_data(output, found.templates, overwrite=overwrite)
+    steps = f"{found.number_with_steps:,} of them with reference steps"
+    typer.echo(f"Wrote {counted(count, 'question')} to {output}, {steps}.")
+    if found.problems:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _progress() -> Progress:
+    """Return a bar on standard error, which shows nothing where that is no terminal."""
+    console = Console(stderr=True)
+    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*parts, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,177 @@
+"""Gold results of a question, as the reference output of a step: SPARQL JSON made whole, or rows as they are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from graphrag_eval_lc.json_values import json_text, parse_json
+from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
+from graphrag_eval_lc.texts import listed, plural, shortened
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS: Final = frozenset(f"{_XSD}{name}" for name in ("integer", "int", "long", "decimal", "float", "double")) | {
+    f"{_XSD}{sign}Integer" for sign in ("nonNegative", "positive", "nonPositive", "negative")
+}
+_DATES: Final = frozenset(f"{_XSD}{name}" for name in ("date", "dateTime", "gYear", "gYearMonth", "gMonthDay"))
+_JSON: Final = "application/json"
+
+
+class BrokenGoldError(ValueError):
+    """Gold results cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Gold results.
+
+    Attributes:
+        output: The reference output.
+        media_type: Its media type; None where the output is compared as a text.
+        columns: The columns that an answer needs; None where there are none, as of ASK or a text.
+        is_empty: Whether no row binds anything, so that any query without rows would fit.
+        answer_type: ``boolean``, ``number``, ``date``, ``resource``, ``string`` or ``table``, as QALD has them.
+        notes: What was mended.
+    """
+
+    output: str
+    media_type: str | None
+    columns: tuple[str, ...] | None
+    is_empty: bool = False
+    answer_type: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def as_step_keys(self) -> dict[str, Any]:
+        """Return the keys of a reference step that hold the gold."""
+        keys: dict[str, Any] = {"output": self.output}
+        if self.media_type is not None:
+            keys["output_media_type"] = self.media_type
+        if self.columns is not None:
+            keys["required_columns"] = list(self.columns)
+        return keys
+
+
+def gold_of_text(text: str) -> Gold:
+    r"""Return the gold that a text holds: SPARQL JSON, rows as JSON, or any other text.
+
+    Raises:
+        BrokenGoldError: It begins as SPARQL JSON and breaks the format.
+
+    Example:
+        >>> gold_of_text('[{"name": "OSLO", "load": 7}]').as_step_keys()["required_columns"]
+        ['name', 'load']
+    """
+    try:
+        value = parse_json(text)
+    except (ValueError, RecursionError):
+        return Gold(text, None, None)
+    if isinstance(value, Mapping) and ("head" in value or "results" in value):
+        return gold_of_sparql(value)
+    try:
+        results = read_sparql_results(text)
+    except UnreadableOutput:
+        return Gold(text, _JSON, None, is_empty=value in ([], {}, None))
+    is_named = isinstance(value, list) and any(isinstance(row, Mapping) for row in value)
+    return Gold(text, _JSON, results.variables if is_named else None, is_empty=not results.row_count)
+
+
+def gold_of_sparql(value: Any) -> Gold:
+    """Return the gold of SPARQL results in JSON, in few letters and with the columns that any row binds.
+
+    ``head`` may be incomplete, as in many published datasets: what the rows bind counts as well. Values that are no
+    texts become texts.
+
+    Args:
+        value: The parsed JSON.
+
+    Raises:
+        BrokenGoldError: It breaks the format.
+
+    Example:
+        >>> gold_of_sparql({"head": {}, "boolean": True}).output
+        '{"head":{},"boolean":true}'
+    """
+    if not isinstance(value, Mapping):
+        raise BrokenGoldError(f"SPARQL results are a JSON object, not {shortened(json_text(value), 60)}")
+    if value.get("boolean") is not None:
+        return _gold_of_ask(value["boolean"])
+    rows = bindings_of(value)
+    cells = [{str(name): _cell(name, cell) for name, cell in row.items() if cell is not None} for row in rows]
+    declared = _declared(value.get("head"))
+    bound = {name for row in cells for name in row}
+    names = list(dict.fromkeys([*declared, *(name for row in cells for name in row)]))
+    columns = tuple(name for name in names if name in bound)
+    whole = {"head": {"vars": names}, "results": {"bindings": cells}}
+    output = json_text(whole, is_compact=True)
+    try:
+        faults = parse_sparql_results(output).faults
+    except UnreadableOutput as problem:
+        raise BrokenGoldError(f"they cannot be read: {problem}") from None
+    if faults:
+        raise BrokenGoldError(f"the {plural(len(faults), 'column')} {listed(list(faults))} cannot be read")
+    unnamed = [name for name in columns if name not in declared]
+    notes = (f"head.vars lacks {listed(unnamed)}, which rows bind",) if declared and unnamed else ()
+    return Gold(output, SPARQL_RESULTS, columns, not columns, _answer_type(cells, columns), notes)
+
+
+def bindings_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the rows of SPARQL results in JSON; none where they have no bindings at all.
+
+    Raises:
+        BrokenGoldError: They are no list of JSON objects.
+    """
+    results = value.get("results")
+    rows = (results.get("bindings") if isinstance(results, Mapping) else results) or []
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise BrokenGoldError("bindings are no list of rows, each a JSON object")
+    return rows
+
+
+def _gold_of_ask(value: Any) -> Gold:
+    word = value.strip().casefold() if isinstance(value, str) else value
+    if isinstance(word, str):
+        word = {"true": True, "false": False}.get(word)
+    if not isinstance(word, bool):
+        raise BrokenGoldError(f"boolean is {shortened(json_text(value), 40)}, neither true nor false")
+    return Gold(json_text({"head": {}, "boolean": word}, is_compact=True), SPARQL_RESULTS, None, False, "boolean")
+
+
+def _declared(head: Any) -> list[str]:
+    given = head.get("vars") if isinstance(head, Mapping) else None
+    if isinstance(given, str):
+        given = [given]
+    return list(dict.fromkeys(map(str, given))) if isinstance(given, list) else []
+
+
+def _cell(name: Any, cell: Any) -> dict[str, Any]:
+    """Return a term with its type and a text as its value."""
+    if not isinstance(cell, Mapping) or cell.get("value") is None:
+        what = shortened(json_text(cell), 60)
+        raise BrokenGoldError(f"a cell of {name} is no RDF term with a value: {what}")
+    term = {str(key): part for key, part in cell.items() if part is not None}
+    if isinstance(term["value"], bool | int | float):
+        term["value"] = json_text(term["value"])
+    if not term.get("type"):
+        term = {"type": "literal", **term}
+    return term
+
+
+def _answer_type(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> str | None:
+    if not columns:
+        return None
+    if len(columns) > 1:
+        return "table"
+    cells = [row[columns[0]] for row in rows if columns[0] in row]
+    if all(cell["type"] in ("uri", "iri", "bnode") for cell in cells):
+        return "resource"
+    datatypes = {cell.get("datatype") for cell in cells}
+    if datatypes <= _NUMBERS or (datatypes == {None} and _are_numbers(cell["value"] for cell in cells)):
+        return "number"
+    return "date" if datatypes <= _DATES else "string"
+
+
+def _are_numbers(texts: Iterable[Any]) -> bool:
+    try:
+        return all(isinstance(parse_json(text), int | float) for text in texts)
+    except (ValueError, TypeError, RecursionError):
+        return False
