@@ -29,7 +29,7 @@ class Gold:
         output: The reference output.
         media_type: Its media type; None where the output is compared as a text.
         columns: The columns that an answer needs; None where there are none, as of ASK or a text.
-        is_empty: Whether no row binds anything, so that any query without rows would fit.
+        is_empty: Whether there are no rows, or none that binds anything, so that it tells little.
         answer_type: ``boolean``, ``number``, ``date``, ``resource``, ``string`` or ``table``, as QALD has them.
         notes: What was mended.
     """
@@ -100,7 +100,7 @@ def gold_of_sparql(value: Any) -> Gold:
     declared = _declared(value.get("head"))
     bound = {name for row in cells for name in row}
     names = list(dict.fromkeys([*declared, *(name for row in cells for name in row)]))
-    columns = tuple(name for name in names if name in bound)
+    columns = tuple(name for name in names if name in bound) or tuple(names)
     whole = {"head": {"vars": names}, "results": {"bindings": cells}}
     output = json_text(whole, is_compact=True)
     try:
@@ -111,7 +111,7 @@ def gold_of_sparql(value: Any) -> Gold:
         raise BrokenGoldError(f"the {plural(len(faults), 'column')} {listed(list(faults))} cannot be read")
     unnamed = [name for name in columns if name not in declared]
     notes = (f"head.vars lacks {listed(unnamed)}, which rows bind",) if declared and unnamed else ()
-    return Gold(output, SPARQL_RESULTS, columns, not columns, _answer_type(cells, columns), notes)
+    return Gold(output, SPARQL_RESULTS, columns, not bound, _answer_type(cells, columns), notes)
 
 
 def bindings_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -157,11 +157,11 @@ def _cell(name: Any, cell: Any) -> dict[str, Any]:
 
 
 def _answer_type(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> str | None:
-    if not columns:
-        return None
     if len(columns) > 1:
         return "table"
-    cells = [row[columns[0]] for row in rows if columns[0] in row]
+    cells = [row[name] for row in rows for name in columns if name in row]
+    if not cells:
+        return None
     if all(cell["type"] in ("uri", "iri", "bnode") for cell in cells):
         return "resource"
     datatypes = {cell.get("datatype") for cell in cells}

@@ -291,5 +291,5 @@ def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: Impor
     little = "A reference without rows tells little, as any query without rows fits it; --keep-empty keeps it."
     yield from note_on("Without a query", lists["query"])
     yield from note_on(f"Without gold, {unscored}", lists["gold"], add)
-    yield from note_on(f"The gold has no rows, {unscored}", lists["empty"], f"{little} {add}".strip())
-    yield from note_on("The gold has no rows, and any query without rows fits it", lists["kept"])
+    yield from note_on(f"The gold is empty, {unscored}", lists["empty"], f"{little} {add}".strip())
+    yield from note_on("The gold is empty, and any query without rows fits it", lists["kept"])
