@@ -35,7 +35,9 @@ def gold(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]:
             return "SELECT (COUNT(?x) AS ?c) WHERE { ?x :p ?y }", table(["c"], [{"c": typed(some[0], "integer")}])
         case 3:
             rows = [{"uri": uri(n), "height": typed(n / 8, "decimal")} for n in some]
-            return "SELECT ?uri ?height WHERE {\n  ?uri :height ?height\n}\nORDER BY ?uri", table(["uri", "height"], rows)
+            return "SELECT ?uri ?height WHERE {\n  ?uri :height ?height\n}\nORDER BY ?uri", table(
+                ["uri", "height"], rows
+            )
         case 4:
             rows = [{"name": in_language(f"Åse {n}", "no" if n % 2 else "en")} for n in some]
             return 'SELECT ?name WHERE { ?x :name ?name . FILTER(LANG(?name) != "de") }', table(["name"], rows)
@@ -47,7 +49,9 @@ def gold(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]:
             rows = [{"s": uri(n), "label": in_language(f"thing {n}", "en"), "n": typed(n, "integer")} for n in some]
             for row in rows[::3]:
                 del row["n"]  # an OPTIONAL that bound nothing
-            return "SELECT ?s ?label ?n WHERE { ?s :label ?label OPTIONAL { ?s :n ?n } }", table(["s", "label", "n"], rows)
+            return "SELECT ?s ?label ?n WHERE { ?s :label ?label OPTIONAL { ?s :n ?n } }", table(
+                ["s", "label", "n"], rows
+            )
 
 
 def qald(count: int, seed: int = 7) -> dict[str, Any]:

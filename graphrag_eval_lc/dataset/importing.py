@@ -12,7 +12,7 @@ from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql
 from graphrag_eval_lc.dataset.qald import is_qald, read_qald
 from graphrag_eval_lc.dataset.question_tables import Columns, read_question_table
 from graphrag_eval_lc.dataset.source_questions import SourceDataset, SourceQuestion, note_on, unique_ids
-from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, SparqlEndpoint
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalWarning, OptionError
 from graphrag_eval_lc.files.reading import TextFile, parse_json_at, read_text
@@ -236,6 +236,11 @@ def _ask(dataset: SourceDataset, options: ImportOptions, progress: Progress | No
             question = dataset.questions[place]
             try:
                 gold = gold_of_sparql(endpoint.results(question.query or ""))
+            except EndpointGoneError as problem:
+                left = counted(len(places) - number + 1, "query was not asked", "queries were not asked")
+                what = f"{endpoint.name} no longer answers ({problem}), and {left}"
+                dataset.add_problem(what, "Import again when it runs.", question_id=question.id)
+                return
             except (EndpointError, BrokenGoldError) as problem:
                 what = f"{endpoint.name} gives no results: {problem}"
                 kept = "The gold of the file stays." if question.gold is not None else "It has no reference steps."

@@ -68,7 +68,9 @@ def _read_question(
     texts = list(_texts(record))
     if not texts:
         what = "the question has no text in any language"
-        dataset.add_problem(what, "Give its question as a list of {language, string}. It is left out.", question_id=identifier)
+        dataset.add_problem(
+            what, "Give its question as a list of {language, string}. It is left out.", question_id=identifier
+        )
         return
     found = next(((index, text) for index, each in enumerate(languages) if (text := _text_in(texts, each))), None)
     if found is None:

@@ -26,6 +26,10 @@ class EndpointError(Exception):
     """An endpoint gives no results for a query; the message says why."""
 
 
+class EndpointGoneError(EndpointError):
+    """An endpoint that has answered before cannot be reached any more."""
+
+
 class SparqlEndpoint:
     """An endpoint that is asked one query after the other; a context manager.
 
@@ -80,13 +84,11 @@ class SparqlEndpoint:
                 return self._asked(query)
             except httpx.HTTPError as problem:
                 self._refuse_unreached(problem)
-                wait = (
-                    None
-                    if isinstance(problem, httpx.TimeoutException)
-                    else _RETRIES.wait_before_retry(attempt, problem)
-                )
+                is_slow = isinstance(problem, httpx.TimeoutException)
+                wait = None if is_slow else _RETRIES.wait_before_retry(attempt, problem)
                 if wait is None:
-                    raise EndpointError(self._said(problem)) from problem
+                    is_gone = isinstance(problem, httpx.ConnectError)
+                    raise (EndpointGoneError if is_gone else EndpointError)(self._said(problem)) from problem
             attempt += 1
             time.sleep(wait)
 
@@ -114,7 +116,9 @@ class SparqlEndpoint:
 
     def _refuse_unreached(self, problem: httpx.HTTPError) -> None:
         """Raise an error if nothing has ever answered, so that no other query is worth a try."""
-        if self._has_answered or not isinstance(problem, httpx.ConnectError | httpx.UnsupportedProtocol):
+        if self._has_answered or not isinstance(
+            problem, httpx.ConnectError | httpx.UnsupportedProtocol | httpx.RemoteProtocolError
+        ):
             return
         hint = "Check the URL, and that the endpoint runs."
         raise DatasetError(f"the endpoint {self.name} cannot be reached ({problem})", hint=hint) from problem

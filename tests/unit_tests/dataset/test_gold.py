@@ -1,0 +1,118 @@
+"""Gold results as the output of a reference step."""
+
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.dataset.gold import BrokenGoldError, gold_of_sparql, gold_of_text
+from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, compare_sparql_results
+
+URI = {"type": "uri", "value": "urn:oslo"}
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+
+
+def results(variables: Any, *rows: Any) -> dict[str, Any]:
+    return {"head": {"vars": variables}, "results": {"bindings": list(rows)}}
+
+
+@pytest.mark.parametrize(
+    ("value", "columns"),
+    [
+        (results(["x"], {"x": URI}), ("x",)),
+        (results("x", {"x": URI}), ("x",)),
+        (results(None, {"x": URI}), ("x",)),
+        ({"head": {}, "results": {"bindings": [{"x": URI}]}}, ("x",)),
+        ({"results": {"bindings": [{"x": URI}]}}, ("x",)),
+        (results(["x", "label"], {"x": URI}, {"x": URI, "label": None}), ("x",)),
+        (results(["c"], {"callret-0": URI}), ("callret-0",)),
+        (results(["y", "x"], {"x": URI, "y": URI}), ("y", "x")),
+    ],
+)
+def test_columns_are_those_that_a_row_binds_whatever_the_head_says(value: Any, columns: tuple[str, ...]) -> None:
+    gold = gold_of_sparql(value)
+    assert gold.columns == columns
+    assert not gold.is_empty
+    assert gold.media_type == SPARQL_RESULTS
+    assert compare_sparql_results(gold.output, results(["z"], {"z": URI}), columns[:1]).score == 1.0
+
+
+def test_a_column_that_the_head_lacks_is_told() -> None:
+    assert gold_of_sparql(results(["c"], {"callret-0": URI})).notes == ("head.vars lacks callret-0, which rows bind",)
+    assert gold_of_sparql(results(None, {"x": URI})).notes == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        results(["x"]),
+        results(["x"], {}),
+        results(["x"], {}, {"x": None}),
+        {"head": {}, "results": {}},
+        {"head": {}},
+        {},
+    ],
+)
+def test_gold_that_binds_nothing_is_empty(value: Any) -> None:
+    assert gold_of_sparql(value).is_empty
+
+
+@pytest.mark.parametrize(("given", "meant"), [(True, True), (False, False), ("true", True), (" False", False)])
+def test_yes_and_no_are_read_as_they_are_meant(given: Any, meant: bool) -> None:
+    gold = gold_of_sparql({"head": {}, "boolean": given})
+    assert json.loads(gold.output) == {"head": {}, "boolean": meant}
+    assert gold.columns is None
+    assert "required_columns" not in gold.as_step_keys()
+    assert not gold.is_empty
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([], "SPARQL results are a JSON object, not []"),
+        ({"boolean": "maybe"}, 'boolean is "maybe", neither true nor false'),
+        ({"results": {"bindings": "all"}}, "bindings are no list of rows"),
+        ({"results": {"bindings": ["all"]}}, "bindings are no list of rows"),
+        (results(["x"], {"x": "urn:oslo"}), 'a cell of x is no RDF term with a value: "urn:oslo"'),
+        (results(["x"], {"x": {"type": "uri"}}), "a cell of x is no RDF term with a value"),
+    ],
+)
+def test_what_cannot_be_read_says_why(value: Any, text: str) -> None:
+    with pytest.raises(BrokenGoldError, match="^" + text.replace("[", r"\[").replace("]", r"\]")):
+        gold_of_sparql(value)
+
+
+def test_values_that_are_no_texts_become_texts() -> None:
+    gold = gold_of_sparql(results(["n"], {"n": {"type": "typed-literal", "datatype": INTEGER, "value": 5}}))
+    assert json.loads(gold.output)["results"]["bindings"][0]["n"]["value"] == "5"
+    assert gold.answer_type == "number"
+    assert gold_of_sparql(results(["n"], {"n": {"value": 5}})).answer_type == "number"
+
+
+@pytest.mark.parametrize(
+    ("cell", "answer_type"),
+    [
+        (URI, "resource"),
+        ({"type": "literal", "value": "5"}, "number"),
+        ({"type": "literal", "value": "Oslo"}, "string"),
+        ({"type": "literal", "value": "2001", "datatype": "http://www.w3.org/2001/XMLSchema#gYear"}, "date"),
+    ],
+)
+def test_the_type_of_an_answer_is_that_of_its_cells(cell: Any, answer_type: str) -> None:
+    assert gold_of_sparql(results(["x"], {"x": cell}, {})).answer_type == answer_type
+    assert gold_of_sparql(results(["x", "y"], {"x": cell, "y": cell})).answer_type == "table"
+
+
+def test_texts_are_read_by_their_form() -> None:
+    assert gold_of_text(json.dumps(results(["x"], {"x": URI}))).media_type == SPARQL_RESULTS
+    rows = gold_of_text('[{"name": "OSLO", "load": 7}]')
+    assert rows.as_step_keys() == {
+        "output": '[{"name": "OSLO", "load": 7}]',
+        "output_media_type": "application/json",
+        "required_columns": ["name", "load"],
+    }
+    assert gold_of_text("[]").is_empty
+    assert gold_of_text("42").as_step_keys() == {"output": "42", "output_media_type": "application/json"}
+    assert gold_of_text("OSLO, BERGEN").as_step_keys() == {"output": "OSLO, BERGEN"}
+    with pytest.raises(BrokenGoldError):
+        gold_of_text('{"head": {"vars": ["x"]}, "results": {"bindings": 1}}')

@@ -1,0 +1,126 @@
+"""Reading QALD's JSON."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.dataset.qald import read_qald
+from graphrag_eval_lc.dataset.source_questions import SourceDataset
+from graphrag_eval_lc.errors import DatasetError
+
+GOLD = {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:oslo"}}]}}
+OTHER = {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "urn:bergen"}}]}}
+NO_ROWS = {"head": {}, "results": {}}
+
+
+def question(number: Any = 1, **keys: Any) -> dict[str, Any]:
+    texts = [{"language": "en", "string": "Which capital?"}]
+    return {"id": number, "question": texts, "query": {"sparql": "SELECT ?x {}"}, "answers": [GOLD], **keys}
+
+
+def read(*questions: Any, languages: tuple[str, ...] = ("en",)) -> SourceDataset:
+    return read_qald({"dataset": {"id": "qald"}, "questions": list(questions)}, "qald.json", languages)
+
+
+@pytest.mark.parametrize(("given", "meant"), [(7, "7"), ("7", "7"), ("012", "012"), (0, "0"), (None, "1")])
+def test_ids_are_texts(given: Any, meant: str) -> None:
+    assert [each.id for each in read(question(given)).questions] == [meant]
+
+
+TEXTS = [
+    {"language": "pt_BR", "string": "Qual no Brasil?"},
+    {"language": "pt", "string": "Qual?"},
+    {"language": "zh-cn", "string": " 哪\n个 ? "},
+    {"language": "en", "string": " "},
+    {"language": "en", "string": "Which?"},
+    {"language": "en", "string": "Which else?"},
+]
+
+
+@pytest.mark.parametrize(
+    ("languages", "text"),
+    [
+        (("en",), "Which?"),
+        (("EN",), "Which?"),
+        (("pt",), "Qual?"),
+        (("pt-BR",), "Qual no Brasil?"),
+        (("zh",), "哪 个 ?"),
+        (("fr", "pt"), "Qual?"),
+    ],
+)
+def test_text_is_the_first_in_the_language_or_a_variety_of_it(languages: tuple[str, ...], text: str) -> None:
+    assert [each.text for each in read(question(question=TEXTS), languages=languages).questions] == [text]
+
+
+def test_questions_without_the_language_are_told_and_left_out() -> None:
+    found = read(question(1), question(2, question=TEXTS), languages=("fr", "pt"))
+    assert [each.id for each in found.questions] == ["2"]
+    assert found.notes == [
+        "No text in fr, pt, and left out (1 question): 1. The languages of the dataset are en, pt, pt_BR, zh-cn; "
+        "--language names others.",
+        "No text in fr, and taken in another of the languages (1 question): 2.",
+    ]
+    assert found.problems == []
+
+
+def test_a_question_that_is_a_text_is_in_english() -> None:
+    assert [each.text for each in read(question(question="Which?")).questions] == ["Which?"]
+
+
+@pytest.mark.parametrize("answers", [[], None, [{}], "absent"])
+def test_without_answers_there_is_no_gold(answers: Any) -> None:
+    record = question(answers=answers)
+    if answers == "absent":
+        del record["answers"]
+    [found] = read(record).questions
+    assert found.gold is None
+    assert found.query == "SELECT ?x {}"
+    assert found.template_id == "other"
+
+
+def test_answers_without_rows_are_empty_gold() -> None:
+    [found] = read(question(answers=[NO_ROWS])).questions
+    assert found.gold is not None
+    assert found.gold.is_empty
+
+
+def test_several_answers_with_the_same_columns_are_one_table() -> None:
+    [found] = read(question(answers=[GOLD, NO_ROWS, OTHER])).questions
+    assert found.gold is not None
+    assert found.gold.columns == ("x",)
+    assert "oslo" in found.gold.output
+    assert "bergen" in found.gold.output
+
+
+@pytest.mark.parametrize("query", [None, {}, {"sparql": ""}, {"sparql": None}, {"sparql": 7}])
+def test_question_without_a_query_has_none(query: Any) -> None:
+    assert [each.query for each in read(question(query=query)).questions] == [None]
+
+
+def test_templates_are_the_types_of_answers_by_qald_or_by_the_gold() -> None:
+    found = read(question(answertype="date", onlydbo=True, hybrid="false"), question(2))
+    assert [each.template_id for each in found.questions] == ["date", "resource"]
+    assert found.questions[0].kept == {"answertype": "date", "onlydbo": True, "hybrid": "false"}
+
+
+@pytest.mark.parametrize(
+    ("record", "text", "left"),
+    [
+        ("what", 'qald.json: questions[0] is "what", no question.', ["2"]),
+        (question(question=[]), "qald.json, question 1: the question has no text in any language.", ["2"]),
+        (question(question=None), "qald.json, question 1: the question has no text in any language.", ["2"]),
+        (question(answers=["urn:oslo"]), "qald.json, question 1: the gold is broken: SPARQL results", ["1", "2"]),
+        (question(answers=[{"boolean": "x"}]), "qald.json, question 1: the gold is broken: boolean", ["1", "2"]),
+        (question(answers=[GOLD, {"boolean": True}]), "qald.json, question 1: the gold is broken: answers", ["1", "2"]),
+    ],
+)
+def test_a_broken_question_is_one_problem_and_the_others_are_read(record: Any, text: str, left: list[str]) -> None:
+    found = read(record, question(2))
+    assert [str(problem).startswith(text) for problem in found.problems] == [True]
+    assert [each.id for each in found.questions] == left
+    assert all(each.gold is None for each in found.questions[:-1])
+
+
+def test_questions_are_a_list() -> None:
+    with pytest.raises(DatasetError, match="questions is no list"):
+        read_qald({"questions": {}}, "qald.json", ("en",))

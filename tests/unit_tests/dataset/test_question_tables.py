@@ -1,0 +1,120 @@
+"""Reading tables of questions and queries."""
+
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.dataset.question_tables import Columns, read_question_table
+from graphrag_eval_lc.dataset.source_questions import SourceDataset
+from graphrag_eval_lc.errors import DatasetError
+from graphrag_eval_lc.files.reading import TextFile
+
+
+def read(text: str, path: str = "grid.csv", **columns: str) -> SourceDataset:
+    return read_question_table(TextFile(text, path, "yaml"), None, Columns(**columns))
+
+
+def read_records(records: Any, **columns: str) -> SourceDataset:
+    return read_question_table(TextFile("", "grid.json", "json"), records, Columns(**columns))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_delimiter_is_that_of_the_first_row(delimiter: str) -> None:
+    text = f'question{delimiter}query\n"Which, which; and\twhich?"{delimiter}"SELECT ?x\nWHERE {{}}"\n\n'
+    [found] = read(text).questions
+    assert (found.id, found.text, found.query) == ("1", "Which, which; and which?", "SELECT ?x\nWHERE {}")
+
+
+@pytest.mark.parametrize(
+    ("head", "step_name"),
+    [
+        ("question,query", "sparql_query"),
+        ("Question Text,SPARQL", "sparql_query"),
+        ("corrected_question,sparql_query", "sparql_query"),
+        ("nl,cypher", "cypher_query"),
+        ("text,SQL query", "sql_db_query"),
+    ],
+)
+def test_columns_are_found_by_their_usual_names(head: str, step_name: str) -> None:
+    found = read(f"{head}\nWhich?,SELECT 1\n")
+    assert [(each.text, each.query) for each in found.questions] == [("Which?", "SELECT 1")]
+    assert found.step_name == step_name
+    assert found.is_sparql is (step_name == "sparql_query")
+
+
+def test_columns_are_named() -> None:
+    text = 'a,b,c,d,e,f\nq7,Which?,SELECT 1,where,"[{""x"": 1}]",One.\n'
+    given = {"id": "a", "question": "b", "query": "c", "template": "d", "results": "e", "answer": "f"}
+    [found] = read(text, **given).questions
+    assert (found.id, found.text, found.query, found.template_id) == ("q7", "Which?", "SELECT 1", "where")
+    assert found.answer == "One."
+    assert found.gold is not None
+    assert found.gold.columns == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("head", "columns", "text"),
+    [
+        (
+            "ask,query",
+            {},
+            "there is no column with the question. Name it: --question-column NAME. The columns are: ask",
+        ),
+        ("question,code", {}, "there is no column with the query. Name it: --query-column NAME."),
+        ("question,query", {"id": "key"}, "there is no column key. The columns are: question, query."),
+        ("question,sparql,cypher", {}, "the columns sparql, cypher may all hold the query."),
+        ("question,query,query", {}, "two columns are called query. Rename one."),
+    ],
+)
+def test_columns_that_cannot_be_told_are_an_error(head: str, columns: dict[str, str], text: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read(f"{head}\n", **columns)
+    assert f"grid.csv, line 1: {text}" in str(caught.value)
+
+
+def test_a_named_column_settles_which_holds_the_query() -> None:
+    assert read("question,sparql,cypher\nWhich?,a,b\n", query="cypher").questions[0].query == "b"
+
+
+def test_broken_rows_are_told_with_their_lines_and_the_others_are_read() -> None:
+    text = (
+        'id,question,query,results\n1,"Which\none?",a,\n2,Which?\n3, ,c,\n4,Who?,d,"{""results"": {""bindings"": 1}}"\n'
+    )
+    found = read(text)
+    assert [(each.id, each.gold) for each in found.questions] == [("1", None), ("4", None)]
+    assert [str(problem) for problem in found.problems] == [
+        "grid.csv, line 4: the row has 2 cells, and the first row 4. Write a cell that holds a delimiter or a line "
+        'break as "…". The row is left out.',
+        "grid.csv, line 5, question 3: the question has no text in the column question. Add it. The question is left "
+        "out.",
+        "grid.csv, line 6, question 4: the results are broken: bindings are no list of rows, each a JSON object. Mend "
+        "them. The question is imported without them.",
+    ]
+
+
+def test_unmatched_quotation_marks_are_an_error() -> None:
+    with pytest.raises(DatasetError, match="the row cannot be read"):
+        read('question,query\n"Which?,a\n')
+
+
+def test_cells_are_of_any_length() -> None:
+    query = "SELECT " + "?x " * 100_000
+    assert read(f"question,query\nWhich?,{query}\n").questions[0].query == query
+
+
+def test_records_have_the_keys_of_columns() -> None:
+    gold = {"head": {}, "boolean": True}
+    record = {"_id": 17, "corrected_question": "Is it?", "sparql_query": "ASK {}", "results": gold}
+    found = read_records([record, 7])
+    [question] = found.questions
+    assert (question.id, question.text, question.query) == ("17", "Is it?", "ASK {}")
+    assert question.gold is not None
+    assert json.loads(question.gold.output) == gold
+    assert [problem.what for problem in found.problems] == ["record 2 is no object"]
+
+
+@pytest.mark.parametrize("records", [{"data": []}, 7, "text"])
+def test_other_json_is_an_error(records: Any) -> None:
+    with pytest.raises(DatasetError, match="neither QALD's JSON nor a list of records"):
+        read_records(records)

@@ -1,0 +1,108 @@
+"""Asking a SPARQL endpoint, which may fail."""
+
+import time
+
+import pytest
+from sparql_stub import Answer, answering
+
+from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGoneError, SparqlEndpoint
+from graphrag_eval_lc.errors import DatasetError, OptionError
+
+
+def test_results_of_a_query_are_its_json() -> None:
+    query = "SELECT ?x WHERE { ?x :p 'å + & = ?' }"
+    with (
+        answering(lambda given: (200, f'{{"boolean": {str(given == query).lower()}}}', {})) as url,
+        SparqlEndpoint(url, 5) as endpoint,
+    ):
+        assert endpoint.results(query) == {"boolean": True}
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ((400, "parse error\nat 7", {}), "^status 400: parse error at 7$"),
+        ((404, "", {}), "^status 404: Not Found$"),
+        ((200, "<html>", {"Content-Type": "text/html"}), r"^it gives no JSON \(text/html\): <html>$"),
+        ((200, "x" * 300, {}), r"^it gives no JSON \(application/json\): x{200}…$"),
+        ((200, '{"head": ', {}), "^it gives no JSON"),
+    ],
+)
+def test_a_query_without_results_says_why(answer: Answer, text: str) -> None:
+    with (
+        answering(lambda _: answer) as url,
+        SparqlEndpoint(url, 5) as endpoint,
+        pytest.raises(EndpointError, match=text),
+    ):
+        endpoint.results("SELECT")
+
+
+def test_what_passes_with_time_is_asked_again() -> None:
+    answers = iter([(503, "busy", {"Retry-After": "0"}), (429, "slower", {"Retry-After": "0"}), (200, "{}", {})])
+    with answering(lambda _: next(answers)) as url, SparqlEndpoint(url, 5) as endpoint:
+        assert endpoint.results("SELECT") == {}
+
+
+def test_a_server_that_asks_for_a_long_wait_is_not_waited_for() -> None:
+    with (
+        answering(lambda _: (429, "slower", {"Retry-After": "7200"})) as url,
+        SparqlEndpoint(url, 5) as endpoint,
+        pytest.raises(EndpointError, match=r"^status 429: slower$"),
+    ):
+        endpoint.results("SELECT")
+
+
+def test_a_slow_query_ends_at_the_timeout() -> None:
+    def answer(_: str) -> Answer:
+        time.sleep(0.5)
+        return 200, "{}", {}
+
+    with (
+        answering(answer) as url,
+        SparqlEndpoint(url, 0.1) as endpoint,
+        pytest.raises(EndpointError, match=r"^no results within 0\.1 seconds$"),
+    ):
+        endpoint.results("SELECT")
+
+
+def test_where_nothing_answers_no_other_query_is_asked() -> None:
+    with answering(lambda _: (200, "{}", {})) as url:
+        pass
+    with (
+        SparqlEndpoint(url.replace("http://", "http://user:secret@"), 5) as endpoint,
+        pytest.raises(DatasetError, match="cannot be reached") as caught,
+    ):
+        endpoint.results("SELECT")
+    assert url in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["ftp://127.0.0.1/", "http://[", "http://127.0.0.1:1/"])
+def test_where_a_redirect_leads_nowhere_no_other_query_is_asked(place: str) -> None:
+    with (
+        answering(lambda _: (307, "", {"Location": place})) as url,
+        SparqlEndpoint(url, 5) as endpoint,
+        pytest.raises(DatasetError, match="cannot be reached"),
+    ):
+        endpoint.results("SELECT")
+
+
+def test_an_endpoint_that_goes_away_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with answering(lambda _: (200, "{}", {})) as url:
+        endpoint = SparqlEndpoint(url, 5)
+        assert endpoint.results("SELECT") == {}
+    with endpoint, pytest.raises(EndpointGoneError, match="refused"):
+        endpoint.results("SELECT")
+
+
+@pytest.mark.parametrize("url", ["foo", "ftp://host/sparql", "http://", ""])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(OptionError, match="endpoint"):
+        SparqlEndpoint(url, 5)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_a_timeout_is_above_zero(timeout: float) -> None:
+    with pytest.raises(OptionError, match="timeout is above 0"):
+        SparqlEndpoint("http://localhost/sparql", timeout)
