@@ -174,9 +174,14 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
     if options.endpoint is not None:
         _ask(dataset, options, progress)
     templates: dict[str, list[dict[str, Any]]] = {}
-    lists: dict[str, list[str]] = {"query": [], "gold": [], "empty": [], "kept": []}
+    template_of: dict[str, str] = {}
+    lists: dict[str, list[str]] = {"query": [], "gold": [], "empty": [], "kept": [], "moved": []}
     for identifier, question in unique_ids(dataset.questions):
-        template_id = options.template_id or question.template_id or dataset.template_id
+        own = options.template_id or question.template_id or dataset.template_id
+        # A question that stands there twice is one of one template.
+        template_id = template_of.setdefault(question.text.casefold(), own)
+        if template_id != own:
+            lists["moved"].append(identifier)
         written = _written(identifier, question, dataset.step_name, options.keep_empty, lists)
         templates.setdefault(template_id, []).append(written)
     notes = [*dataset.notes, *_repeated(dataset.questions), *_lacking(dataset, lists, options)]
@@ -276,7 +281,7 @@ def _tidy(query: str) -> str:
     """Return a query without blanks at the ends of its lines, which YAML writes as a block then."""
     if any(quotes in query for quotes in _LONG_QUOTES):
         return query
-    return "\n".join(line.rstrip() for line in query.strip().splitlines())
+    return "\n".join(line.rstrip() for line in query.strip().replace("\r\n", "\n").split("\n"))
 
 
 def _repeated(questions: Sequence[SourceQuestion]) -> Iterator[str]:
@@ -294,6 +299,8 @@ def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: Impor
         add = "--endpoint URL asks a SPARQL endpoint for it." if dataset.is_sparql else "Add a column with the results."
     unscored = "so that no step is scored; the query stands in reference_query"
     little = "A reference without rows tells little, as any query without rows fits it; --keep-empty keeps it."
+    moved = "The same text as an earlier question, and put into the template of that one"
+    yield from note_on(moved, lists["moved"])
     yield from note_on("Without a query", lists["query"])
     yield from note_on(f"Without gold, {unscored}", lists["gold"], add)
     yield from note_on(f"The gold is empty, {unscored}", lists["empty"], f"{little} {add}".strip())

@@ -64,7 +64,8 @@ def _read_question(
         dataset.add_problem(what, "It is left out.")
         return
     given = record.get("id")
-    identifier = f"{place + 1}" if given is None or isinstance(given, Mapping | list) else str(given).strip()
+    identifier = str(given).strip() if isinstance(given, str | int | float) else ""
+    identifier = identifier or str(place + 1)
     texts = list(_texts(record))
     if not texts:
         what = "the question has no text in any language"
@@ -88,8 +89,10 @@ def _read_question(
     for note in gold.notes if gold is not None else ():
         dataset.notes.append(f"Question {identifier}: {note}.")
     kept = {key: record[key] for key in _KEPT if isinstance(record.get(key), str | bool)}
-    answer_type = kept.get("answertype") or (gold.answer_type if gold else None) or _OTHER_TYPE
-    dataset.questions.append(SourceQuestion(identifier, found[1], query, gold, template_id=str(answer_type), kept=kept))
+    named = record.get("answertype")
+    answer_type = named.strip() if isinstance(named, str) else ""
+    answer_type = answer_type or (gold.answer_type if gold else None) or _OTHER_TYPE
+    dataset.questions.append(SourceQuestion(identifier, found[1], query, gold, template_id=answer_type, kept=kept))
 
 
 def _texts(record: Any) -> Iterator[tuple[str, str]]:

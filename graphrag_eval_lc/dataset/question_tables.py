@@ -94,7 +94,7 @@ def read_question_table(file: TextFile, records: Any, columns: Columns) -> Sourc
 
 def _read_row(dataset: SourceDataset, columns: Columns, place: int, line: int | None, row: Mapping[str, Any]) -> None:
     cells = {field.name: _text(row.get(getattr(columns, field.name) or "")) for field in fields(columns)}
-    identifier = cells["id"] or str(place)
+    identifier = (cells["id"] or str(place)).strip()
     if cells["question"] is None:
         what = f"the question has no text in the column {columns.question}"
         dataset.add_problem(what, "Add it. The question is left out.", question_id=identifier, line=line)

@@ -108,6 +108,16 @@ def test_ids_that_stand_twice_get_a_number_that_no_other_has(folder: Path) -> No
                            "called 7-2 and so on.",)  # fmt: skip
 
 
+def test_a_text_that_stands_twice_is_in_one_template(folder: Path) -> None:
+    twice = {**question(2, {"boolean": True}), "question": [{"language": "en", "string": "which IS 1?"}]}
+    found = of_qald(question(1, GOLD), twice, question(3, {"boolean": True}))
+    ids = {each["template_id"]: [one["id"] for one in each["questions"]] for each in found.templates}
+    assert ids == {"resource": ["1", "2"], "boolean": ["3"]}
+    assert found.notes[0].startswith("The same text as an earlier question")
+    assert found.notes[0].endswith("(1 question): 2.")
+    assert validate_dataset(found.templates) == []
+
+
 @pytest.mark.parametrize("name", ["qa.yaml", "qa.json"])
 def test_what_is_written_is_loaded_as_it_was_made(folder: Path, name: str) -> None:
     of_qald(*qald(60)["questions"], question("0123", GOLD), question("12:30:45", GOLD), question("1_000", GOLD))
@@ -270,7 +280,7 @@ ANSWERS = st.lists(
 NEARLY = st.fixed_dictionaries({"id": JSON, "question": TEXTS, "query": JSON, "answers": ANSWERS})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(questions=st.lists(RECORDS | NEARLY | JSON, max_size=4), is_qald=st.booleans())
 def test_whatever_a_file_holds_the_dataset_can_be_used_or_one_error_says_why(
     tmp_path_factory: pytest.TempPathFactory, questions: list[Any], is_qald: bool

@@ -22,7 +22,9 @@ def read(*questions: Any, languages: tuple[str, ...] = ("en",)) -> SourceDataset
     return read_qald({"dataset": {"id": "qald"}, "questions": list(questions)}, "qald.json", languages)
 
 
-@pytest.mark.parametrize(("given", "meant"), [(7, "7"), ("7", "7"), ("012", "012"), (0, "0"), (None, "1")])
+@pytest.mark.parametrize(
+    ("given", "meant"), [(7, "7"), ("7", "7"), ("012", "012"), (0, "0"), (None, "1"), (" ", "1"), ([], "1")]
+)
 def test_ids_are_texts(given: Any, meant: str) -> None:
     assert [each.id for each in read(question(given)).questions] == [meant]
 
