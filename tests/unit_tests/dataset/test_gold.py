@@ -82,6 +82,20 @@ def test_what_cannot_be_read_says_why(value: Any, text: str) -> None:
         gold_of_sparql(value)
 
 
+def test_yes_and_no_may_stand_beside_empty_results() -> None:
+    assert gold_of_sparql({"head": {}, "results": {}, "boolean": True}).output == '{"head":{},"boolean":true}'
+
+
+@pytest.mark.parametrize(
+    ("value", "datatype"),
+    [("8", "integer"), ("2001-07-20", "date"), ("Novelist", "string"), ("52000", "nonNegativeInteger")],
+)
+def test_gold_without_datatypes_fits_results_that_have_them(value: str, datatype: str) -> None:
+    gold = gold_of_sparql(results(["c"], {"c": {"type": "literal", "value": value}}))
+    typed = {"type": "literal", "value": value, "datatype": f"http://www.w3.org/2001/XMLSchema#{datatype}"}
+    assert compare_sparql_results(gold.output, results(["x"], {"x": typed}), gold.columns).score == 1.0
+
+
 def test_values_that_are_no_texts_become_texts() -> None:
     gold = gold_of_sparql(results(["n"], {"n": {"type": "typed-literal", "datatype": INTEGER, "value": 5}}))
     assert json.loads(gold.output)["results"]["bindings"][0]["n"]["value"] == "5"

@@ -1,0 +1,20 @@
+"""Cells of any length."""
+
+import csv
+import io
+
+import pytest
+
+from graphrag_eval_lc.files.csv_cells import cells_of_any_length
+
+
+def test_long_cells_are_read_inside_and_the_limit_is_set_again_even_after_an_error() -> None:
+    limit = csv.field_size_limit()
+    long = "x" * (limit + 1)
+    with cells_of_any_length():
+        assert next(csv.reader(io.StringIO(long))) == [long]
+    with pytest.raises(csv.Error, match="field larger"):
+        next(csv.reader(io.StringIO(long)))
+    with pytest.raises(ValueError, match="stop"), cells_of_any_length():
+        raise ValueError("stop")
+    assert csv.field_size_limit() == limit
