@@ -5,6 +5,7 @@ from graphrag_eval_lc.config.evaluation_config import (
     ConfigSource,
     EvaluationConfig,
     check_models,
+    check_step_kinds,
     load_config,
     with_measures,
 )
