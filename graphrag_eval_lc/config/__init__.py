@@ -67,6 +67,7 @@ __all__ = [
     "ToleranceConfig",
     "ValuesConfig",
     "check_models",
+    "check_step_kinds",
     "expanded",
     "is_reserved_key",
     "load_config",

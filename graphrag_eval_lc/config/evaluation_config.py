@@ -225,7 +225,9 @@ def check_step_kinds(kinds: Mapping[str, str], names: Mapping[str, str], retriev
         what, hint = None, ""
         if key == RETRIEVAL:
             what = f"{name} cannot be made retrieval here"
-            hint = f"Name it in the config's section on retrieval, so that it is measured too: retrieval.steps: [{name}]."
+            hint = (
+                f"Name it in the config's section on retrieval, so that it is measured too: retrieval.steps: [{name}]."
+            )
         elif key not in known:
             what = f"there is no step kind {key!r:.80}"
             hint = f"{named(known, key)}, and those that plugins register (--plugin, or plugins in the config)."

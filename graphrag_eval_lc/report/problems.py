@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import counts_of
@@ -140,8 +141,8 @@ def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _gives_answer(actual: StepView, references: Iterable[StepView]) -> bool:
-    """Return whether a step gave rows or the answer to an ASK query, in the form of some reference or an evident one."""
-    return any(_has_answer(lambda step: actual_results(step, reference), actual) for reference in references)
+    """Return whether a step gave rows or the answer to an ASK query, in an evident form or that of some reference."""
+    return any(_has_answer(partial(actual_results, reference=reference), actual) for reference in references)
 
 
 def _has_answer(read: Callable[[StepView], SparqlResults], step: StepView) -> bool:

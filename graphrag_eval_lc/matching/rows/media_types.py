@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from graphrag_eval_lc.json_values import parse_deep_json
+from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results, step_results
@@ -19,8 +20,10 @@ CSV: Final = "text/csv"
 TSV: Final = "text/tab-separated-values"
 _TSV_TOO: Final = "text/tsv"  # as many write it
 SPARQL_XML: Final = "application/sparql-results+xml"
-JSON_MEDIA_TYPE: Final = "application/json"
+JSON_MEDIA_TYPE: Final = str(JSON.serves[0][1])
 REQUIRED_COLUMNS: Final = "required_columns"
+
+SPARQL_QUERY: Final = "sparql_query"
 
 ROW_TOOLS: Final = ("cypher_query", "read_neo4j_cypher", "sql_db_query")
 """The names of steps beside ``sparql_query`` that are known to give rows: tools of Neo4j, its MCP server, LangChain."""
@@ -91,14 +94,14 @@ _READERS: Final[Mapping[str, Callable[[Any], SparqlResults]]] = {
 
 
 def reference_results(reference: StepView) -> SparqlResults:
-    """Return the results of a reference step, read as its media type says, else in whatever form they have.
+    r"""Return the results of a reference step, read as its media type says, else in whatever form they have.
 
     Raises:
         CutOutput: They end before their end.
         UnreadableOutput: There are none.
 
     Example:
-        >>> reference_results(StepView({"output": "name\\nOslo", "output_media_type": "text/csv"})).variables
+        >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
         ('name',)
     """
     return reference.parsed(_reader_for(reference))
@@ -141,19 +144,33 @@ FORMS: Final = (
     Form(media_type=None, title="rows", parse=read_sparql_results),
 )
 
-# Only such forms are told by the name of the step alone, or by a key: a sentence is no rows.
+# By a name alone, or by a key, only what can be read as rows is rows: a sentence is compared as a text.
 SERVED_WHERE: Final = (
     *(ServedWhere(name=name, reads=read_sparql_results) for name in ROW_TOOLS),
     ServedWhere(media_type=JSON_MEDIA_TYPE, key=REQUIRED_COLUMNS, reads=read_sparql_results),
 )
 
-# Which forms of results a media type says, by the beginning of their names.
+# The forms of results that have a media type of their own.
 _FORMS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     SPARQL_RESULTS: (SPARQL_JSON,),
     CSV: ("W3C CSV",),
     TSV: ("W3C TSV", "TSV"),
+    _TSV_TOO: ("W3C TSV", "TSV"),
     SPARQL_XML: ("W3C XML",),
 }
+
+
+def is_of_media_type(media_type: str, results: SparqlResults, output: Any) -> bool:
+    """Return whether an output has the form that a media type says; any form will do for one that is none of rows.
+
+    Example:
+        >>> is_of_media_type("text/csv", read_sparql_results('[{"name": "Oslo"}]'), '[{"name": "Oslo"}]')
+        False
+    """
+    if media_type == JSON_MEDIA_TYPE:
+        return _is_json(output)
+    forms = _FORMS_OF.get(media_type)
+    return forms is None or results.form in forms
 
 
 def media_type_of_form(results: SparqlResults, output: Any) -> str | None:

@@ -1,7 +1,7 @@
 """The step kind rows: comparing, checking and drafting the steps that query a graph or a database."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
@@ -19,6 +19,7 @@ from graphrag_eval_lc.matching.rows.media_types import (
     media_type_of_form,
     reference_results,
 )
+from graphrag_eval_lc.matching.rows.media_types import SPARQL_QUERY as SPARQL_QUERY
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
 from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
@@ -112,8 +113,6 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     declared = {} if media_type is None else {"output_media_type": media_type}
     return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
 
-
-SPARQL_QUERY: Final = "sparql_query"
 
 ROWS = StepKind(
     key="rows",
