@@ -25,7 +25,7 @@ from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, cus
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps_quality import StepsQuality, steps_quality
-from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds
 
 Group = Sequence[Mapping[str, Any]]
 
@@ -252,6 +252,7 @@ def custom_matchers_for(
     unused = custom_matchers()
     used: dict[MatcherKey, Matcher] = {}
     views = StepViews(StepsConfig(names=dict(names or {}), kinds=dict(kinds or {})), retrieval=retrieval)
+    kinds_of_users = custom_step_kinds()
     seen: set[tuple[str, str | None, StepKind]] = set()
     for step in reference_steps if unused else ():
         reference = views.reference_view(step)
@@ -260,10 +261,10 @@ def custom_matchers_for(
         if (name, media_type, kind) in seen:
             continue
         seen.add((name, media_type, kind))
-        is_declared = views.declared_kind_of(str(reference.get("name"))) is kind
-        for key, matcher in list(unused.items()):
+        is_declared = kind is views.declared_kind_of(str(reference.get("name")))
+        for key in list(unused):
             fits = not is_declared and key[0] in (None, name) and key[1] in (None, media_type)
-            if fits or matcher is kind.matcher:
+            if fits or kinds_of_users[key] is kind:
                 used[key] = unused.pop(key)
     return used
 
