@@ -72,8 +72,8 @@ def test_json_with_required_columns_is_rows(required: list[str]) -> None:
 
 
 def test_json_that_is_no_rows_stays_json_whatever_columns_are_required() -> None:
-    reference = {"name": "t", "output": '{"a": [1, 2]}', "output_media_type": "application/json"}
-    reference |= {"required_columns": ["a"]}  # type: ignore[dict-item]
+    output = '{"a": [1, 2]}'
+    reference = {"name": "t", "output": output, "output_media_type": "application/json", "required_columns": ["a"]}
     assert (score(reference, '{"a":[1,2]}'), score(reference, '{"a": 1}')) == (1.0, 0.0)
 
 
@@ -121,8 +121,9 @@ def test_keys_of_rows_count_for_every_media_type() -> None:
     assert score(reference, doubled) == 1.0
     assert score({**reference, "ignore_duplicates": False}, doubled) == 0.0
     assert score({**reference, "ordered": True}, RENAMED) == 0.0
-    near = json.dumps([{"n": 3.2, "name": "Bergen"}, {"n": 5.1, "name": "Oslo"}])
-    assert (score(reference, near), score({**reference, "tolerance": 0.1}, near)) == (0.0, 1.0)
+    measured = {**reference, "output": "name,n\nOslo,5.5\nBergen,3.5\n"}
+    near = json.dumps([{"n": 3.6, "name": "Bergen"}, {"n": 5.4, "name": "Oslo"}])
+    assert (score(measured, near), score({**measured, "tolerance": 0.1}, near)) == (0.0, 1.0)
     assert score({**reference, "required_columns": ["name"]}, "city\nOslo\nBergen\n") == 1.0
 
 
