@@ -187,6 +187,16 @@ def media_type_of_form(results: SparqlResults, output: Any) -> str | None:
     return JSON_MEDIA_TYPE if _is_json(output) else None
 
 
+def names_no_columns(results: SparqlResults) -> bool:
+    """Return whether results have no rows in a form that then names no columns either, such as an empty array.
+
+    Example:
+        >>> names_no_columns(read_sparql_results("[]"))
+        True
+    """
+    return results.is_untyped and not results.row_count and not results.variables
+
+
 def _is_json(output: Any) -> bool:
     if not isinstance(output, str):
         return output is not None

@@ -17,6 +17,7 @@ from graphrag_eval_lc.matching.rows.media_types import (
     SPARQL_XML,
     is_of_media_type,
     media_type_of_form,
+    names_no_columns,
     reference_results,
 )
 from graphrag_eval_lc.matching.rows.query_order import QueryOrder, query_order
@@ -50,7 +51,7 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
         what = f"the output is read with allowances: {'; '.join(results.notes)}"
         yield Finding(what, "Store what the store gives.", ("output",), severity="warning")
     for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
-        if column not in results.variables and (results.variables or results.row_count or not results.is_untyped):
+        if column not in results.variables and not names_no_columns(results):
             near = f"It has: {', '.join(results.variables) or 'none'}."
             yield Finding(f"the output has no column {column}", near, ("required_columns", index))
     if not results.row_count:

@@ -17,6 +17,7 @@ from graphrag_eval_lc.matching.rows.media_types import (
     SERVED_WHERE,
     actual_results,
     media_type_of_form,
+    names_no_columns,
     reference_results,
 )
 from graphrag_eval_lc.matching.rows.media_types import SPARQL_QUERY as SPARQL_QUERY
@@ -65,7 +66,10 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         if isinstance(expected, SparqlResults):
             return comparison_without_results(problem)
         found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
-    return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
+    required = reference.get(REQUIRED_COLUMNS)
+    if isinstance(expected, SparqlResults) and names_no_columns(expected):
+        required = None  # such as an empty array of row objects, which need not have them
+    return compare_sparql_results(expected, found, required, **options)
 
 
 def _parsed(step: StepView) -> Any:

@@ -156,3 +156,8 @@ def test_declared_csv_has_the_rows_that_were_written(table: tuple[list[str], lis
 def test_no_output_makes_a_declared_reader_raise_anything_else(output: Any) -> None:
     for media_type in ("text/csv", TSV, XML, SPARQL, "application/json"):
         assert score({"name": "t", "output": output, "output_media_type": media_type}, output) in (0.0, 1.0)
+
+
+def test_an_empty_array_has_no_columns_that_could_be_required() -> None:
+    reference = {"name": "cypher_query", "output": "[]", "required_columns": ["name"]}
+    assert (score(reference, "[]"), score(reference, '[{"name": "Oslo"}]')) == (1.0, 0.0)
