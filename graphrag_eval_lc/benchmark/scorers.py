@@ -81,7 +81,9 @@ def scored_with(
     """
     groups = (group for _, question in questions for group in question.get("reference_steps") or ())
     steps = (step for group in groups for step in group)
-    matchers = custom_matchers_for(steps, names=config.steps.names, retrieval=config.retrieval)
+    matchers = custom_matchers_for(
+        steps, names=config.steps.names, retrieval=config.retrieval, kinds=config.steps.kinds
+    )
     metrics = {} if judges is None else judges.metrics_of_functions()
     functions = all_functions(evaluators)
     used = {each.registered_as: each.function for each in functions if each.registered_as is not None}

@@ -95,9 +95,11 @@ class RunResults:
             ConfigError: That in run.json cannot be read.
         """
         known = self.section("config") or {}
-        return load_config(
-            {key: known[key] for key in _OF_METRICS if known.get(key) is not None}, has_llm=True, has_embeddings=True
-        )
+        sections = {key: known[key] for key in _OF_METRICS if known.get(key) is not None}
+        if isinstance(steps := sections.get("steps"), Mapping):
+            # Nothing is matched here, and a kind may be of a plugin that is not given now.
+            sections["steps"] = {key: value for key, value in steps.items() if key != "kinds"}
+        return load_config(sections, has_llm=True, has_embeddings=True)
 
     def numbers(self, metrics: Iterable[str] = ()) -> RunValues:
         """Return the values of the metrics of the run's questions.

@@ -5,6 +5,7 @@ from graphrag_eval_lc.config.evaluation_config import (
     ConfigSource,
     EvaluationConfig,
     check_models,
+    check_step_kinds,
     load_config,
     with_measures,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "ToleranceConfig",
     "ValuesConfig",
     "check_models",
+    "check_step_kinds",
     "expanded",
     "is_reserved_key",
     "load_config",

@@ -1,7 +1,7 @@
 """The whole configuration, loaded and checked, with errors that name the place and show no secret."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, get_args
 
@@ -30,7 +30,7 @@ from graphrag_eval_lc.files.reading import TextFile, line_of, parse_json_at, par
 from graphrag_eval_lc.masking import MASK, masked_values
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JudgeSpec, metric_spec, registered_metrics
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
-from graphrag_eval_lc.registry.step_kinds import RETRIEVAL
+from graphrag_eval_lc.registry.step_kinds import RETRIEVAL, step_kinds_by_key
 
 
 class EvaluationConfig(Section):
@@ -200,6 +200,47 @@ def _scores(config: EvaluationConfig) -> list[str]:
     return [key for key in keys if metric_spec(key).kind == "score"]
 
 
+def check_step_kinds(kinds: Mapping[str, str], names: Mapping[str, str], retrieval: RetrievalConfig) -> None:
+    """Refuse ``steps.kinds`` with a kind that there is not, two for the same steps, or one for steps of retrieval.
+
+    Checked when a configuration is used, as ``repeats`` is.
+
+    Args:
+        kinds: ``steps.kinds``.
+        names: ``steps.names``.
+        retrieval: The section on retrieval.
+
+    Raises:
+        ConfigError: With the nearest and all known kinds.
+
+    Example:
+        >>> check_step_kinds({"read_neo4j_cypher": "rows"}, {}, RetrievalConfig())
+    """
+    known = [key for key in step_kinds_by_key() if key != RETRIEVAL] if kinds else []
+    documents = retrieval.document_step_names(names)
+    tools: dict[str, str] = {}
+    for name, key in kinds.items():
+        reference = names.get(name, name)
+        other = tools.setdefault(reference, name)
+        what, hint = None, ""
+        if key == RETRIEVAL:
+            what = f"{name} cannot be made retrieval here"
+            hint = (
+                f"Name it in the config's section on retrieval, so that it is measured too: retrieval.steps: [{name}]."
+            )
+        elif key not in known:
+            what = f"there is no step kind {key!r:.80}"
+            hint = f"{named(known, key)}, and those that plugins register (--plugin, or plugins in the config)."
+        elif reference in documents:
+            what = f"{name} counts as {RETRIEVAL}, and is compared by its documents"
+            hint = f"Remove it here, or from the steps of the section {RETRIEVAL}."
+        elif reference not in kinds and kinds[other] != key:
+            what = f"{other} and {name} are both {reference} in steps.names, with different kinds"
+            hint = f"Give both the same kind, or name {reference} here too, with its own."
+        if what is not None:
+            raise ConfigError(what, key=f"steps.kinds.{name}", hint=hint)
+
+
 ConfigSource = str | PathLike[str] | dict[str, Any] | EvaluationConfig | None
 _Location = Sequence[str | int]
 
@@ -230,6 +271,7 @@ def load_config(
     try:
         check_models(config, has_llm=has_llm, has_embeddings=has_embeddings)
         check_repeats(config)
+        check_step_kinds(config.steps.kinds, config.steps.names, config.retrieval)
     except ConfigError as problem:
         if file is not None:
             problem.path = file.path

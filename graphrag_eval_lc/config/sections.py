@@ -79,7 +79,8 @@ class StepsConfig(Section):
         outputs: How the results of tools are read, by the name of the tool or, after that, of its steps as ``names``
             has it: ``{sparql_query: {format: csv}}``.
         kinds: The kind by which reference steps are compared, by their name or that of the tool, where it does not
-            follow from their names and media types: ``{read_neo4j_cypher: rows}``.
+            follow from their names and media types: ``{read_neo4j_cypher: rows}``. It goes before these; what counts
+            as retrieval stays retrieval.
         rows: How rows of a query language are compared.
         grading: ``binary``: steps fit or do not, and ``steps_score`` is that of ``scoring``. ``graded``: a step is
             worth what it brings, and ``steps_score`` is ``steps_f1``.

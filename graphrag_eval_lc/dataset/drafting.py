@@ -12,6 +12,7 @@ from graphrag_eval_lc.errors import DatasetError, MatcherError
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.rows import read_sparql_results
 from graphrag_eval_lc.matching.rows.row_steps import ROWS
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.records import Template, is_error, step_status
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
@@ -55,10 +56,11 @@ def draft_dataset(
     """Draft a reference dataset from what an agent did.
 
     For each tool the last successful step with a comparable output becomes a reference step, in a group of its own, in
-    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; ROWS JSON is recognized by
-    its form, whatever the tool's name, and a ``sparql_query`` keeps rows in any form that is scored; a registered step
-    kind drafts its own steps. The answers become the reference answers. Everything is marked with ``draft: true``: an
-    agent's run is no truth, so check each question, and remove the marks.
+    the order of the run. A search whose hit a later step uses becomes ``iri_discovery``; SPARQL JSON is recognized by
+    its form, whatever the tool's name, and steps that are known to give rows (``sparql_query``, ``cypher_query``, those
+    of ``steps.kinds``) keep rows in any form that is scored; a registered step kind drafts its own steps. The answers
+    become the reference answers. Everything is marked with ``draft: true``: an agent's run is no truth, so check each
+    question, and remove the marks.
 
     Args:
         responses: The folder of a run, a file of responses, the responses by question id, or a list of responses with
@@ -213,18 +215,20 @@ def drafted_references(response: Mapping[str, Any], config: EvaluationConfig) ->
         for step in response.get("actual_steps") or ()
         if isinstance(step, Mapping)
     ]
-    groups = _groups(steps, config.retrieval.document_step_names(names))
+    groups = _groups(steps, config)
     if groups:
         references["reference_steps"] = groups
     return references
 
 
-def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list[list[dict[str, Any]]]:
+def _groups(steps: list[dict[str, Any]], config: EvaluationConfig) -> list[list[dict[str, Any]]]:
+    views = StepViews(config.steps, config.sparql, config.retrieval)
+    document_names = config.retrieval.document_step_names(config.steps.names)
     successful = [step for step in steps if step_status(step.get("status", "success")) == "success"]
     drafted: dict[tuple[str, str], dict[str, Any]] = {}
     for place, step in enumerate(successful):
         name = step["name"]
-        kind = _kind_of(step, document_names)
+        kind = _kind_of(step, document_names, views)
         reference = None if kind is None else _reference_step(kind, step, successful[place + 1 :])
         if kind is None or reference is None:
             continue
@@ -235,10 +239,14 @@ def _groups(steps: list[dict[str, Any]], document_names: frozenset[str]) -> list
     return [[reference] for reference in drafted.values()]
 
 
-def _kind_of(step: Mapping[str, Any], document_names: frozenset[str]) -> StepKind | None:
-    """Return the kind of an actual step by its name or the form of its output; None where it has none."""
+def _kind_of(step: Mapping[str, Any], document_names: frozenset[str], views: StepViews) -> StepKind | None:
+    """Return the kind of an actual step by the config, its name or the form of its output; None where it has none."""
     name = step["name"]
-    kinds = [step_kind_for(RETRIEVAL, None)] if name in document_names else drafting_kinds(name)
+    declared = views.declared_kind_of(name)
+    if name in document_names:
+        kinds = [step_kind_for(RETRIEVAL, None)]
+    else:
+        kinds = drafting_kinds(name) if declared is None else [declared]
     if not kinds:
         kinds = [kind for kind in drafting_kinds_by_form() if kind.parse] + [step_kind_for(None, None)]
     found = next((kind for kind in kinds if _is_readable(step, kind)), None)

@@ -12,14 +12,22 @@ from graphrag_eval_lc.dataset.key_findings import (
 )
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.files.record_file import Finding, Location
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.json_and_text import JSON
 from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOutput
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
-from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.media_types import REQUIRED_COLUMNS, SPARQL_QUERY
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.registry.step_kinds import Check, StepKind, has_own_check, near_media_types, step_kind_for
+from graphrag_eval_lc.registry.step_kinds import (
+    Check,
+    StepKind,
+    has_own_check,
+    kind_if_readable,
+    near_media_types,
+    step_kind_for,
+)
 from graphrag_eval_lc.texts import shortened
 
 # What Python's parser says of a string that ends with the text, or inside of its last escape.
@@ -54,7 +62,9 @@ def _step_findings(location: Location, step: Mapping[str, Any], views: StepViews
     reference = views.reference_view({**step, "name": name, "output_media_type": given})
     _, media_type = views.compared_by(reference)
     kind = views.kind_of(reference)
-    if given == step.get("output_media_type"):  # what is no text is a finding of the format
+    declared = views.declared_kind_of(name)
+    # What is no text is a finding of the format.
+    if declared is None and given == step.get("output_media_type"):
         yield from _media_type_findings(location, given, media_type, kind, reference)
     if step.get("relevant_ids") is not None:
         yield from _relevant_ids_findings((*location, "relevant_ids"), step["relevant_ids"])
@@ -63,6 +73,10 @@ def _step_findings(location: Location, step: Mapping[str, Any], views: StepViews
             return
     if kind is step_kind_for(None, None):
         yield from output_findings(location, step.get("output"))
+    if declared is None and kind_if_readable(name, media_type, step) not in (None, kind):
+        yield from _column_findings(location, kind, reference)
+    if kind.forms and media_type != given:  # its check reads the output as scoring does
+        reference = views.reference_view({**step, "name": name, "output_media_type": media_type})
     for finding in _kind_findings(kind, reference, media_type):
         at = finding.location if not finding.location or finding.location[0] in step else ()
         yield replace(finding, location=(*location, *at))
@@ -74,7 +88,7 @@ def _media_type_findings(
     """Find a media type that is read as another one, is unknown, or says less than the output."""
     place = (*location, "output_media_type")
     if given is None and meant is not None:
-        what = f"there is no output_media_type, and the output is compared as {kind.title}"
+        what = f"there is no output_media_type, and the output is compared as {kind.title_for(meant)}"
         yield Finding(what, f"Add output_media_type: {meant}.", location, severity="warning")
     elif given is not None and given != meant:
         what = f"the media type {shortened(given, 80)} is read as {meant}"
@@ -86,6 +100,27 @@ def _media_type_findings(
         what = f"the output is {found}, so that the order of its rows and its names count"
         hint = f"{'Add' if given is None else 'Write'} output_media_type: {SPARQL_RESULTS}."
         yield Finding(what, hint, location if given is None else place, severity="warning")
+    elif (
+        kind is JSON
+        and kind_if_readable(reference["name"], None, reference)
+        and _is_readable(reference, read_sparql_results)
+    ):
+        results = reference.parsed(read_sparql_results)
+        what = f"the output is {results.form} and compared as JSON, so that the order of its rows and its names count"
+        columns = json_text(list(results.variables))
+        yield Finding(what, f"Add {REQUIRED_COLUMNS}: {columns}.", location, severity="warning")
+
+
+def _column_findings(location: Location, kind: StepKind, reference: StepView) -> Iterator[Finding]:
+    """Find columns that are required of an output that is no rows, and is compared otherwise."""
+    if reference.get(REQUIRED_COLUMNS) is None or reference.get("output") is None:
+        return
+    try:
+        reference.parsed(read_sparql_results)
+    except UnreadableOutput as problem:
+        what = f"{REQUIRED_COLUMNS} are given, and the output is no rows, so that it is compared as {kind.title}"
+        hint = f"Store the rows that the tool gives, or leave {REQUIRED_COLUMNS} out."
+        yield Finding(f"{what}: {problem}", hint, (*location, "output"))
 
 
 def _results_not_compared_as_rows(given: str | None, kind: StepKind, reference: StepView) -> str | None:
@@ -123,7 +158,8 @@ def _kind_findings(kind: StepKind, reference: StepView, media_type: str | None) 
         elif reference.get("output") is None:
             yield Finding("no output to compare with", "Add output: what a good agent sees.", ("output",))
     except UnreadableOutput as problem:
-        what, hint = f"the output cannot be read as {kind.title}: {problem}", "Store what the tool gives."
+        title = kind.title_for(media_type)
+        what, hint = f"the output cannot be read as {title}: {problem}", "Store what the tool gives."
         output = reference.get("output")
         if isinstance(problem, CutOutput):
             hint = "Store all that the tool gives."

@@ -124,6 +124,14 @@ class StepView(Mapping[str, Any]):
             raise outcome
         return outcome  # type: ignore[no-any-return]
 
+    def is_read_by(self, parse: Callable[[Any], Any]) -> bool:
+        """Return whether a function can parse the output."""
+        try:
+            self.parsed(parse)
+        except Exception:  # a user's parse may raise anything
+            return False
+        return True
+
     @property
     def cut_by_capture(self) -> str | None:
         """Where the capture cut the output (``max_output_chars``); None where it kept all of what is read."""

@@ -1,6 +1,6 @@
 """How the config has steps read and compared: their names, kinds, outputs, and which of them count as retrieval."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from graphrag_eval_lc.config import RetrievalConfig, SparqlConfig, StepsConfig
@@ -9,10 +9,14 @@ from graphrag_eval_lc.matching.retrieval import relevant_ids
 from graphrag_eval_lc.records import step_status
 from graphrag_eval_lc.registry.step_kinds import (
     RETRIEVAL,
+    ShownAs,
     StepKind,
     meant_media_type,
     names_that_fulfil,
+    shown_as,
     step_kind_for,
+    step_kind_of,
+    step_kinds_by_key,
 )
 
 
@@ -34,7 +38,7 @@ class StepViews:
         steps, retrieval = steps or StepsConfig(), retrieval or RetrievalConfig()
         self._tools = steps.names
         self._outputs = steps.outputs
-        self._kinds = steps.kinds
+        self._kinds = _declared_kinds(steps) if steps.kinds else {}
         self._names = retrieval.document_step_names(steps.names)
         self._columns = retrieval.columns(steps.names)
         self._defaults = {**(sparql or SparqlConfig()).step_defaults(), "rows": steps.rows}
@@ -64,13 +68,35 @@ class StepViews:
         return reference.get("name") in self._names or (reference.id_column is not None and _has_ids(reference))
 
     def compared_by(self, reference: StepView) -> tuple[str, str | None]:
-        """Return the name and the media type that tell the kind of a reference step."""
+        """Return the name and the media type that tell the kind of a reference step, where the config does not."""
         name = RETRIEVAL if self.includes(reference) else str(reference.get("name"))
         return name, media_type_of(reference, name)
 
     def kind_of(self, reference: StepView) -> StepKind:
-        """Return the kind by which a reference step is compared."""
-        return step_kind_for(*self.compared_by(reference))
+        """Return the kind by which a reference step is compared.
+
+        What counts as retrieval is compared so. Of all else ``steps.kinds`` decides, then the name and the media type.
+        """
+        if self.includes(reference):
+            return step_kind_for(*self.compared_by(reference))
+        return self.own_kind_of(reference)
+
+    def own_kind_of(self, reference: StepView) -> StepKind:
+        """Return the kind that a reference step has, whether or not it counts as retrieval."""
+        name = str(reference.get("name"))
+        if (declared := self.declared_kind_of(name)) is not None:
+            return declared
+        return step_kind_of(name, media_type_of(reference, name), reference, reference.is_read_by)
+
+    def declared_kind_of(self, name: str) -> StepKind | None:
+        """Return the kind that ``steps.kinds`` gives reference steps of a name; None where it gives none."""
+        return self._kinds.get(name)
+
+    def shown_as(self, reference: StepView) -> ShownAs:
+        """Return how reports treat a reference step: as a query with rows, an IRI, or a text."""
+        kind = self.own_kind_of(reference)
+        name = str(reference.get("name"))
+        return kind.shown_as if name in self._kinds else shown_as(name, kind)
 
     def names_that_fulfil(self, name: str) -> frozenset[str]:
         """Return the names of the actual steps that may fulfil a reference step of retrieval of this name."""
@@ -95,17 +121,9 @@ def media_type_of(reference: StepView, name: str | None = None) -> str | None:
         >>> media_type_of(StepView({"name": "add", "output_media_type": "Application/JSON; charset=utf-8"}))
         'application/json'
     """
-
-    def is_read_by(parse: Callable[[Any], Any]) -> bool:
-        try:
-            reference.parsed(parse)
-        except Exception:  # a user's parse may raise anything
-            return False
-        return True
-
     given = reference.get("output_media_type")
     name = str(reference.get("name")) if name is None else name
-    return meant_media_type(name, given, is_read_by) if given is None or isinstance(given, str) else None
+    return meant_media_type(name, given, reference.is_read_by) if given is None or isinstance(given, str) else None
 
 
 def _has_ids(reference: StepView) -> bool:
@@ -115,3 +133,13 @@ def _has_ids(reference: StepView) -> bool:
         return bool(relevant_ids(reference))
     except UnreadableOutput:
         return False
+
+
+def _declared_kinds(steps: StepsConfig) -> dict[str, StepKind]:
+    """Return the kinds of ``steps.kinds`` by the names of reference steps; those of plugins that are gone are left out.
+
+    A step's own entry goes before that of a tool that is renamed to it.
+    """
+    known = step_kinds_by_key()
+    declared = {name: known[key] for name, key in steps.kinds.items() if key in known}
+    return {steps.names.get(name, name): kind for name, kind in declared.items()} | declared

@@ -15,6 +15,7 @@ from graphrag_eval_lc.config import (
     Scoring,
     SparqlConfig,
     StepsConfig,
+    check_step_kinds,
 )
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching.assignment import best_assignment
@@ -24,7 +25,7 @@ from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, cus
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps_quality import StepsQuality, steps_quality
-from graphrag_eval_lc.registry.step_kinds import MatcherKey
+from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds
 
 Group = Sequence[Mapping[str, Any]]
 
@@ -193,6 +194,7 @@ def match_steps(
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
+        ConfigError: There is no such kind, or several for the same steps.
 
     Example:
         >>> actual = {"name": "add", "args": {"a": 1, "b": 2}, "id": "c1", "status": "success", "output": "3"}
@@ -208,6 +210,8 @@ def match_steps(
         outputs=dict(outputs or {}),
         rows=rows or RowsConfig(),
     )
+    if kinds:
+        check_step_kinds(steps.kinds, steps.names, retrieval or RetrievalConfig())
     views = StepViews(steps, sparql, retrieval)
     actual = [views.actual_view(step) for step in actual_steps]
     unreadable: dict[int, str | None] = {}
@@ -235,6 +239,7 @@ def custom_matchers_for(
     *,
     names: Mapping[str, str] | None = None,
     retrieval: RetrievalConfig | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> dict[MatcherKey, Matcher]:
     """Return the matchers that users registered for some of these reference steps.
 
@@ -242,19 +247,25 @@ def custom_matchers_for(
         reference_steps: The steps of any number of questions.
         names: As in ``match_steps``.
         retrieval: As in ``match_steps``.
+        kinds: As in ``match_steps``.
     """
     unused = custom_matchers()
     used: dict[MatcherKey, Matcher] = {}
-    retrieving = StepViews(StepsConfig(names=dict(names or {})), retrieval=retrieval)
-    seen: set[tuple[str, str | None]] = set()
+    views = StepViews(StepsConfig(names=dict(names or {}), kinds=dict(kinds or {})), retrieval=retrieval)
+    kinds_of_users = custom_step_kinds()
+    seen: set[tuple[str, str | None, StepKind]] = set()
     for step in reference_steps if unused else ():
-        kind = retrieving.compared_by(retrieving.reference_view(step))
-        if kind in seen:
+        reference = views.reference_view(step)
+        name, media_type = views.compared_by(reference)
+        kind = views.kind_of(reference)
+        if (name, media_type, kind) in seen:
             continue
-        seen.add(kind)
-        name, media_type = kind
-        for key in [key for key in unused if key[0] in (None, name) and key[1] in (None, media_type)]:
-            used[key] = unused.pop(key)
+        seen.add((name, media_type, kind))
+        is_declared = kind is views.declared_kind_of(str(reference.get("name")))
+        for key in list(unused):
+            fits = not is_declared and key[0] in (None, name) and key[1] in (None, media_type)
+            if fits or kinds_of_users[key] is kind:
+                used[key] = unused.pop(key)
     return used
 
 

@@ -21,7 +21,7 @@ from graphrag_eval_lc.matching.rows.results import SPARQL_JSON
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.records import is_error, step_status
-from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, names_with_a_meaning
+from graphrag_eval_lc.registry.step_kinds import have_other_meanings, names_that_fulfil
 from graphrag_eval_lc.texts import counted, shortened
 
 # For a tool and a reference name so many responses are looked at, and so many steps of each.
@@ -34,6 +34,8 @@ _ALIKE = 0.6
 _FEWEST_UNEXPLAINED = 3
 _MOST_NAMED = 5
 _LONGEST_NAME = 80
+
+_RESULTS, _ROWS = "SPARQL results", "rows"
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # Words of tool names that do not say what the tool returns.
@@ -170,13 +172,12 @@ class UnknownTools:
 
     def _open_pairs(self) -> dict[tuple[str, str], "_Evidence"]:
         """Return the pairs of a tool that is still unknown and a reference name that is still not called."""
-        fixed = names_with_a_meaning()
         return {
             (tool, name): evidence
             for (tool, name), evidence in self._pairs.items()
             if not self._names[name]
             and not self._tools[tool]
-            and not (self._config.steps.names.get(tool, tool) in fixed and name in fixed)
+            and not have_other_meanings(self._config.steps.names.get(tool, tool), name)
         }
 
     def _suggestions(self, pairs: Mapping[tuple[str, str], "_Evidence"]) -> dict[str, str]:
@@ -284,7 +285,11 @@ def _look(reference: StepView, actual: Sequence[StepView], views: StepViews) -> 
         fulfils = False
     if views.kind_of(reference).reads == "args":
         return _Look(fulfils, any(_has_arguments(step, reference) for step in actual), False)
-    form = _form(reference, is_retrieval=views.includes(reference))
+    is_retrieval = views.includes(reference)
+    if not is_retrieval and views.shown_as(reference) == "rows" and _row_form(reference) == _ROWS:
+        forms = {_row_form(step) or _form(step) for step in actual}
+        return _Look(fulfils, bool(forms & {_ROWS, _RESULTS}), bool(forms - {_ROWS, _RESULTS, None}))
+    form = _form(reference, is_retrieval=is_retrieval)
     forms = {_form(step) for step in actual}
     return _Look(fulfils, form is not None and form in forms, form is not None and bool(forms - {form, None}))
 
@@ -299,8 +304,17 @@ def _has_arguments(actual: StepView, reference: StepView) -> bool:
 def _form(step: StepView, *, is_retrieval: bool = False) -> str | None:
     """Return the form of a step's output; None where it has none of the known ones."""
     if step.get("output_media_type") == SPARQL_RESULTS or _gives_results(step):
-        return "SPARQL results"
+        return _RESULTS
     return "documents" if is_retrieval or _is_readable(step, parse_document_ids) else None
+
+
+def _row_form(step: StepView) -> str | None:
+    """Return the form of an output that is rows, W3C's or such as row objects; None where it is none."""
+    try:
+        step_results(step)
+    except UnreadableOutput:
+        return None
+    return _RESULTS if _form(step) == _RESULTS else _ROWS
 
 
 def _gives_results(step: StepView) -> bool:

@@ -1,9 +1,10 @@
-"""The declarations of step kinds, and which kind a step has: by its name, its media type, or both."""
+"""The declarations of step kinds, and which kind a step has: by its name, its media type, both, or a further key."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Final, Literal
 
 from graphrag_eval_lc.errors import MatcherError
@@ -15,6 +16,7 @@ from graphrag_eval_lc.texts import edit_distance
 MatcherKey = tuple[str | None, str | None]
 Reads = Literal["output", "args"]
 Check = Callable[[Any], Iterable[Finding]]
+Parse = Callable[[Any], Any]
 Draft = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Mapping[str, Any] | None]
 ShownAs = Literal["text", "rows", "iri"]
 
@@ -25,8 +27,61 @@ _LONGEST_MEDIA_TYPE = 80
 _NO_MISSPELLINGS = frozenset(f"application/{name}" for name in ("bson", "cson", "hjson", "json5", "jsonl", "ndjson"))
 _WORD = re.compile("[a-z]+")
 
+# The module that declares the kinds of this package.
+_HOME: Final = "graphrag_eval_lc.matching"
+
 # The name of reference steps of retrieval, which the config needs before anything is matched.
 RETRIEVAL: Final = "retrieval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedWhere:
+    """Reference steps that have a kind only where their output can be read: by a name, or by a media type and a key.
+
+    Attributes:
+        name: The name of steps without a media type; None: any steps with ``media_type``.
+        media_type: The media type of steps of any name; None: steps without one that have ``name``.
+        key: A key that the step must have, not as null; None: no key.
+        reads: Parses an output, and raises UnreadableOutput where it is none of the kind.
+
+    Example:
+        >>> ServedWhere(media_type="application/json", key="required_columns", reads=str).served
+        (None, 'application/json')
+    """
+
+    name: str | None = None
+    media_type: str | None = None
+    key: str | None = None
+    reads: Parse
+
+    def __post_init__(self) -> None:
+        if (self.name is None) == (self.media_type is None):
+            hint = 'Give name="…" for steps without a media type, or media_type="…" and key="…".'
+            raise MatcherError("ServedWhere is for a name or for a media type", hint=hint)
+
+    @property
+    def served(self) -> MatcherKey:
+        """The name or the media type, as a pair with None."""
+        return self.name, self.media_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What the outputs of a kind are with one of its media types.
+
+    Attributes:
+        media_type: The media type; None: none.
+        title: What the outputs are, for people, such as "CSV".
+        parse: Parses such an output, and raises UnreadableOutput where it is of another form.
+
+    Example:
+        >>> Form(media_type="text/csv", title="CSV", parse=str.splitlines).title
+        'CSV'
+    """
+
+    media_type: str | None
+    title: str
+    parse: Parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,6 +96,9 @@ class StepKind:
         serves: The reference steps that have this kind, as pairs of a step name and a media type, None for all. A kind
             for name and media type goes before one for the name, and that before one for the media type. Steps that
             no kind serves are compared as texts.
+        serves_where: Further reference steps that have this kind where their output can be read: after kinds for their
+            name, and before those for their media type.
+        forms: What its outputs are with media types for which ``title`` and ``parse`` do not hold.
         matcher: A function of a reference step and an actual step that returns a score from 0 to 1, or a StepScore.
         title: What its outputs are, for people, such as "SPARQL results"; empty: its key.
         fulfilled_by: The names of the actual steps that may fulfil its reference steps; empty: the same name.
@@ -68,9 +126,11 @@ class StepKind:
     serves: tuple[MatcherKey, ...]
     matcher: Callable[[Any, Any], Any]
     title: str = ""
+    serves_where: tuple[ServedWhere, ...] = ()
+    forms: tuple[Form, ...] = ()
     fulfilled_by: tuple[str, ...] = ()
     reads: Reads = "output"
-    parse: Callable[[Any], Any] | None = None
+    parse: Parse | None = None
     check: Check | None = None
     draft: Draft | None = None
     drafted_from: tuple[str, ...] = ()
@@ -92,7 +152,16 @@ class StepKind:
     @property
     def names(self) -> frozenset[str]:
         """The names of the reference steps that it serves, with or without a media type."""
-        return frozenset(name for name, _ in self.serves if name is not None)
+        served = (*self.serves, *(each.served for each in self.serves_where))
+        return frozenset(name for name, _ in served if name is not None)
+
+    def title_for(self, media_type: str | None) -> str:
+        """Return what its outputs with a media type are, for people."""
+        return next((form.title for form in self.forms if form.media_type == media_type), self.title)
+
+    def parse_for(self, media_type: str | None) -> Parse | None:
+        """Return the function that parses its outputs with a media type."""
+        return next((form.parse for form in self.forms if form.media_type == media_type), self.parse)
 
     def media_type_for(self, name: str) -> str | None:
         """Return the media type that steps of a name need for this kind; None where they need none."""
@@ -117,11 +186,21 @@ def bare_media_type(media_type: str) -> str:
 class _Served:
     """The kinds by what they serve, with lookups that are computed once."""
 
-    def __init__(self, kinds: Mapping[MatcherKey, StepKind]) -> None:
+    def __init__(self, kinds: Mapping[MatcherKey, StepKind], built_in: Collection[StepKind] = ()) -> None:
         self.kinds = dict(kinds)
         media_types = [media_type for _, media_type in self.kinds if media_type is not None]
         self.media_types = {bare_media_type(each): each for each in media_types} | {each: each for each in media_types}
-        named = {name: kind for (name, _), kind in self.kinds.items() if name is not None}
+        where = {
+            (each.served, each.key): (each, kind)
+            for kind in dict.fromkeys(self.kinds.values())
+            for each in kind.serves_where
+            if kind not in built_in or each.served not in self.kinds or self.kinds[each.served] in built_in
+        }
+        self.where: dict[MatcherKey, list[tuple[ServedWhere, StepKind]]] = {}
+        for (served, _), found in where.items():
+            self.where.setdefault(served, []).append(found)
+        named = {name: kind for kind in self.kinds.values() for name in kind.names}
+        named |= {name: kind for (name, _), kind in self.kinds.items() if name is not None}
         self.fulfilled_by = {name: frozenset(kind.fulfilled_by or (name,)) for name, kind in named.items()}
         others = (other for kind in named.values() for other in kind.fulfilled_by)
         self.names_with_a_meaning = frozenset((*named, *others))
@@ -181,7 +260,7 @@ def _register(kind: StepKind) -> None:
         for key, served in _served.kinds.items()
     }
     left = {key: served for key, served in kinds.items() if served is not None and key not in kind.serves}
-    _served = _Served({**left, **dict.fromkeys(kind.serves, kind)})
+    _served = _Served({**left, **dict.fromkeys(kind.serves, kind)}, frozenset(_built_in.values()))
 
 
 def step_kinds() -> list[StepKind]:
@@ -224,9 +303,53 @@ def step_kind_for(name: str | None, media_type: str | None) -> StepKind:
     )
 
 
-def meant_media_type(
-    name: str | None, media_type: str | None, is_read_by: Callable[[Callable[[Any], Any]], bool]
-) -> str | None:
+def step_kind_of(
+    name: str | None, media_type: str | None, step: Mapping[str, Any], is_read_by: Callable[[Parse], bool]
+) -> StepKind:
+    """Return the most specific kind for a reference step, also by its further keys and by what can read its output.
+
+    Args:
+        name: Its name.
+        media_type: The media type that it means.
+        step: The step, whose keys may count.
+        is_read_by: Returns whether a function can parse the step's output.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> step = {"required_columns": ["name"]}
+        >>> step_kind_of("add", "application/json", step, lambda parse: True).key
+        'rows'
+    """
+    kinds = _served.kinds
+    kind = kinds.get((name, media_type)) or kinds.get((name, None))
+    if kind is not None:
+        return kind
+    for each, kind in _served.where.get((None, media_type) if media_type is not None else (name, None), ()):
+        if (each.key is None or step.get(each.key) is not None) and is_read_by(each.reads):
+            return kind
+    return kinds.get((None, media_type)) or kinds[None, None]
+
+
+def step_kinds_by_key() -> dict[str, StepKind]:
+    """Return the kinds of this package and of users by their keys; of users' kinds with the same key the last."""
+    if not _built_in:
+        import_module(_HOME)
+    return {kind.key: kind for kind in (*_built_in.values(), *_served.kinds.values())}
+
+
+def kind_if_readable(name: str | None, media_type: str | None, step: Mapping[str, Any]) -> StepKind | None:
+    """Return the kind that a reference step would have if its output could be read, by its name or its keys.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> kind_if_readable("cypher_query", None, {}).key, kind_if_readable("add", None, {})
+        ('rows', None)
+    """
+    where = _served.where.get((None, media_type) if media_type is not None else (name, None), ())
+    return next((kind for each, kind in where if each.key is None or step.get(each.key) is not None), None)
+
+
+def meant_media_type(name: str | None, media_type: str | None, is_read_by: Callable[[Parse], bool]) -> str | None:
     """Return the media type that is meant by the one that a reference step gives.
 
     A media type that some kind serves is meant as it is. Else its case and parameters do not count, and a misspelt one
@@ -251,10 +374,11 @@ def meant_media_type(
     if (name, None) in kinds:  # compared by its name, whatever its media type
         return media_type
     for key, kind in _built_in.items() if media_type is None else kinds.items():
-        if key[1] is None or kind.parse is None or kinds.get(key) is None:
+        parse = kind.parse_for(key[1])
+        if key[1] is None or parse is None or kinds.get(key) is None:
             continue
         is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
-        if is_meant and key[0] in (None, name) and is_read_by(kind.parse):
+        if is_meant and key[0] in (None, name) and is_read_by(parse):
             return key[1]
     return media_type
 
@@ -296,15 +420,15 @@ def built_in_step_kinds() -> Mapping[MatcherKey, StepKind]:
     return _built_in
 
 
-def shown_as(name: str, media_type: str | None) -> ShownAs:
-    """Return how reports treat reference steps of a name and a media type; a name with a meaning decides alone.
+def shown_as(name: str, kind: StepKind) -> ShownAs:
+    """Return how reports treat reference steps of a name and a kind; a name with a meaning decides alone.
 
     Example:
-        >>> import graphrag_eval_lc.matching
-        >>> shown_as("sparql_query", None), shown_as("run_sparql", None), shown_as("autocomplete_search", None)
+        >>> from graphrag_eval_lc.matching import BUILT_IN
+        >>> text = BUILT_IN[-1]
+        >>> shown_as("sparql_query", text), shown_as("run_sparql", text), shown_as("autocomplete_search", text)
         ('rows', 'text', 'text')
     """
-    kind = step_kind_for(name, media_type)
     if name not in names_with_a_meaning() or name in kind.names:
         return kind.shown_as
     return next((each.shown_as for each in _served.kinds.values() if name in each.names), "text")
@@ -322,14 +446,34 @@ def drafting_kinds(name: str) -> list[StepKind]:
 
 def drafting_kinds_by_form() -> list[StepKind]:
     """Return the kinds that serve a media type under any name, those with media types of users first."""
-    places = {key: place for place, key in enumerate(_built_in)}
-    keys = [key for key in _served.kinds if key[0] is None and key[1] is not None]
-    return [_served.kinds[key] for key in sorted(keys, key=lambda key: places.get(key, -1))]
+    kinds, places = _served.kinds, {key: place for place, key in enumerate(_built_in)}
+
+    def place(key: MatcherKey) -> int:
+        built_in = _built_in.get(key)
+        if built_in is None or (kinds[key] is not built_in and built_in.parse_for(key[1]) is not built_in.parse):
+            return -1  # this package drafts none with that media type by its form
+        return places[key]
+
+    keys = [key for key in kinds if key[0] is None and key[1] is not None]
+    return list(dict.fromkeys(kinds[key] for key in sorted(keys, key=place)))
 
 
 def names_that_fulfil(name: str) -> frozenset[str]:
     """Return the names of the actual steps that may fulfil a reference step of this name."""
     return _served.fulfilled_by.get(name) or frozenset({name})
+
+
+def have_other_meanings(name: str, other: str) -> bool:
+    """Return whether two names both have a meaning, and no kind serves both.
+
+    Example:
+        >>> import graphrag_eval_lc.matching
+        >>> have_other_meanings("sparql_query", "retrieval"), have_other_meanings("sparql_query", "cypher_query")
+        (True, False)
+    """
+    if not {name, other} <= _served.names_with_a_meaning:
+        return False
+    return not any({name, other} <= kind.names for kind in _served.kinds.values())
 
 
 def names_with_a_meaning() -> frozenset[str]:

@@ -3,22 +3,22 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.config import EvaluationConfig, Scoring
-from graphrag_eval_lc.matching import UnreadableOutput
+from graphrag_eval_lc.matching import StepView, UnreadableOutput
 from graphrag_eval_lc.matching.iri_discovery import holds_whole
-from graphrag_eval_lc.matching.rows import SparqlResults, read_sparql_results
-from graphrag_eval_lc.matching.rows.readers import step_results
-from graphrag_eval_lc.matching.step_views import StepViews
+from graphrag_eval_lc.matching.rows import SparqlResults
+from graphrag_eval_lc.matching.rows.media_types import actual_results, reference_results
 from graphrag_eval_lc.matching.steps import scored_groups
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools
 from graphrag_eval_lc.registry.metric_spec import error_key
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, STEPS_SCORE, UNDECIDED, error_keys, registered_metrics
 from graphrag_eval_lc.report.formats import args_text, one_line
 from graphrag_eval_lc.report.reported_run import ANSWER_THRESHOLD, ReportedSample
-from graphrag_eval_lc.report.steps import is_iri, is_query, step_name
+from graphrag_eval_lc.report.steps import is_iri, is_query, step_name, step_views
 
 STAGES = ("IRI found", "query valid", "query non-empty", "rows right", "answer right")
 _ROWS, _ANSWER = STAGES.index("rows right"), STAGES.index("answer right")
@@ -100,7 +100,8 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
         for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False))
         for step, diagnosis in zip(group, diagnosed, strict=False)
     ]
-    queries = [each for each in steps if is_query(each[0])]
+    views = step_views(config)
+    queries = [each for each in steps if is_query(each[0], views)]
     if not queries:
         return None
     names = {str(step.get("name")) for step, _, _ in queries}
@@ -110,16 +111,18 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     certain = [each for each in counted if each.get("outcome") != "undecided"]
     is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
     is_open = is_right is not False and len(certain) < len(counted)
-    views = StepViews(config.steps, config.sparql, config.retrieval)
     has_found = _all(
-        diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
+        diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked)
+        for step, diagnosis, _ in steps
+        if is_iri(step, views)
     )
+    references = [views.reference_view(step) for step, _, _ in queries]
     return (
         # A right query did not need the IRI that was not found.
         None if (is_right or is_open) and not has_found else has_found,
         bool(valid),
-        any("output_cut" in step or _has_answer(step_results, views.actual_view(step)) for step in reversed(valid))
-        if any(_has_answer(read_sparql_results, step.get("output")) for step, _, _ in queries)
+        any("output_cut" in step or _gives_answer(views.actual_view(step), references) for step in reversed(valid))
+        if any(_has_answer(reference_results, reference) for reference in references)
         else None,
         None if is_open else is_right,
         sample.answer_right,
@@ -137,10 +140,15 @@ def _is_used(iri: Any, queries: Iterable[Mapping[str, Any]]) -> bool:
     return isinstance(iri, str) and any(holds_whole(args_text(query.get("args")), iri) for query in queries)
 
 
-def _has_answer(read: Callable[[Any], SparqlResults], output: Any) -> bool:
-    """Return whether an output is SPARQL results with rows, or the answer to an ASK query."""
+def _gives_answer(actual: StepView, references: Iterable[StepView]) -> bool:
+    """Return whether a step gave rows or the answer to an ASK query, in an evident form or that of some reference."""
+    return any(_has_answer(partial(actual_results, reference=reference), actual) for reference in references)
+
+
+def _has_answer(read: Callable[[StepView], SparqlResults], step: StepView) -> bool:
+    """Return whether the output of a step is rows, or the answer to an ASK query."""
     try:
-        results = read(output)
+        results = read(step)
     except UnreadableOutput:
         return False
     return results.boolean is not None or results.row_count > 0

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_eval_lc.config import EvaluationConfig
-from graphrag_eval_lc.matching import StepView
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, read_sparql_results
+from graphrag_eval_lc.matching.rows.media_types import reference_results
 from graphrag_eval_lc.matching.rows.row_steps import compare_row_steps, comparison_options
-from graphrag_eval_lc.matching.step_views import StepViews, media_type_of
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps import scored_groups
-from graphrag_eval_lc.registry.step_kinds import names_that_fulfil, shown_as
+from graphrag_eval_lc.registry.step_kinds import names_that_fulfil
 from graphrag_eval_lc.report.formats import args_text, if_known, shown_name, shown_value, visible, without_middle
 from graphrag_eval_lc.tables.fulfilling_steps import Step, fulfilling_steps, named_step
 
@@ -84,22 +83,19 @@ def _step_record(
 
 
 def _unlike_rows(reference: Step, actual: Step, config: EvaluationConfig) -> dict[str, Any] | None:
-    """Return the rows that two SPARQL results do not share; None where there are none or they cannot be compared."""
-    if (
-        media_type_of(StepView(reference)) != SPARQL_RESULTS
-        or not is_query(reference)
-        or step_name(actual, config) != reference.get("name")
-        or actual.get("status") != "success"
-    ):
+    """Return the rows that two results do not share; None where there are none or they cannot be compared."""
+    if step_name(actual, config) != reference.get("name") or actual.get("status") != "success":
         return None
-    views = StepViews(config.steps, config.sparql, config.retrieval)
+    views = step_views(config)
     expected = views.reference_view(reference)
+    if views.own_kind_of(expected).shown_as != "rows":
+        return None
     try:
         options = comparison_options(expected)
     except ValueError:
         return None
     try:
-        read = expected.parsed(read_sparql_results)
+        read = reference_results(expected)
     except UnreadableOutput:
         return None
     compared = compare_row_steps(expected, views.actual_view(actual), options)
@@ -123,22 +119,29 @@ def step_name(step: Mapping[str, Any], config: EvaluationConfig) -> str:
     return config.steps.names.get(name, name)
 
 
-def is_query(reference: Mapping[str, Any]) -> bool:
-    """Return whether a reference step is a query of the graph: by its name, or by the media type of its output.
+def step_views(config: EvaluationConfig) -> StepViews:
+    """Return how a config has steps read."""
+    return StepViews(config.steps, config.sparql, config.retrieval)
+
+
+def is_query(reference: Mapping[str, Any], views: StepViews) -> bool:
+    """Return whether a reference step is a query that gives rows: by the config, its name or its media type.
 
     Example:
         >>> results = "application/sparql-results+json"
-        >>> is_query({"name": "run_sparql", "output_media_type": results}), is_query({"name": "run_sparql"})
-        (True, False)
+        >>> steps = {"name": "run_sparql", "output_media_type": results}, {"name": "run_sparql"}
+        >>> [is_query(step, StepViews()) for step in steps]
+        [True, False]
     """
-    return shown_as(str(reference.get("name")), media_type_of(StepView(reference))) == "rows"
+    return views.shown_as(views.reference_view(reference)) == "rows"
 
 
-def is_iri(reference: Mapping[str, Any]) -> bool:
+def is_iri(reference: Mapping[str, Any], views: StepViews) -> bool:
     """Return whether a reference step is an IRI that must be found before a query can use it.
 
     Example:
-        >>> is_iri({"name": "iri_discovery", "output": "urn:a"}), is_iri({"name": "sparql_query"})
-        (True, False)
+        >>> steps = {"name": "iri_discovery", "output": "urn:a"}, {"name": "sparql_query"}
+        >>> [is_iri(step, StepViews()) for step in steps]
+        [True, False]
     """
-    return shown_as(str(reference.get("name")), media_type_of(StepView(reference))) == "iri"
+    return views.shown_as(views.reference_view(reference)) == "iri"

@@ -1,16 +1,35 @@
 """What `validate` finds in the SPARQL results of a reference step: columns, no rows at all, rows that are a draw."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.matching.rows.media_types import (
+    CSV,
+    JSON_MEDIA_TYPE,
+    REQUIRED_COLUMNS,
+    ROW_TOOLS,
+    SPARQL_QUERY,
+    SPARQL_XML,
+    is_of_media_type,
+    media_type_of_form,
+    names_no_columns,
+    reference_results,
+)
 from graphrag_eval_lc.matching.rows.query_order import QueryOrder, query_order
-from graphrag_eval_lc.matching.rows.readers import read_sparql_results
-from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults
+from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults
+from graphrag_eval_lc.registry.step_kinds import bare_media_type
 
 _AS_JSON: Final = "Store the results as SPARQL JSON, which says what is an IRI, and of which type a literal is."
+
+# What the media types of rows are called in findings; the others are those of TSV.
+_NAMES: Final = defaultdict(
+    lambda: "TSV", {SPARQL_RESULTS: SPARQL_JSON, CSV: "CSV", SPARQL_XML: "SPARQL XML", JSON_MEDIA_TYPE: "JSON"}
+)
 
 
 def check_rows_step(step: StepView) -> Iterator[Finding]:
@@ -18,9 +37,9 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
 
     An output without rows is one, as any query without rows fits it; another is one whose query sorts by values that
     several rows share, where that decides which rows are kept, or in which order; and one that is read from another
-    form than SPARQL JSON, which the media type names.
+    form than its media type names.
     """
-    results = step.parsed(read_sparql_results)
+    results = reference_results(step)
     yield from _form_findings(step, results)
     if results.boolean is not None:
         return
@@ -32,20 +51,31 @@ def check_rows_step(step: StepView) -> Iterator[Finding]:
         what = f"the output is read with allowances: {'; '.join(results.notes)}"
         yield Finding(what, "Store what the store gives.", ("output",), severity="warning")
     for index, column in enumerate(required if isinstance(required, list | tuple) else ()):
-        if column not in results.variables:
+        if column not in results.variables and not names_no_columns(results):
             near = f"It has: {', '.join(results.variables) or 'none'}."
             yield Finding(f"the output has no column {column}", near, ("required_columns", index))
     if not results.row_count:
-        what = "the output has no rows, so any query without rows fits it"
+        what = "the output has no rows, so any query without rows fits it, and the step tells little"
         yield Finding(what, "Keep the step if that is the right answer.", ("output",), severity="warning")
     yield from _draws(step, results)
 
 
 def _form_findings(step: StepView, results: SparqlResults) -> Iterator[Finding]:
-    """Find results in another form, and those without types where types are compared."""
-    if results.form == SPARQL_JSON:
+    """Find results in another form than the media type says, and those without types where types are compared."""
+    given, output = step.get("output_media_type"), step.get("output")
+    media_type = bare_media_type(given) if isinstance(given, str) else ""
+    if is_of_media_type(media_type, results, output):
         return
-    what = f"the output is read from {results.form}, and its media type is that of SPARQL JSON"
+    what = f"the output is read from {results.form}, and its media type is that of {_NAMES[media_type]}"
+    if media_type != SPARQL_RESULTS or step.get("name") != SPARQL_QUERY:
+        found = media_type_of_form(results, output)
+        hint = "Leave output_media_type out" if found is None else f"Write output_media_type: {found}"
+        if found is None and step.get("name") not in ROW_TOOLS:
+            hint += f", and say steps: {{kinds: {{{step.get('name')}: rows}}}} in the config"
+        elif found == JSON_MEDIA_TYPE and step.get(REQUIRED_COLUMNS) is None:
+            hint += f", and add {REQUIRED_COLUMNS}: {json_text(list(results.variables))}"
+        yield Finding(what, f"{hint}.", ("output",), severity="warning")
+        return
     if results.is_untyped and results.row_count and step.get("strict") is True:
         what = f"the output is read from {results.form}, which has no types, and strict compares them"
         yield Finding(what, _AS_JSON, ("output",))

@@ -1,7 +1,7 @@
 """The step kind rows: comparing, checking and drafting the steps that query a graph or a database."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from graphrag_eval_lc.config import ValuesConfig
 from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
@@ -10,7 +10,18 @@ from graphrag_eval_lc.matching.rows.comparison import (
     compare_sparql_results,
     comparison_without_results,
 )
-from graphrag_eval_lc.matching.rows.readers import read_sparql_results, step_results
+from graphrag_eval_lc.matching.rows.media_types import (
+    FORMS,
+    MEDIA_TYPES,
+    REQUIRED_COLUMNS,
+    SERVED_WHERE,
+    actual_results,
+    media_type_of_form,
+    names_no_columns,
+    reference_results,
+)
+from graphrag_eval_lc.matching.rows.media_types import SPARQL_QUERY as SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
 from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
 from graphrag_eval_lc.records import relative_tolerance
@@ -50,18 +61,21 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
     """
     expected = _parsed(reference)
     try:
-        found = step_results(actual)
+        found = actual_results(actual, reference)
     except UnreadableOutput as problem:
         if isinstance(expected, SparqlResults):
             return comparison_without_results(problem)
         found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
-    return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
+    required = reference.get(REQUIRED_COLUMNS)
+    if isinstance(expected, SparqlResults) and names_no_columns(expected):
+        required = None  # such as an empty array of row objects, which need not have them
+    return compare_sparql_results(expected, found, required, **options)
 
 
 def _parsed(step: StepView) -> Any:
     """Return the results of a reference step, or its unreadable output, for the comparison to say so."""
     try:
-        return step.parsed(read_sparql_results)
+        return reference_results(step)
     except UnreadableOutput:
         return step.get("output")
 
@@ -98,15 +112,18 @@ def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:
     if results.boolean is None and not results.row_count:
         return None
     kept = {key: step[key] for key in ("name", "args", "output")}
-    return {**kept, "output_media_type": SPARQL_RESULTS, "required_columns": list(results.columns)}
+    is_sparql = step["name"] == SPARQL_QUERY
+    media_type = SPARQL_RESULTS if is_sparql else media_type_of_form(results, step["output"])
+    declared = {} if media_type is None else {"output_media_type": media_type}
+    return {**kept, **declared, REQUIRED_COLUMNS: list(results.columns)}
 
-
-SPARQL_QUERY: Final = "sparql_query"
 
 ROWS = StepKind(
     key="rows",
     title="SPARQL results",
-    serves=((SPARQL_QUERY, SPARQL_RESULTS), (None, SPARQL_RESULTS)),
+    serves=((SPARQL_QUERY, SPARQL_RESULTS), *((None, media_type) for media_type in MEDIA_TYPES)),
+    serves_where=SERVED_WHERE,
+    forms=FORMS,
     matcher=match_row_steps,
     parse=parse_sparql_results,
     check=check_rows_step,

@@ -221,3 +221,33 @@ def test_rows_in_another_form_are_drafted_as_they_are_where_the_config_names_a_q
     for cut in ("", "no rows", '[{"n": "a", "m"'):
         call["output"] = cut
         assert "reference_steps" not in draft_dataset([made], config=config)[0]["questions"][0]
+
+
+@pytest.mark.parametrize(
+    ("output", "media_type", "columns"),
+    [
+        ('[{"name": "Oslo", "n": 5}]', "application/json", ["name", "n"]),
+        ("[{'name': 'Oslo', 'n': 5}]", None, ["name", "n"]),
+        ("name,n\nOslo,5\nBergen,3\n", "text/csv", ["name", "n"]),
+        ("name\tn\nOslo\t5\n", "text/tab-separated-values", ["name", "n"]),
+        ("| name | n |\n|---|---|\n| Oslo | 5 |\n", None, ["name", "n"]),
+    ],
+)
+@pytest.mark.parametrize("tool", ["cypher_query", "read_neo4j_cypher", "sql_db_query", "ask_graph"])
+def test_rows_are_drafted_with_the_media_type_of_their_form(
+    tool: str, output: str, media_type: str | None, columns: list[str]
+) -> None:
+    config = {"steps": {"kinds": {"ask_graph": "rows"}}}
+    call = {"name": tool, "args": {"query": "x"}, "id": "c1", "status": "success", "output": output}
+    responses: Any = [{"question_id": "q", "question_text": "Where?", "actual_steps": [call]}]
+    drafted = draft_dataset(responses, config=config)
+    [[step]] = drafted[0]["questions"][0]["reference_steps"]
+    assert (step.get("output_media_type"), step["required_columns"]) == (media_type, columns)
+    assert validate_dataset(drafted, config=config) == []
+    assert run_evaluation(drafted, responses, config)[0]["steps_score"] == 1.0
+
+
+def test_an_error_that_a_query_tool_gives_as_a_text_is_not_drafted() -> None:
+    call = {"name": "sql_db_query", "args": {}, "id": "c1", "status": "success", "output": "Error: no such table: x"}
+    responses: Any = [{"question_id": "q", "question_text": "Where?", "actual_steps": [call]}]
+    assert "reference_steps" not in draft_dataset(responses)[0]["questions"][0]

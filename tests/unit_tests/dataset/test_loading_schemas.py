@@ -18,12 +18,17 @@ def test_shipped_schema_is_what_the_models_say(name: str) -> None:
 
 def test_descriptions_of_a_reference_step_name_what_the_step_kinds_declare() -> None:
     texts = {key: str(field.description) for key, field in ReferenceStepModel.model_fields.items()}
-    media_types = [media_type for kind in BUILT_IN for name, media_type in kind.serves if name is None and media_type]
+    rows, json = (
+        [media_type for name, media_type in kind.serves if name is None and media_type]
+        for kind in BUILT_IN
+        if kind.key in ("rows", "json")
+    )
+    with_key = [each.key for kind in BUILT_IN for each in kind.serves_where if each.media_type == json[0]]
     compared_by_args = [name for kind in BUILT_IN if kind.reads == "args" for name in kind.names]
     assert texts["output_media_type"] == (
-        f"{media_types[0]}: rows; {media_types[1]}: JSON values; none: sparql_query's rows, else texts."
+        f"{', '.join(rows)}: rows; {json[0]}: JSON values, with {with_key[0]} rows; none: rows of queries, else texts."
     )
-    assert len(media_types) == 2
+    assert (len(json), len(with_key)) == (1, 1)
     assert texts["args"].startswith(f"The arguments. They are compared for {' and '.join(compared_by_args)};")
     names = {name for kind in BUILT_IN for name in kind.names}
     assert all(name in names for name in re.findall(r"\w+_\w+|retrieval", texts["name"] + texts["output"]))

@@ -1,6 +1,7 @@
 """What `validate` finds in reference steps: media types that are read as meant, and outputs that are cut."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -72,7 +73,7 @@ def test_misspelt_media_type_of_something_else_is_an_error() -> None:
     ]
 
 
-@pytest.mark.parametrize("media_type", ["text/turtle", "text/csv", "application/ld+json", "application/xml", "x"])
+@pytest.mark.parametrize("media_type", ["text/turtle", "text/plain", "application/ld+json", "application/xml", "x"])
 def test_media_type_of_its_own_is_no_finding(media_type: str) -> None:
     assert found(output="text", output_media_type=media_type) == []
 
@@ -112,3 +113,90 @@ def test_cut_documents_and_json_are_found_too() -> None:
     cut = json.dumps([{"id": "d1", "text": "x" * 50}])[:30]
     assert "breaks off" in found(name="retrieval", output=cut)[0][1]
     assert "breaks off" in found(name="other", output=cut, output_media_type="application/json")[0][1]
+
+
+JSON_ROWS = json.dumps([{"name": "Oslo", "n": 5}, {"name": "Bergen", "n": 3}])
+PYTHON_ROWS = "[{'name': 'Oslo', 'n': 5}]"
+NAMES = {"required_columns": ["name", "n"]}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"name": "cypher_query", "output": JSON_ROWS},
+        {"name": "read_neo4j_cypher", "output": JSON_ROWS, "output_media_type": "application/json", **NAMES},
+        {"name": "sql_db_query", "output": "[('Oslo', 5), ('Bergen', 3)]"},
+        {"name": "sql_db_query", "output": "[(5,)]", "strict": True},
+        {"name": "my_tool", "output": "name,n\nOslo,5\n", "output_media_type": "text/csv", **NAMES},
+        {"name": "my_tool", "output": "name\nOslo\n", "output_media_type": "text/csv; charset=utf-8"},
+        {"name": "my_tool", "output": "?n\n5\n", "output_media_type": "text/tab-separated-values"},
+        {"name": "my_tool", "output": "There are none.", "output_media_type": "text/plain"},
+        {"name": "cypher_query", "output": "There are none."},
+    ],
+)
+def test_good_rows_of_any_query_language_are_no_finding(step: dict[str, Any]) -> None:
+    media_type = step.get("output_media_type")
+    expected = [] if media_type is None or ";" not in media_type else ["warning"]
+    assert [severity for severity, _, _ in found(**step)] == expected
+
+
+CANNOT = "the output cannot be read as"
+
+
+@pytest.mark.parametrize(
+    ("step", "severity", "what", "hint"),
+    [
+        ({"output": "None found.", "output_media_type": SPARQL}, "error", f"{CANNOT} SPARQL results: ", "Store what"),
+        ({"output": "None found.", "output_media_type": "text/csv"}, "error", f"{CANNOT} CSV: ", "Store what"),
+        ({"output": "a,b\n1\n", "output_media_type": "text/csv"}, "error", f"{CANNOT} CSV: ", "Store what"),
+        (
+            {"output": JSON_ROWS, "output_media_type": "text/csv"},
+            "warning",
+            "row objects, and its",
+            "Write .*n/json, and",
+        ),
+        ({"output": JSON_ROWS, "output_media_type": SPARQL, **NAMES}, "warning", "is that of SPARQL JSON", "n/json.$"),
+        ({"output": PYTHON_ROWS, "output_media_type": SPARQL}, "warning", "Python shows it, and", "Leave .*type out.$"),
+        (
+            {"name": "x", "output": PYTHON_ROWS, "output_media_type": "text/csv"},
+            "warning",
+            "is that of CSV",
+            r"out, and say steps: \{kinds: \{x: rows\}\} in the config",
+        ),
+        (
+            {"output": JSON_ROWS, "output_media_type": "application/json"},
+            "warning",
+            "compared as JSON, so",
+            "Add required",
+        ),
+        (
+            {"output": JSON_ROWS, "output_media_type": "application/json", "required_columns": ["nam"]},
+            "error",
+            "has no column nam",
+            "It has: name, n",
+        ),
+        (
+            {"output": '{"a": 1}', "output_media_type": "application/json", "required_columns": ["a"]},
+            "error",
+            "required_columns are given, and the output is no rows, so that it is compared as JSON: ",
+            "Store the rows",
+        ),
+        ({"output": "[]", **NAMES}, "warning", "any query without rows fits it, and the step tells little", "Keep"),
+        ({"output": "n,m\n1,2\n", "output_media_type": "text/cvs"}, "warning", "text/cvs is read as text/csv", "Write"),
+    ],
+)
+def test_rows_that_are_not_as_their_media_type_says_are_one_finding(
+    step: dict[str, Any], severity: str, what: str, hint: str
+) -> None:
+    [(found_severity, found_what, found_hint)] = found(**{"name": "cypher_query", **step})
+    assert found_severity == severity
+    assert what in found_what
+    assert re.search(hint, found_hint)
+
+
+def test_steps_whose_kind_the_config_gives_need_no_media_type() -> None:
+    config = {"steps": {"kinds": {"run_sparql": "rows", "sparql_query": "text"}}}
+    assert validate_dataset(dataset(name="run_sparql"), config=config) == []
+    assert validate_dataset(dataset(), config=config) == []
+    [problem] = validate_dataset(dataset(name="run_sparql", output="No."), config=config)
+    assert problem.what.startswith("the output cannot be read as rows: ")

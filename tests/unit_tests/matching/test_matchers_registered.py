@@ -50,7 +50,11 @@ def test_steps_are_shown_as_without_the_matcher() -> None:
     register_matcher(name="sparql_query")(constant(1.0))  # type: ignore[type-var]
     register_matcher(name="run_sparql", media_type=results)(constant(1.0))  # type: ignore[type-var]
     register_matcher(media_type=results)(constant(1.0))  # type: ignore[type-var]
-    assert [shown_as(name, results) for name in ("sparql_query", "run_sparql", "ask")] == ["rows", "text", "rows"]
+    assert [shown_as(name, step_kind_for(name, results)) for name in ("sparql_query", "run_sparql", "ask")] == [
+        "rows",
+        "text",
+        "rows",
+    ]
 
 
 def test_exception_of_a_matcher_scores_0_and_is_the_reason() -> None:

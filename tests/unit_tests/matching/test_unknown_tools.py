@@ -251,3 +251,13 @@ def test_tool_that_gives_rows_as_csv_is_suggested_and_one_that_gives_prose_is_no
         assert suggested((wanted, response(call("ask_store", output)))) == {("ask_store",): "sparql_query"}
     for output in ("I found x, y and z.\nAll are cities.", "# Notes\n\nnone, so far", '[{"id": 1}]'):
         assert suggested((wanted, response(call("ask_store", output)))) == {}
+
+
+@pytest.mark.parametrize(("tool", "name"), [("read_neo4j_cypher", "cypher_query"), ("ask", "sql_db_query")])
+def test_a_tool_that_gives_such_rows_is_suggested_though_both_names_may_be_known(tool: str, name: str) -> None:
+    tools = UnknownTools(EvaluationConfig())
+    for city in ("Oslo", "Bergen"):
+        reference = {"name": name, "output": f'[{{"name": "{city}"}}]'}
+        call = {"name": tool, "args": {}, "id": "c", "status": "success", "output": '[{"n": "Narvik"}]'}
+        tools.add([[reference]], {"question_id": city, "actual_steps": [call]})
+    assert [each.suggestion for each in tools.found()] == [name]

@@ -61,13 +61,15 @@ def test_names_that_may_fulfil_it_have_a_meaning() -> None:
 
 def test_name_with_a_meaning_decides_how_a_step_is_shown() -> None:
     results = "application/sparql-results+json"
-    assert [shown_as(name, results) for name in ("run_sparql", "autocomplete_search", "iri_discovery")] == [
+    assert [
+        shown_as(name, step_kind_for(name, results)) for name in ("run_sparql", "autocomplete_search", "iri_discovery")
+    ] == [
         "rows",
         "text",
         "iri",
     ]
     register_step_kind(kind("cypher", ("run_cypher", None), shown_as="rows"))
-    assert shown_as("run_cypher", None) == "rows"
+    assert shown_as("run_cypher", step_kind_for("run_cypher", None)) == "rows"
 
 
 def test_what_is_registered_later_can_be_forgotten() -> None:

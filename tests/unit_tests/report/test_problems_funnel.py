@@ -4,9 +4,12 @@ from typing import Any
 import pytest
 from report_samples import sample, step, table
 
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import load_config
 from graphrag_eval_lc.report.problems import Funnel, Matrix
-from graphrag_eval_lc.report.reported_run import ReportedSample
+from graphrag_eval_lc.report.reported_run import ReportedSample, reported_samples
+from graphrag_eval_lc.report.steps import step_groups
 
 SEARCH = {"name": "autocomplete_search", "args": {}, "id": "s", "status": "success", "output": "urn:oslo"}
 RESULTS = '{"head": {"vars": ["iri"]}, "results": {"bindings": [{"iri": {"type": "uri", "value": "urn:oslo"}}]}}'
@@ -127,3 +130,28 @@ def test_query_of_another_name_is_told_by_the_media_type_of_its_reference() -> N
         ("query non-empty", 1),
         ("rows right", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "config"),
+    [
+        ("cypher_query", {}, None),
+        ("ask_graph", {"output_media_type": "application/json", "required_columns": ["name"]}, None),
+        ("ask_graph", {}, {"steps": {"kinds": {"ask_graph": "rows"}}}),
+    ],
+)
+def test_queries_of_any_language_go_through_the_funnel_and_show_their_rows(name: str, more: Any, config: Any) -> None:
+    def result_of(output: str) -> Any:
+        reference = {"name": name, "output": '[{"name": "T1"}, {"name": "T2"}]', **more}
+        question = {"id": "q", "question_text": "Which?", "reference_steps": [[reference]]}
+        response: Any = {"question_id": "q", "actual_steps": [step(name, output)]}
+        return run_evaluation([{"template_id": "t", "questions": [question]}], [response], config)[0]  # type: ignore[list-item]
+
+    settings = load_config(config)
+    fallen_at = {}
+    for output in ("[]", '[{"x": "T1"}, {"x": "T3"}]', '[{"x": "T2"}, {"x": "T1"}]'):
+        [found] = reported_samples([result_of(output)], metrics_of(settings))
+        fallen_at[output] = [stage for stage, count in fallen(found, config=config).items() if count]
+    assert list(fallen_at.values()) == [["query non-empty"], ["rows right"], []]
+    [[shown]] = step_groups(result_of('[{"x": "T1"}, {"x": "T3"}]'), settings)
+    assert (shown["rows"]["missing"], shown["rows"]["extra"]) == ([["T2"]], [["T3"]])

@@ -17,7 +17,8 @@ def results(names: str, *rows: Sequence[str]) -> str:
 
 
 def found(query: str, output: str, **keys: Any) -> list[tuple[str, str]]:
-    step = {"name": "sparql_query", "args": {"query": query}, "output": output, **keys}
+    media_type = "application/sparql-results+json"
+    step = {"name": "sparql_query", "args": {"query": query}, "output": output, "output_media_type": media_type, **keys}
     return [(each.severity, each.what) for each in check_rows_step(StepView(step))]
 
 
@@ -79,7 +80,7 @@ def test_order_that_the_config_asks_for_counts() -> None:
 
 def test_output_without_rows_is_a_warning() -> None:
     assert found("SELECT ?n { }", results("n")) == [
-        ("warning", "the output has no rows, so any query without rows fits it")
+        ("warning", "the output has no rows, so any query without rows fits it, and the step tells little")
     ]
     assert found("ASK { }", '{"head": {}, "boolean": false}') == []
 

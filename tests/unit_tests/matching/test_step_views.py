@@ -1,0 +1,120 @@
+"""What ``steps.kinds`` says of reference steps: before their media types and names, after retrieval."""
+
+import json
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig, StepsConfig, load_config
+from graphrag_eval_lc.errors import ConfigError
+from graphrag_eval_lc.matching import StepKind, match_steps, register_step_kind
+from graphrag_eval_lc.matching.step_views import StepViews
+from graphrag_eval_lc.matching.steps import custom_matchers_for
+
+ROWS = json.dumps([{"name": "Oslo", "n": 5}, {"name": "Bergen", "n": 3}])
+RENAMED = json.dumps([{"m": 3, "city": "Bergen"}, {"m": 5, "city": "Oslo"}])
+
+
+def score(reference: dict[str, Any], output: str, tool: str = "graph", **options: Any) -> float | None:
+    actual = {"name": tool, "args": {}, "id": "c1", "status": "success", "output": output}
+    return match_steps([[{"name": "graph", **reference}]], [actual], **options).steps_score
+
+
+@pytest.mark.parametrize("media_type", [None, "application/json", "text/plain"])
+def test_the_config_says_which_steps_are_rows_whatever_their_media_type(media_type: str | None) -> None:
+    reference = {"output": ROWS, "output_media_type": media_type}
+    assert (score(reference, RENAMED), score(reference, RENAMED, kinds={"graph": "rows"})) == (0.0, 1.0)
+
+
+def test_the_name_of_the_tool_will_do_and_that_of_the_step_goes_before_it() -> None:
+    names = {"read_graph": "graph"}
+    assert score({"output": ROWS}, RENAMED, "read_graph", names=names) == 0.0
+    assert score({"output": ROWS}, RENAMED, "read_graph", names=names, kinds={"read_graph": "rows"}) == 1.0
+    kinds = {"read_graph": "rows", "graph": "text"}
+    assert score({"output": ROWS}, RENAMED, "read_graph", names=names, kinds=kinds) == 0.0
+
+
+def test_rows_may_be_made_json_or_text() -> None:
+    results = {"output": ROWS, "output_media_type": "application/sparql-results+json"}
+    spaced = ROWS.replace(", ", ",  ")
+    assert [score(results, each, kinds={"graph": "json"}) for each in (RENAMED, spaced)] == [0.0, 1.0]
+    assert [score(results, each, kinds={"graph": "text"}) for each in (spaced, ROWS)] == [0.0, 1.0]
+
+
+def test_what_has_ids_counts_as_retrieval_and_is_rows_else() -> None:
+    retrieval = RetrievalConfig.model_validate({"steps": [{"name": "graph", "column": "id"}]})
+    views = StepViews(StepsConfig(kinds={"graph": "rows"}), retrieval=retrieval)
+    found = [
+        views.kind_of(views.reference_view({"name": "graph", "output": json.dumps([row])})).key
+        for row in ({"id": "d1"}, {"name": "Oslo"})
+    ]
+    assert found == ["retrieval", "rows"]
+
+
+@pytest.mark.usefixtures("forget_matchers")
+def test_kinds_of_users_may_be_named_and_are_recorded() -> None:
+    def match(reference: Any, actual: Any) -> float:
+        return 0.5
+
+    register_step_kind(StepKind(key="half", serves=(("half_step", None),), matcher=match))
+    assert load_config({"steps": {"kinds": {"graph": "half"}}}).steps.kinds == {"graph": "half"}
+    assert score({"output": "a"}, "b", kinds={"graph": "half"}) == 0.5
+    used = custom_matchers_for([{"name": "graph"}], kinds={"graph": "half"})
+    assert used == {("half_step", None): match}
+    assert custom_matchers_for([{"name": "half_step"}], kinds={"half_step": "text"}) == {}
+
+
+KNOWN = "There are rows, iri_discovery"
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "what"),
+    [
+        (
+            {"steps": {"kinds": {"graph": "row"}}},
+            "steps.kinds.graph",
+            r"no step kind 'row'.*Did you mean rows\? " + KNOWN,
+        ),
+        ({"steps": {"kinds": {"graph": "qqq"}}}, "steps.kinds.graph", rf"no step kind 'qqq'.*{KNOWN}.*--plugin"),
+        (
+            {"steps": {"kinds": {"find": "retrieval"}}},
+            "steps.kinds.find",
+            r"cannot be made retrieval here.*retrieval\.steps",
+        ),
+        ({"steps": {"kinds": {"retrieval": "json"}}}, "steps.kinds.retrieval", "retrieval counts as retrieval"),
+        (
+            {"steps": {"kinds": {"docs": "json"}}, "retrieval": {"steps": ["docs"]}},
+            "steps.kinds.docs",
+            "docs counts as retrieval",
+        ),
+        (
+            {"steps": {"names": {"a": "g", "b": "g"}, "kinds": {"a": "rows", "b": "json"}}},
+            "steps.kinds.b",
+            "a and b are both g in steps.names, with different kinds.*name g here too",
+        ),
+    ],
+)
+def test_a_kind_that_cannot_be_is_one_error_that_names_the_nearest(config: Any, key: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=f"(?s){what}") as raised:
+        load_config(config)
+    assert raised.value.key == key
+
+
+def test_matching_refuses_an_unknown_kind_too() -> None:
+    with pytest.raises(ConfigError, match="no step kind 'row'"):
+        score({"output": "a"}, "a", kinds={"graph": "row"})
+
+
+def test_reports_of_runs_whose_plugins_are_gone_read_the_steps_without_their_kinds() -> None:
+    config = EvaluationConfig.model_validate({"steps": {"kinds": {"graph": "of_a_plugin"}}})
+    views = StepViews(config.steps)
+    assert views.kind_of(views.reference_view({"name": "graph"})).key == "text"
+
+
+def test_tools_that_are_known_to_give_rows_are_shown_as_such() -> None:
+    views = StepViews(StepsConfig(kinds={"graph": "rows", "sql_db_query": "text"}))
+    shown = [
+        views.shown_as(views.reference_view({"name": name, "output": "a"}))
+        for name in ("graph", "cypher_query", "sql_db_query", "other")
+    ]
+    assert shown == ["rows", "rows", "text", "text"]
