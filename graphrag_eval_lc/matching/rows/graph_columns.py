@@ -1,8 +1,8 @@
 """Columns with values of a property graph, made columns of terms that can be compared: each part a column of its own.
 
 What is compared depends on both results: what the form of one of them does not tell, such as the labels of nodes in a
-driver's ``data()``, counts for neither. So the columns are made for each comparison, where either side holds such values
-or texts that are times or points in several forms.
+driver's ``data()``, counts for neither. So the columns are made for each comparison, where either side holds such
+values, or texts that are times or points in several forms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,14 +58,13 @@ def comparable_results(
         True
     """
     columns = {name: reference.columns[name] for name in required}, dict(actual.columns)
-    has_values = [any(column.structures for column in each.values()) for each in columns]
-    has_texts = reference.is_untyped and actual.is_untyped
-    if not any(has_values) and not (
-        has_texts and any(column.may_have_times for each in columns for column in each.values())
+    if not any(column.structures for each in columns for column in each.values()) and not (
+        reference.is_untyped
+        and actual.is_untyped
+        and any(column.may_have_values for each in columns for column in each.values())
     ):
         return reference, actual
-    mine = _cells_of(columns[0], reads_texts=has_values[1])
-    others = _cells_of(columns[1], reads_texts=has_values[0])
+    mine, others = map(_cells_of, columns)
     told, other_told = _told_by(mine), _told_by(others)
     parts = [
         _parts_of(mine, GraphParts(Counting.of(rules, told, other_told))),
@@ -79,8 +78,8 @@ def comparable_results(
     )
 
 
-def _cells_of(columns: Mapping[str, TermColumn], *, reads_texts: bool) -> dict[str, _Cells]:
-    """Return the cells of those columns that hold values with parts, or texts that are times or points."""
+def _cells_of(columns: Mapping[str, TermColumn]) -> dict[str, _Cells]:
+    """Return the cells of those columns that hold values with parts, or texts that write some, or times or points."""
     reader = GraphReader()
     found: dict[str, _Cells] = {}
     for name, column in columns.items():
@@ -91,7 +90,7 @@ def _cells_of(columns: Mapping[str, TermColumn], *, reads_texts: bool) -> dict[s
         for row, (text, shape) in enumerate(zip(column.texts, shapes, strict=True)):
             term = Term(text, shape)
             if row not in structures:
-                value = _value_of_text(text, shape, reader if reads_texts else None)
+                value = _value_of_text(text, shape, reader)
                 if isinstance(value, Term):
                     term = value
                 elif value is not None:
@@ -103,14 +102,12 @@ def _cells_of(columns: Mapping[str, TermColumn], *, reads_texts: bool) -> dict[s
     return found
 
 
-def _value_of_text(text: str, shape: Shape, reader: GraphReader | None) -> GraphValue | None:
+def _value_of_text(text: str, shape: Shape, reader: GraphReader) -> GraphValue | None:
     """Return the time, point or other value that a cell's text writes; None where it is no more than a text."""
     if not is_untyped(shape) and shape[1] != WKT_LITERAL:
         return None
     value = scalar_of_text(text)
-    if value is None and reader is not None:
-        return structure_from_text(text, reader)
-    return value
+    return structure_from_text(text, reader) if value is None else value
 
 
 def _told_by(side: Mapping[str, _Cells]) -> Told:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.json_values import json_number
-from graphrag_eval_lc.matching.rows.graph_times import DURATION_SHAPE, canonical_text, duration_text
+from graphrag_eval_lc.matching.rows.graph_times import canonical_text, duration_text
 from graphrag_eval_lc.matching.rows.graph_values import (
     GraphValue,
     Node,
@@ -142,8 +142,8 @@ class Counting(NamedTuple):
 
     Attributes:
         rules: How values are compared.
-        labels: Whether labels count.
-        entities: Whether a node differs from a map, and a relationship or path from a list.
+        labels: Whether labels count, and a node differs from a map.
+        entities: Whether a relationship or path differs from a list.
         lacking: What does not count of relationships, paths and points.
         chains_are_relationships: Whether lists of a map, a text and a map are relationships, of which only the type
             counts.
@@ -181,7 +181,7 @@ class GraphParts:
     def __init__(self, counting: Counting) -> None:
         self._counting = counting
         self._keys = counting.rules.node_keys
-        self._maps_may_be_nodes = not counting.entities
+        self._maps_may_be_nodes = not counting.labels
 
     def parts(self, value: GraphValue) -> Parts:
         """Return the parts of a value that count."""
@@ -323,6 +323,8 @@ def scalar_of(value: GraphValue) -> Term | Point:
         >>> scalar_of(True).text, scalar_of(2.0).text, scalar_of("2020-01-01 00:00").text
         ('true', '2.0', '2020-01-01T00:00:00')
     """
+    if isinstance(value, Term):
+        return value
     if isinstance(value, str):
         return scalar_of_text(value) or Term(value, _LITERAL)
     if isinstance(value, bool):

@@ -288,7 +288,7 @@ def _date(arguments: list[Any], _: dict[str, Any]) -> str:
 
 
 def _clock(arguments: list[Any], decimals: int) -> str:
-    hour, minute, second, fraction = (_whole(arguments) + [0, 0, 0])[:4]
+    hour, minute, second, fraction = [*_whole(arguments), 0, 0, 0][:4]
     return f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{fraction:0{decimals}d}" if fraction else "")
 
 

@@ -1,7 +1,7 @@
 """Times, durations and points as the stores of property graphs write them in texts, each brought to one form.
 
-Where the value has no type only texts of this kind can say that they are equal: ``2020-01-01T00:00:00.000000000`` of the
-Neo4j driver, ``2020-01-01T00:00`` of Cypher's ``toString`` and ``2020-01-01 00:00:00`` of Python.
+The same time is ``2020-01-01T00:00:00.000000000`` in texts of the Neo4j driver, ``2020-01-01T00:00`` in those of
+Cypher's ``toString`` and ``2020-01-01 00:00:00`` in those of Python.
 """
 
 import re
@@ -32,14 +32,15 @@ _CYPHER_POINT: Final = re.compile(
 _MAY_BE_ONE: Final = re.compile(
     r"^(?:-?\d{4,9}-\d\d-\d\d[T ]\d\d:\d\d|\d{1,2}:\d\d(?::|$)|-?P[-\dT]|-?\d+ days?, |SRID=|POINT|point\()", re.M
 )
+_MAY_BE_VALUE: Final = re.compile(rf"{_MAY_BE_ONE.pattern}|^[\[{{(<]", re.M)
 DURATION_SHAPE: Final[Shape] = ("literal", f"{XSD}duration", None)
 _LITERAL: Final[Shape] = ("literal", None, None)
 _ATTO: Final = 10**18
 
 
-def may_have_times(joined: str) -> bool:
-    """Return whether one of the lines of a text may be a time, duration or point."""
-    return _MAY_BE_ONE.search(joined) is not None
+def may_have_values(joined: str) -> bool:
+    """Return whether one of the lines of a text may be a time, duration or point, or begins with a bracket."""
+    return _MAY_BE_VALUE.search(joined) is not None
 
 
 def canonical_text(text: str) -> tuple[str, Shape] | None:

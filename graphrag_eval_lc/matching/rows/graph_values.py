@@ -14,9 +14,10 @@ from uuid import UUID
 
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.graph_times import duration_text, point_from
+from graphrag_eval_lc.matching.rows.terms import Term
 
 GraphValue: TypeAlias = Any
-"""A text, number, boolean, decimal or None; a list or dict of them; or one of the classes below."""
+"""A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,8 @@ class GraphReader:
         if "$type" in keys and len(keys) == 2 and "_value" in keys:
             return self._typed(raw["$type"], raw["_value"], depth)
         return (
-            self._entity(raw, depth)
+            _term_of(raw)
+            or self._entity(raw, depth)
             or self._ladybug_value(raw, depth)
             or _point_of(raw)
             or self._path_of_segments(raw, depth)
@@ -236,6 +238,21 @@ class GraphReader:
         return _text_of(raw)
 
 
+_TYPES_OF_TERMS: Final = ("uri", "literal", "typed-literal", "bnode")
+
+
+def _term_of(raw: Mapping[Any, Any]) -> Term | None:
+    """Return the RDF term, or the number that Python shows as a Decimal, that an object is; None for all else."""
+    kind, text, datatype = raw.get("type"), raw.get("value"), raw.get("datatype")
+    if kind not in _TYPES_OF_TERMS or not isinstance(text, str) or not raw.keys() <= _TERM_KEYS:
+        return None
+    is_bare = kind == "bnode" or not isinstance(datatype, str)  # a blank node inside a value is its label
+    return Term(text, ("literal" if kind == "bnode" else kind, None if is_bare else datatype, None))
+
+
+_TERM_KEYS: Final = frozenset({"type", "value", "datatype", "xml:lang"})
+
+
 def entity_kind(raw: Any) -> str | None:
     """Return ``node`` or ``relationship`` for an object that says itself that it is one; None for all else.
 
@@ -289,7 +306,7 @@ def _path_of(items: list[GraphValue]) -> Path | None:
     """Return the path that a list of nodes and relationships in turns is; None where it is none."""
     if len(items) < 3 or len(items) % 2 == 0 or not isinstance(items[1], Relationship):
         return None
-    is_path = all(isinstance(item, Relationship if at % 2 else Node) for at, item in enumerate(items))
+    is_path = all(isinstance(item, Relationship if at % 2 else Node | dict) for at, item in enumerate(items))
     return Path(tuple(items), len(items) // 2) if is_path else None
 
 
@@ -398,6 +415,8 @@ def _write(value: GraphValue, write: Callable[[str], bool]) -> bool:
             return _write(parts[0], write) and write(f"-[*{value.length}]-") and _write(parts[-1], write)
         case Point(coordinates=coordinates):
             return write(f"POINT({' '.join(map(str, coordinates))})")
+        case Term(text=text):
+            return write(text)
         case bool():
             return write(str(value).lower())
         case float() if not math.isfinite(value):

@@ -15,12 +15,12 @@ from graphrag_eval_lc.matching.rows.results import (
     parse_sparql_results,
     results_from_bindings,
 )
-from graphrag_eval_lc.matching.rows.terms import RARE_KEYS
+from graphrag_eval_lc.matching.rows.terms import RARE_KEYS, Term
 from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
 from graphrag_eval_lc.texts import listed, shortened
 
 ReadText = Callable[[str], SparqlResults]
-Term = dict[str, Any]
+TermObject = dict[str, Any]
 
 _LEVELS: Final = 4
 _MOST_CELLS: Final = 5_000_000
@@ -179,7 +179,7 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
                 structures.setdefault(str(name), {})[at] = cell
                 cell = printable(readable(cell))
             if cell is not None:
-                binding[str(name)] = plain_term(cell)
+                binding[str(name)] = plain_term(cell.text if isinstance(cell, Term) else cell)
         bindings.append(binding)
     results = results_from_bindings([str(name) for name in names], bindings)
     columns = dict(results.columns)
@@ -229,7 +229,7 @@ def _of_arrays(rows: Sequence[Sequence[Any]]) -> SparqlResults:
     return replace(_of_objects([dict(zip(names, row, strict=True)) for row in rows]), form="an array of arrays")
 
 
-def plain_term(value: str | float | Decimal) -> Term:
+def plain_term(value: str | float | Decimal) -> TermObject:
     """Return a text, number or boolean as a term."""
     if isinstance(value, str):
         is_blank_node = len(value) > 2 and value.startswith("_:")

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
-from graphrag_eval_lc.matching.rows.graph_times import may_have_times
+from graphrag_eval_lc.matching.rows.graph_times import may_have_values
 from graphrag_eval_lc.matching.rows.plain_cells import (
     Concerns,
     Marks,
@@ -90,9 +90,9 @@ class TermColumn:
         return has_untyped_number(untyped_texts(self.shapes, self.texts))
 
     @cached_property
-    def may_have_times(self) -> bool:
-        """Whether a cell without a datatype may be a time, a duration or a point."""
-        return may_have_times("\n".join(untyped_texts(self.shapes, self.texts)))
+    def may_have_values(self) -> bool:
+        """Whether a cell without a datatype may be a time, a point, a list or a map that is written as a text."""
+        return may_have_values("\n".join(untyped_texts(self.shapes, self.texts)))
 
     @cached_property
     def in_nfc(self) -> "TermColumn":
