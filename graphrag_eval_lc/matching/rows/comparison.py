@@ -251,7 +251,7 @@ def _comparison_of_results(
     required = tuple(dict.fromkeys(required_columns))
     if not required or not expected.row_count or not found.row_count:
         return _comparison_by_emptiness(expected, found, required)
-    expected, found = comparable_results(expected, found, required, graph)
+    expected, found = comparable_results(expected, found, required, graph, rules)
     return _comparison_of_rows(expected, found, required, rules)
 
 

@@ -7,15 +7,16 @@ values, or texts that are times or points in several forms.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
+from graphrag_eval_lc.matching.rows.coded_rows import Rules
+from graphrag_eval_lc.matching.rows.graph_codes import Whole, whole_values
 from graphrag_eval_lc.matching.rows.graph_parts import (
     Counting,
     GraphParts,
     GraphRules,
     Parts,
     Told,
-    exact_text,
     scalar_of_text,
 )
 from graphrag_eval_lc.matching.rows.graph_texts import structure_from_text
@@ -24,13 +25,12 @@ from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphValue,
 from graphrag_eval_lc.matching.rows.plain_cells import is_untyped
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import TRIPLE_SHAPE, UNBOUND, Shape, Term
+from graphrag_eval_lc.matching.rows.values import NO_VALUES
 from graphrag_eval_lc.matching.rows.wkt import WKT_LITERAL
+from graphrag_eval_lc.matching.rows.xsd_numbers import Tolerances
 
-MOST_PLACES: Final = 2_000
-"""A column may hold values with so many different places for a part, before whole values are compared as texts."""
-
-MOST_CELLS: Final = 3_000_000
-"""A table may have so many parts in its rows, before whole values are compared as texts."""
+_LITERAL: Final[Shape] = ("literal", None, None)
+_Place: TypeAlias = tuple[str, int]
 
 
 class _Cells:
@@ -42,7 +42,7 @@ class _Cells:
 
 
 def comparable_results(
-    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: GraphRules
+    reference: SparqlResults, actual: SparqlResults, required: Sequence[str], graph: GraphRules, rules: Rules
 ) -> tuple[SparqlResults, SparqlResults]:
     """Return two results with columns that can be compared; the same ones where they hold no values of a graph.
 
@@ -50,11 +50,13 @@ def comparable_results(
         reference: The expected results.
         actual: The results of the query.
         required: The columns of the reference that count.
-        rules: How values of a graph are compared.
+        graph: How values of a graph are compared.
+        rules: How the results are compared.
 
     Example:
         >>> oslo = SparqlResults({"n": TermColumn(["Oslo"], ("literal", None, None))}, 1)
-        >>> comparable_results(oslo, oslo, ["n"], GraphRules()) == (oslo, oslo)
+        >>> rules = Rules("set", False, Tolerances(), NO_VALUES)
+        >>> comparable_results(oslo, oslo, ["n"], GraphRules(), rules) == (oslo, oslo)
         True
     """
     columns = {name: reference.columns[name] for name in required}, dict(actual.columns)
@@ -66,15 +68,15 @@ def comparable_results(
         return reference, actual
     mine, others = map(_cells_of, columns)
     told, other_told = _told_by(mine), _told_by(others)
-    parts = [
-        _parts_of(mine, GraphParts(Counting.of(rules, told, other_told))),
-        _parts_of(others, GraphParts(Counting.of(rules, other_told, told))),
+    sides = [
+        _parts_of(mine, GraphParts(Counting.of(graph, told, other_told))),
+        _parts_of(others, GraphParts(Counting.of(graph, other_told, told))),
     ]
-    if not all(_are_few(each, size) for each, size in zip(parts, (reference.row_count, actual.row_count), strict=True)):
-        parts = [{name: _joined(rows) for name, rows in each.items()} for each in parts]
+    wholes = whole_values([list(side.values()) for side in sides], rules)
+    known = [dict(zip(side, found, strict=True)) for side, found in zip(sides, wholes, strict=True)]
     return (
-        replace(reference, columns={**reference.columns, **_columns_of(mine, parts[0])}),
-        replace(actual, columns={**actual.columns, **_columns_of(others, parts[1])}),
+        replace(reference, columns={**reference.columns, **_columns_of(mine, known[0])}),
+        replace(actual, columns={**actual.columns, **_columns_of(others, known[1])}),
     )
 
 
@@ -119,54 +121,38 @@ def _told_by(side: Mapping[str, _Cells]) -> Told:
     return told
 
 
-def _parts_of(side: Mapping[str, _Cells], lowering: GraphParts) -> dict[str, dict[int, Parts]]:
-    return {
-        name: {row: lowering.parts(value) for row, value in cells.structures.items()} for name, cells in side.items()
-    }
+def _parts_of(side: Mapping[str, _Cells], lowering: GraphParts) -> dict[_Place, Parts]:
+    """Return the parts of the values by their places; what has become a term by now joins the terms."""
+    found: dict[_Place, Parts] = {}
+    for name, cells in side.items():
+        for row, value in list(cells.structures.items()):
+            parts = lowering.parts(value)
+            if len(parts) == 1 and not parts[0][0]:  # a duration that was written as a list
+                cells.terms[row] = parts[0][1]
+                del cells.structures[row]
+            else:
+                found[name, row] = parts
+    return found
 
 
-def _are_few(parts: Mapping[str, Mapping[int, Parts]], row_count: int) -> bool:
-    """Return whether there are not too many columns of parts, nor cells in them."""
-    total = 0
-    for rows in parts.values():
-        places: set[str] = set()
-        for found in rows.values():
-            places.update(path for path, _ in found)
-            if len(places) > MOST_PLACES:
-                return False
-        total += len(places) * row_count
-    return total <= MOST_CELLS
-
-
-def _joined(rows: Mapping[int, Parts]) -> dict[int, Parts]:
-    """Return each value as a single text, with its parts in order."""
-    joined: dict[int, Parts] = {}
-    for row, parts in rows.items():
-        text = "\n".join(f"{path} {exact_text(term)}" for path, term in sorted(parts))
-        joined[row] = [("whole", Term(text, ("literal", None, None)))]
-    return joined
-
-
-def _columns_of(side: Mapping[str, _Cells], parts: Mapping[str, Mapping[int, Parts]]) -> dict[str, TermColumn]:
+def _columns_of(side: Mapping[str, _Cells], wholes: Mapping[_Place, Whole]) -> dict[str, TermColumn]:
     columns: dict[str, TermColumn] = {}
     for name, cells in side.items():
-        rows = range(len(cells.terms))
         terms = list(cells.terms)
         found: dict[str, dict[int, Term]] = {}
-        for row, each in parts[name].items():
-            terms[row] = Term(readable(cells.structures[row]), TRIPLE_SHAPE)
-            for path, term in each:
-                if path:
-                    found.setdefault(path, {})[row] = term
-                else:  # a duration that was written as a list
-                    terms[row] = term
-        inner = {path: _column_of([at.get(row, UNBOUND) for row in rows]) for path, at in sorted(found.items())}
+        for row, value in cells.structures.items():
+            whole = wholes[name, row]
+            terms[row] = Term(readable(value), TRIPLE_SHAPE)
+            found.setdefault("whole", {})[row] = Term(whole.text, _LITERAL)
+            for at, number in enumerate(whole.near):
+                found.setdefault(f"near {at:03d}", {})[row] = number
+        rows = range(len(terms))
+        inner = {path: _column_of([at.get(row, UNBOUND) for row in rows]) for path, at in found.items()}
         columns[name] = replace(_column_of(terms), parts=inner)
     return columns
 
 
 def _column_of(terms: Sequence[Term]) -> TermColumn:
     shapes = [term.shape for term in terms]
-    first = shapes[0]
-    is_one = all(shape == first for shape in shapes)
-    return TermColumn([term.text for term in terms], first if is_one else shapes)
+    is_one = shapes.count(shapes[0]) == len(shapes)
+    return TermColumn([term.text for term in terms], shapes[0] if is_one else shapes)

@@ -250,8 +250,10 @@ class GraphParts:
                 return
         self._mark(f"list {len(items)}", path, found)
         if self._counting.rules.list_order or is_chain(items):
+            leaves_out = is_chain(items) and "type" in self._counting.lacking
             for at, item in enumerate(items):
-                self._add(item, f"{path}/{at}", found)
+                if not (leaves_out and at % 2):
+                    self._add(item, f"{path}/{at}", found)
             return
         in_order = sorted(map(self.parts, items), key=_order)
         found += [(f"{path}/{at}{inner}", term) for at, parts in enumerate(in_order) for inner, term in parts]
@@ -305,15 +307,6 @@ def _order_of(term: Term) -> tuple[bool, float, str]:
         return False, float(number[0]), ""
     except OverflowError:
         return False, float("inf") if number[0] > 0 else float("-inf"), term.text
-
-
-def exact_text(term: Term) -> str:
-    """Return a term as a text that those of equal values have too, but for numbers that are only nearly equal."""
-    number = number_from(term.text, None) if term.shape == _LITERAL else None
-    if number is None or isinstance(number[0], str):
-        return term.text
-    text = f"{number[0]:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def scalar_of(value: GraphValue) -> Term | Point:
