@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.coded_rows import Rules
-from graphrag_eval_lc.matching.rows.graph_parts import Parts
+from graphrag_eval_lc.matching.rows.graph_parts import Parts, pairs_of
 from graphrag_eval_lc.matching.rows.terms import Shape, Term
 from graphrag_eval_lc.matching.rows.values import in_nfc, untyped_time
 from graphrag_eval_lc.matching.rows.xsd_numbers import (
@@ -57,65 +57,65 @@ def whole_values(sides: Sequence[Side], rules: Rules) -> list[list[Whole]]:
     Example:
         >>> from graphrag_eval_lc.matching.rows.values import NO_VALUES
         >>> from graphrag_eval_lc.matching.rows.xsd_numbers import Tolerances
-        >>> one, other = [("/0", Term("5.0", _LITERAL))], [("/0", Term("5", _LITERAL))]
+        >>> one, other = ["/0", "5.0"], ["/0", "5"]
         >>> [[mine], [theirs]] = whole_values([[one], [other]], Rules("set", False, Tolerances(), NO_VALUES))
         >>> mine == theirs
         True
     """
-    texts = _TextsByPlace(rules) if rules.strict else _TextsOfNumbers(rules, sides)
+    texts = _TermTexts() if rules.strict else _ValueTexts(rules, sides)
     next_id = count().__next__
     ids: defaultdict[tuple[str | None, ...], int] = defaultdict(next_id)
     return [[_whole(parts, texts, ids) for parts in side] for side in sides]
 
 
-def _whole(parts: Parts, texts: "_TextsByPlace", ids: defaultdict[tuple[str | None, ...], int]) -> Whole:
+def _whole(parts: Parts, texts: "_TermTexts", ids: defaultdict[tuple[str | None, ...], int]) -> Whole:
     near: list[Term] = []
     key: list[str | None] = []
-    for path, term in sorted(parts):
-        text = texts.text(path, term)
-        if text is None and len(near) < MOST_NEAR_NUMBERS:
-            near.append(term)
-        key += [path, text]
-    return Whole(f"v{ids[tuple(key)]}", near)
+    for place, part in pairs_of(parts):
+        text = texts.text(place, part)
+        if text is None:
+            near.append(Term(str(part), _LITERAL))
+            if len(near) > MOST_NEAR_NUMBERS:
+                text = f"number {part}"
+        key += (place, text)
+    return Whole(f"v{ids[tuple(key)]}", near[:MOST_NEAR_NUMBERS])
 
 
-class _TextsByPlace:
-    """The texts of parts that are RDF terms."""
+class _TermTexts:
+    """The texts of parts that are compared as RDF terms."""
 
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
-
-    def text(self, path: str, term: Term) -> str | None:
+    def text(self, place: str, part: str | Term) -> str | None:
         """Return a text that equal parts at one place have, too; None for a number that is near several others."""
-        del path
-        return f"{term.text}\n{term.shape}"
+        del place
+        return part if isinstance(part, str) else f"{part.text}\n{part.shape}"
 
 
-class _TextsOfNumbers(_TextsByPlace):
+class _ValueTexts(_TermTexts):
     """The texts of parts that are compared by value."""
 
     def __init__(self, rules: Rules, sides: Sequence[Side]) -> None:
-        super().__init__(rules)
-        self._others: dict[str, str] = {}
+        self._values = rules.values
+        self._known: dict[str, str] = {}
         self._numbers = dict(_numbers_by_place(sides, rules))
 
-    def text(self, path: str, term: Term) -> str | None:
-        text = term.text
-        if term.shape == _LITERAL:
-            known = self._numbers.get(path)
-            if known is not None and text in known:
-                return known[text]
-        if text not in self._others:
-            self._others[text] = self._by_value(term)
-        return self._others[text]
+    def text(self, place: str, part: str | Term) -> str | None:
+        """Return a text that equal parts at one place have, too; None for a number that is near several others."""
+        if not isinstance(part, str):
+            return part.text
+        numbers = self._numbers.get(place)
+        if numbers is not None and part in numbers:
+            return numbers[part]
+        known = self._known.get(part)
+        if known is None:
+            known = self._known[part] = self._by_value(part)
+        return known
 
-    def _by_value(self, term: Term) -> str:
-        values = self._rules.values
-        if values.times and term.shape == _LITERAL and ":" in term.text:
-            time = untyped_time(term.text)
+    def _by_value(self, text: str) -> str:
+        if self._values.times and ":" in text:
+            time = untyped_time(text)
             if time is not None:
                 return f"time {time}"
-        return in_nfc(term.text) if values.nfc else term.text
+        return text if text.isascii() or not self._values.nfc else in_nfc(text)
 
 
 def _numbers_by_place(sides: Sequence[Side], rules: Rules) -> Iterator[tuple[str, dict[str, str | None]]]:
@@ -123,14 +123,14 @@ def _numbers_by_place(sides: Sequence[Side], rules: Rules) -> Iterator[tuple[str
     places: defaultdict[str, tuple[set[str], ...]] = defaultdict(lambda: tuple(set() for _ in sides))
     for at, side in enumerate(sides):
         for parts in side:
-            for path, term in parts:
-                if term.shape == _LITERAL:
-                    places[path][at].add(term.text)
+            for place, part in pairs_of(parts):
+                if isinstance(part, str):
+                    places[place][at].add(part)
     share = float(rules.tolerances.loosest(frozenset(NumberKind), frozenset(NumberKind)))
-    for path, texts in places.items():
+    for place, texts in places.items():
         found = _near_numbers(texts, rules, share)
         if found:
-            yield path, found
+            yield place, found
 
 
 def _near_numbers(texts: Sequence[set[str]], rules: Rules, share: float) -> dict[str, str | None]:
@@ -156,6 +156,9 @@ def _near_numbers(texts: Sequence[set[str]], rules: Rules, share: float) -> dict
 def _settle(group: list[str], texts: Sequence[set[str]], rules: Rules, found: dict[str, str | None]) -> None:
     if len(group) < 2:
         return
+    if len(group) == 2 and _are_surely_equal(*group, texts):
+        found |= dict.fromkeys(group, f"near {group[0]}")
+        return
     values: dict[str, Finite] = {}
     kinds: defaultdict[Finite, set[NumberKind]] = defaultdict(set)
     is_fine = False
@@ -174,6 +177,18 @@ def _settle(group: list[str], texts: Sequence[set[str]], rules: Rules, found: di
         is_told = are_equal and (rules.rows_as != "set" or all(_has_one(same, values, side) for side in texts))
         of |= dict.fromkeys(same, f"number {same[0]}" if is_told else None)
     found |= {text: of[value] for text, value in values.items()}
+
+
+def _are_surely_equal(low: str, high: str, texts: Sequence[set[str]]) -> bool:
+    """Return whether two numbers of different sides are within the absolute tolerance, whatever floats lose."""
+    one, other = float(low), float(high)
+    if not (abs(other - one) < float(ABSOLUTE_TOLERANCE) / 2 and abs(other) < _EXACT_ENOUGH):
+        return False
+    return all((low in side) != (high in side) for side in texts)
+
+
+_EXACT_ENOUGH: Final = 1e6
+"""Floats below this one are off by less than 1e-9."""
 
 
 def _has_one(numbers: Sequence[Finite], values: Mapping[str, Finite], texts: set[str]) -> bool:

@@ -21,13 +21,11 @@ from graphrag_eval_lc.matching.rows.graph_parts import (
 )
 from graphrag_eval_lc.matching.rows.graph_texts import structure_from_text
 from graphrag_eval_lc.matching.rows.graph_times import DURATION_SHAPE
-from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphValue, readable
+from graphrag_eval_lc.matching.rows.graph_values import GraphReader, GraphValue
 from graphrag_eval_lc.matching.rows.plain_cells import is_untyped
 from graphrag_eval_lc.matching.rows.results import SparqlResults, TermColumn
 from graphrag_eval_lc.matching.rows.terms import TRIPLE_SHAPE, UNBOUND, Shape, Term
-from graphrag_eval_lc.matching.rows.values import NO_VALUES
 from graphrag_eval_lc.matching.rows.wkt import WKT_LITERAL
-from graphrag_eval_lc.matching.rows.xsd_numbers import Tolerances
 
 _LITERAL: Final[Shape] = ("literal", None, None)
 _Place: TypeAlias = tuple[str, int]
@@ -54,6 +52,8 @@ def comparable_results(
         rules: How the results are compared.
 
     Example:
+        >>> from graphrag_eval_lc.matching.rows.values import NO_VALUES
+        >>> from graphrag_eval_lc.matching.rows.xsd_numbers import Tolerances
         >>> oslo = SparqlResults({"n": TermColumn(["Oslo"], ("literal", None, None))}, 1)
         >>> rules = Rules("set", False, Tolerances(), NO_VALUES)
         >>> comparable_results(oslo, oslo, ["n"], GraphRules(), rules) == (oslo, oslo)
@@ -127,8 +127,9 @@ def _parts_of(side: Mapping[str, _Cells], lowering: GraphParts) -> dict[_Place, 
     for name, cells in side.items():
         for row, value in list(cells.structures.items()):
             parts = lowering.parts(value)
-            if len(parts) == 1 and not parts[0][0]:  # a duration that was written as a list
-                cells.terms[row] = parts[0][1]
+            if parts[0] == "":  # a duration that was written as a list
+                part = parts[1]
+                cells.terms[row] = part if isinstance(part, Term) else Term(part, _LITERAL)
                 del cells.structures[row]
             else:
                 found[name, row] = parts
@@ -140,9 +141,9 @@ def _columns_of(side: Mapping[str, _Cells], wholes: Mapping[_Place, Whole]) -> d
     for name, cells in side.items():
         terms = list(cells.terms)
         found: dict[str, dict[int, Term]] = {}
-        for row, value in cells.structures.items():
+        for row in cells.structures:
             whole = wholes[name, row]
-            terms[row] = Term(readable(value), TRIPLE_SHAPE)
+            terms[row] = Term(terms[row].text, TRIPLE_SHAPE)
             found.setdefault("whole", {})[row] = Term(whole.text, _LITERAL)
             for at, number in enumerate(whole.near):
                 found.setdefault(f"near {at:03d}", {})[row] = number

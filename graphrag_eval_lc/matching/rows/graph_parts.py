@@ -1,6 +1,8 @@
 """The parts of a graph's value as terms by their places, as far as they count: equal values have equal parts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
@@ -18,8 +20,12 @@ from graphrag_eval_lc.matching.rows.terms import Shape, Term
 from graphrag_eval_lc.matching.rows.values import in_nfc
 from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN, number_from
 
-Parts: TypeAlias = list[tuple[str, Term]]
-"""The terms of a value, each after its place."""
+Parts: TypeAlias = list[str | Term]
+"""The parts of a value in an order of their own, each after its place: a text for a literal without a type, else a
+term.
+
+They are so many that a pair for each would cost more than all the rest.
+"""
 
 _LITERAL: Final[Shape] = ("literal", None, None)
 _BOOLEAN: Final[Shape] = ("literal", XSD_BOOLEAN, None)
@@ -181,6 +187,7 @@ class GraphParts:
     def __init__(self, counting: Counting) -> None:
         self._counting = counting
         self._keys = counting.rules.node_keys
+        self._places_in: defaultdict[str, list[str]] = defaultdict(list)
         self._maps_may_be_nodes = not counting.labels
 
     def parts(self, value: GraphValue) -> Parts:
@@ -202,7 +209,7 @@ class GraphParts:
                 chosen = self._chosen(properties)
                 self._mark("node" if self._counting.labels else "map", path, found)
                 if self._counting.labels and chosen is properties:
-                    found.append((f"{path}#labels", Term(":".join(labels), _LITERAL)))
+                    found += (f"{path}#labels", ":".join(labels))
                 self._add_properties(chosen, path, found)
             case Relationship():
                 self._add_relationship(value, path, found)
@@ -210,21 +217,31 @@ class GraphParts:
                 self._add_path(value, path, found)
             case Point(srid=srid, coordinates=coordinates):
                 self._mark(f"list {len(coordinates)}", path, found)
-                found += [(f"{path}/{at}", Term(repr(float(x)), _LITERAL)) for at, x in enumerate(coordinates)]
+                self._add_numbers([float(x) for x in coordinates], path, found)
                 if "srid" not in self._counting.lacking:
-                    found.append((f"{path}#srid", Term(str(srid), _LITERAL)))
+                    found += (f"{path}#srid", str(srid))
             case _:
                 self._add_scalar(value, path, found)
 
     def _add_scalar(self, value: GraphValue, path: str, found: Parts) -> None:
         scalar = scalar_of(value)
-        if isinstance(scalar, Term):
-            found.append((path, scalar))
+        if isinstance(scalar, str | Term):
+            found += (path, scalar)
         else:
             self._add(scalar, path, found)
 
+    def _add_numbers(self, items: Sequence[float], path: str, found: Parts) -> None:
+        for place, number in zip(self._places(path, len(items)), items, strict=False):
+            found += (place, repr(number))
+
+    def _places(self, path: str, length: int) -> list[str]:
+        """Return the places of a list's elements, at least so many; they are made once."""
+        places = self._places_in[path]
+        places += [f"{path}/{at}" for at in range(len(places), length)]
+        return places
+
     def _mark(self, kind: str, path: str, found: Parts) -> None:
-        found.append((f"{path}#", Term(kind, _LITERAL)))
+        found += (f"{path}#", kind)
 
     def _chosen(self, properties: dict[str, GraphValue]) -> dict[str, GraphValue]:
         """Return the properties that count; the same ones where all do."""
@@ -232,7 +249,7 @@ class GraphParts:
         return chosen or properties
 
     def _add_properties(self, properties: Mapping[str, GraphValue], path: str, found: Parts) -> None:
-        for key, value in properties.items():
+        for key, value in sorted(properties.items()):
             name = key if key.isascii() else in_nfc(key)
             self._add(value, f"{path}/{name.translate(_ESCAPES)}", found)
 
@@ -251,12 +268,17 @@ class GraphParts:
         self._mark(f"list {len(items)}", path, found)
         if self._counting.rules.list_order or is_chain(items):
             leaves_out = is_chain(items) and "type" in self._counting.lacking
-            for at, item in enumerate(items):
+            if are_plain_numbers(items):
+                self._add_numbers(items, path, found)
+                return
+            for at, (place, item) in enumerate(zip(self._places(path, len(items)), items, strict=False)):
                 if not (leaves_out and at % 2):
-                    self._add(item, f"{path}/{at}", found)
+                    self._add(item, place, found)
             return
         in_order = sorted(map(self.parts, items), key=_order)
-        found += [(f"{path}/{at}{inner}", term) for at, parts in enumerate(in_order) for inner, term in parts]
+        for at, parts in enumerate(in_order):
+            for inner, part in pairs_of(parts):
+                found += (f"{path}/{at}{inner}", part)
 
     def _add_relationship(self, value: Relationship, path: str, found: Parts) -> None:
         lacking = self._counting.lacking
@@ -265,10 +287,10 @@ class GraphParts:
         is_chosen = chosen is not properties
         has_ends = value.ends is not None and "ends" not in lacking and not is_chosen
         self._mark("list 3" if has_ends and not self._counting.entities else "relationship", path, found)
+        start, end = value.ends if value.ends is not None and has_ends else (None, None)
+        self._add(start, f"{path}/0", found)
         self._add_type(value, chosen, is_chosen, f"{path}/1", found)
-        if value.ends is not None and has_ends:
-            self._add(value.ends[0], f"{path}/0", found)
-            self._add(value.ends[1], f"{path}/2", found)
+        self._add(end, f"{path}/2", found)
 
     def _add_type(
         self, value: Relationship, chosen: Mapping[str, GraphValue], is_chosen: bool, path: str, found: Parts
@@ -294,40 +316,67 @@ class GraphParts:
                 self._add(part, f"{path}/{at}", found)
 
 
+def pairs_of(parts: Parts) -> Iterator[tuple[str, str | Term]]:
+    """Return the places and the parts of a value.
+
+    Example:
+        >>> list(pairs_of(["#", "list 1", "/0", "Oslo"]))
+        [('#', 'list 1'), ('/0', 'Oslo')]
+    """
+    return zip(parts[::2], parts[1::2], strict=True)  # type: ignore[arg-type]
+
+
+def are_plain_numbers(items: Sequence[GraphValue]) -> bool:
+    """Return whether all elements are numbers that Python writes as JSON does."""
+    kinds = set(map(type, items))
+    if not kinds or not kinds <= _NUMBERS:
+        return False
+    return min(items) > -_LARGEST and max(items) < _LARGEST and (float not in kinds or all(map(math.isfinite, items)))
+
+
+_NUMBERS: Final = frozenset({int, float})
+_LARGEST: Final = 10**300
+
+
 def _order(parts: Parts) -> list[tuple[str, bool, float, str]]:
     """Return what brings the elements of a list into an order of their own, numbers by value."""
-    return [(path, *_order_of(term)) for path, term in sorted(parts)]
+    return [(place, *_order_of(part)) for place, part in pairs_of(parts)]
 
 
-def _order_of(term: Term) -> tuple[bool, float, str]:
-    number = number_from(term.text, None) if term.shape == _LITERAL else None
+def _order_of(part: str | Term) -> tuple[bool, float, str]:
+    if isinstance(part, Term):
+        return True, 0.0, part.text
+    number = number_from(part, None)
     if number is None or isinstance(number[0], str):
-        return True, 0.0, term.text
+        return True, 0.0, part
     try:
         return False, float(number[0]), ""
     except OverflowError:
-        return False, float("inf") if number[0] > 0 else float("-inf"), term.text
+        return False, math.inf if number[0] > 0 else -math.inf, part
 
 
-def scalar_of(value: GraphValue) -> Term | Point:
-    """Return a scalar as the term that it is in a cell of its own; a text may be a point.
+def scalar_of(value: GraphValue) -> str | Term | Point:
+    """Return a scalar as it is compared in a cell of its own: a text may be a point, a time or a duration.
 
     Example:
-        >>> scalar_of(True).text, scalar_of(2.0).text, scalar_of("2020-01-01 00:00").text
-        ('true', '2.0', '2020-01-01T00:00:00')
+        >>> scalar_of(2.0), scalar_of("2020-01-01 00:00")
+        ('2.0', '2020-01-01T00:00:00')
     """
     if isinstance(value, Term):
         return value
     if isinstance(value, str):
-        return scalar_of_text(value) or Term(value, _LITERAL)
+        found = scalar_of_text(value)
+        return value if found is None else found.text if isinstance(found, Term) and found.shape == _LITERAL else found
     if isinstance(value, bool):
-        return Term("true" if value else "false", _BOOLEAN)
+        return _TRUE if value else _FALSE
     if isinstance(value, Decimal):
-        return Term(str(value), _LITERAL)
+        return str(value)
     number = json_number(value)
-    if isinstance(number, str):
-        return Term(number.replace("Infinity", "INF"), _DOUBLE)
-    return Term(repr(number), _LITERAL)
+    return Term(number.replace("Infinity", "INF"), _DOUBLE) if isinstance(number, str) else repr(number)
+
+
+_TRUE: Final = Term("true", _BOOLEAN)
+_FALSE: Final = Term("false", _BOOLEAN)
 
 
 def scalar_of_text(text: str) -> Term | Point | None:
