@@ -156,7 +156,7 @@ def _near_numbers(texts: Sequence[set[str]], rules: Rules, share: float) -> dict
 def _settle(group: list[str], texts: Sequence[set[str]], rules: Rules, found: dict[str, str | None]) -> None:
     if len(group) < 2:
         return
-    if len(group) == 2 and _are_surely_equal(*group, texts):
+    if len(group) == 2 and _are_surely_equal(group[0], group[1], texts):
         found |= dict.fromkeys(group, f"near {group[0]}")
         return
     values: dict[str, Finite] = {}

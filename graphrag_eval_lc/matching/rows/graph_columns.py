@@ -101,6 +101,7 @@ def _cells_of(columns: Mapping[str, TermColumn]) -> dict[str, _Cells]:
             terms.append(term)
         if is_changed:
             found[name] = _Cells(terms, structures)
+    reader.join_ends()
     return found
 
 

@@ -33,7 +33,7 @@ class Node:
     properties: dict[str, GraphValue]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Relationship:
     """A relationship.
 
@@ -95,6 +95,9 @@ _ENDS: Final = ("start", "end")
 _END_IDS: Final = frozenset(
     {"startNodeElementId", "endNodeElementId", "start_id", "end_id", "startNode", "endNode", *_ENDS}
 )
+_NODE_IDS: Final = ("elementId", "element_id", "identity", "id")
+_START_IDS: Final = ("startNodeElementId", "start_id", "start")
+_LAST_IDS: Final = ("endNodeElementId", "end_id", "end")
 _RELATIONSHIP_KEYS: Final = _IDS | _END_IDS | {"type", "label", "properties"}
 _AGE_VERTEX: Final = frozenset({"id", "label", "properties"})
 _CRS: Final = {"wgs-84": 4326, "wgs-84-3d": 4979, "cartesian": 7203, "cartesian-3d": 9157}
@@ -106,6 +109,25 @@ class GraphReader:
 
     def __init__(self) -> None:
         self._left = MOST_VALUES
+        self._nodes: dict[str, Node] = {}
+        self._loose: list[tuple[Relationship, str, str]] = []
+
+    def join_ends(self) -> None:
+        """Give relationships that tell their ends by ids the nodes that have been read with these ids."""
+        for relationship, start, end in self._loose:
+            if start in self._nodes and end in self._nodes:
+                relationship.ends = self._nodes[start], self._nodes[end]
+        self._loose.clear()
+
+    def _with_id(self, node: Node, own_id: Any) -> Node:
+        if own_id is not None:
+            self._nodes[repr(own_id)] = node
+        return node
+
+    def _with_end_ids(self, relationship: Relationship, start: Any, end: Any) -> Relationship:
+        if relationship.ends is None and start is not None and end is not None:
+            self._loose.append((relationship, repr(start), repr(end)))
+        return relationship
 
     def read(self, raw: Any, depth: int = 0) -> GraphValue:
         """Return a value as one of the types of this module.
@@ -170,10 +192,12 @@ class GraphReader:
             return None
         properties = self._properties(raw["properties"], depth)
         if kind == "node":
-            return Node(_labels(raw["labels"] if "labels" in raw else [raw["label"]]), properties)
+            node = Node(_labels(raw["labels"] if "labels" in raw else [raw["label"]]), properties)
+            return self._with_id(node, _first(raw, _NODE_IDS))
         name = raw.get("label", raw.get("type"))
         ends = [self._entity(raw[end], depth + 1) if isinstance(raw.get(end), Mapping) else None for end in _ENDS]
-        return Relationship(name, properties, _known_ends(*ends))
+        known = Relationship(name, properties, _known_ends(*ends))
+        return self._with_end_ids(known, _first(raw, _START_IDS), _first(raw, _LAST_IDS))
 
     def _ladybug_value(self, raw: Mapping[Any, Any], depth: int) -> GraphValue | None:
         """Read a node, relationship or path of ladybug, and of kuzu, whose own keys have an underscore."""
@@ -193,8 +217,10 @@ class GraphReader:
             return None
         own = {marks[name] for name in ("_ID", "_LABEL", "_SRC", "_DST") if name in marks}
         properties = self._properties({key: value for key, value in raw.items() if key not in own}, depth)
-        is_relationship = {"_SRC", "_DST"} <= marks.keys()
-        return Relationship(label, properties) if is_relationship else Node((label,), properties)
+        ids = [raw.get(marks.get(name)) for name in ("_ID", "_SRC", "_DST")]
+        if {"_SRC", "_DST"} <= marks.keys():
+            return self._with_end_ids(Relationship(label, properties), ids[1], ids[2])
+        return self._with_id(Node((label,), properties), ids[0])
 
     def _path_of_segments(self, raw: Mapping[Any, Any], depth: int) -> Path | None:
         """Read a path of the JavaScript driver."""
@@ -211,10 +237,13 @@ class GraphReader:
     def _typed(self, kind: Any, value: Any, depth: int) -> GraphValue:
         """Read a value of Neo4j's typed JSON."""
         if kind == "Node" and isinstance(value, Mapping) and isinstance(value.get("_properties"), Mapping):
-            return Node(_labels(value.get("_labels")), self._properties(value["_properties"], depth))
+            node = Node(_labels(value.get("_labels")), self._properties(value["_properties"], depth))
+            return self._with_id(node, value.get("_element_id"))
         if kind == "Relationship" and isinstance(value, Mapping) and isinstance(value.get("_properties"), Mapping):
             name = value.get("_type")  # absent in the older API
-            return Relationship(None if name is None else str(name), self._properties(value["_properties"], depth))
+            known = Relationship(None if name is None else str(name), self._properties(value["_properties"], depth))
+            ids = (value.get(f"_{end}_node_element_id") for end in _ENDS)
+            return self._with_end_ids(known, *ids)
         if kind == "PathSummary":  # not Neo4j's: what the repr of a driver's path tells
             return Path((self.read(value["start"], depth + 1), self.read(value["end"], depth + 1)), value["size"])
         if kind in ("Integer", "Float") and isinstance(value, str):
@@ -289,6 +318,11 @@ def _driver_class(raw: Any) -> str | None:
     names = {each.__name__ for each in kind.__mro__ if str(each.__module__).startswith("neo4j.")}
     found = [name for name in ("Node", "Relationship", "Path", "Point", "Duration") if name in names]
     return found[0] if found else None
+
+
+def _first(raw: Mapping[Any, Any], keys: Sequence[str]) -> Any:
+    """Return what stands under the first of some keys that an object has."""
+    return next((raw[key] for key in keys if raw.get(key) is not None), None)
 
 
 def _labels(raw: Any) -> tuple[str, ...]:

@@ -181,6 +181,7 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
             if cell is not None:
                 binding[str(name)] = plain_term(cell.text if isinstance(cell, Term) else cell)
         bindings.append(binding)
+    reader.join_ends()
     results = results_from_bindings([str(name) for name in names], bindings)
     columns = dict(results.columns)
     for name in structures.keys() & columns.keys():
