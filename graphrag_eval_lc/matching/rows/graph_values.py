@@ -244,8 +244,10 @@ class GraphReader:
             known = Relationship(None if name is None else str(name), self._properties(value["_properties"], depth))
             ids = (value.get(f"_{end}_node_element_id") for end in _ENDS)
             return self._with_end_ids(known, *ids)
-        if kind == "PathSummary":  # not Neo4j's: what the repr of a driver's path tells
-            return Path((self.read(value["start"], depth + 1), self.read(value["end"], depth + 1)), value["size"])
+        if kind == "PathSummary" and isinstance(value, Mapping):  # not Neo4j's: what Python shows of a driver's path
+            ends = (self.read(value.get("start"), depth + 1), self.read(value.get("end"), depth + 1))
+            size = value.get("size")
+            return Path(ends, size if isinstance(size, int) else 0)
         if kind in ("Integer", "Float") and isinstance(value, str):
             return _number_of(value)
         return self.read(value, depth + 1)

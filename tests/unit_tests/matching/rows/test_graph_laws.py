@@ -59,6 +59,13 @@ def test_texts_like_a_drivers_objects_are_read_or_refused(text: str) -> None:
             continue
 
 
+def test_a_users_map_like_an_envelope_is_a_value() -> None:
+    for kind in ("PathSummary", "Node", "Relationship", "Integer", "Path", 5, None):
+        for value in ({}, {"size": "a"}, {"start": 1}, [], "a", None, {"_properties": 1}):
+            one = [{"v": {"$type": kind, "_value": value}, "w": 1}]
+            assert compare_sparql_results(one, one).score == 1.0
+
+
 def test_deep_values_are_refused_with_a_reason() -> None:
     deep: Any = 1
     for _ in range(100):
