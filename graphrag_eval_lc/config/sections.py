@@ -62,9 +62,12 @@ class RowsConfig(Section):
         node_keys: The properties that tell a node or a relationship of a property graph, such as ``[iri, name]``:
             those of them that it has are compared. Where it has none, or none are named, its labels (of a relationship
             its type) and all its properties are compared, without the ids that the store gives it.
+        list_order: Whether the order of the elements of a list in a cell counts. Cypher's ``collect()`` has none unless
+            the rows before it are sorted.
     """
 
     node_keys: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
+    list_order: bool = True
 
 
 class StepsConfig(Section):

@@ -26,6 +26,8 @@ from graphrag_eval_lc.matching.rows.diagnosis import (
     with_notes,
 )
 from graphrag_eval_lc.matching.rows.encoding import encoding_for
+from graphrag_eval_lc.matching.rows.graph_columns import comparable_results
+from graphrag_eval_lc.matching.rows.graph_parts import GraphRules
 from graphrag_eval_lc.matching.rows.plain_cells import PlainCells
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 from graphrag_eval_lc.matching.rows.results import (
@@ -161,6 +163,8 @@ def compare_sparql_results(
     strict: bool = False,
     tolerance: float | Mapping[str, float] | None = None,
     values: Mapping[str, bool] | ValuesConfig | None = None,
+    node_keys: Sequence[str] = (),
+    list_order: bool = True,
 ) -> SparqlComparison:
     """Compare the results of a query with those that it should give.
 
@@ -193,6 +197,9 @@ def compare_sparql_results(
             xsd:float and xsd:double where they differ from the defaults: ``{"float": 1e-4}``.
         values: Which terms are compared by what they mean, all by default: ``{"times": False}``; see
             ``ValuesConfig``. It is not used where ``strict`` is.
+        node_keys: The properties by which the nodes and relationships of a property graph are compared, as far as they
+            have them; else all properties with the labels or the type are.
+        list_order: Whether the order of the elements of lists in cells counts; Cypher's ``collect()`` has none.
 
     Returns:
         The score with its reason. Nothing that the results hold makes this raise: a comparison that cannot be
@@ -223,11 +230,16 @@ def compare_sparql_results(
         found = _results(actual)
     except UnreadableOutput as error:
         return comparison_without_results(error)
-    return _comparison_of_results(expected, found, required_columns, rules).with_notes(expected, found)
+    graph = GraphRules(tuple(node_keys), list_order)
+    return _comparison_of_results(expected, found, required_columns, rules, graph).with_notes(expected, found)
 
 
 def _comparison_of_results(
-    expected: SparqlResults, found: SparqlResults, required_columns: Sequence[str] | None, rules: Rules
+    expected: SparqlResults,
+    found: SparqlResults,
+    required_columns: Sequence[str] | None,
+    rules: Rules,
+    graph: GraphRules,
 ) -> SparqlComparison:
     if expected.boolean is not None or found.boolean is not None:
         return _comparison_of_answers(expected, found)
@@ -239,6 +251,7 @@ def _comparison_of_results(
     required = tuple(dict.fromkeys(required_columns))
     if not required or not expected.row_count or not found.row_count:
         return _comparison_by_emptiness(expected, found, required)
+    expected, found = comparable_results(expected, found, required, graph, rules)
     return _comparison_of_rows(expected, found, required, rules)
 
 

@@ -2,16 +2,25 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.json_values import json_number, json_text
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
-from graphrag_eval_lc.matching.rows.results import SparqlResults, parse_sparql_results, results_from_bindings
+from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, GraphValue, is_entity, readable
+from graphrag_eval_lc.matching.rows.neo4j_forms import WrappedRows, neo4j_rows
+from graphrag_eval_lc.matching.rows.results import (
+    SparqlResults,
+    TermColumn,
+    parse_sparql_results,
+    results_from_bindings,
+)
+from graphrag_eval_lc.matching.rows.terms import RARE_KEYS, Term
 from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
 from graphrag_eval_lc.texts import listed, shortened
 
 ReadText = Callable[[str], SparqlResults]
-Term = dict[str, Any]
+TermObject = dict[str, Any]
 
 _LEVELS: Final = 4
 _MOST_CELLS: Final = 5_000_000
@@ -68,6 +77,8 @@ def results_of_rows(rows: Any) -> SparqlResults:
         raise UnreadableOutput(f"a {type(rows).__name__} instead of an array of rows")
     if not rows:
         return SparqlResults({}, 0, form="an empty array", is_untyped=True)
+    if all(map(is_entity, rows)):  # nodes, whose keys are no columns
+        return replace(_of_arrays([(row,) for row in rows]), form="an array of nodes or relationships")
     if all(isinstance(row, Mapping) for row in rows):
         return _of_objects(rows)
     if all(isinstance(row, list | tuple) for row in rows):
@@ -88,7 +99,8 @@ def _direct(value: Any, read_text: ReadText) -> SparqlResults | None:
     if isinstance(value, Mapping):
         if _is_block(value):
             return _noted(read_text(value["text"]), "in a content block")
-        return _of_sparql_object(value)
+        wrapped = neo4j_rows(value)
+        return _of_sparql_object(value) if wrapped is None else _of_wrapped(wrapped)
     if not isinstance(value, list | tuple):
         return None
     blocks = [item for item in value if isinstance(item, Mapping) and _is_block(item)]
@@ -139,7 +151,7 @@ def _names(value: Mapping[Any, Any]) -> bool:
 
 
 def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = dict.fromkeys(name for row in rows for name, _ in row.items())
     if not names:
         raise UnreadableOutput("rows without a cell")
     if len(names) * len(rows) > _MOST_CELLS:
@@ -149,24 +161,65 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     if len(rows) == 1 and any(str(name).lower() in _KEYS_OF_ERRORS for name in names):
         raise UnreadableOutput(f"an error: {_shown_error(rows[0])}")
     untyped = False
+    reader = GraphReader()
+    structures: dict[str, dict[int, GraphValue]] = {}
     bindings: list[dict[str, Any]] = []
-    for at, row in enumerate(rows, start=1):
-        binding = {}
+    for at, row in enumerate(rows):
+        binding: dict[str, Any] = {}
         for name, cell in row.items():
             if cell is None:
                 continue
-            if isinstance(cell, Mapping):
-                if "value" not in cell:
-                    raise UnreadableOutput(
-                        f"rows whose row {at} has an object that is no RDF term in {printable(str(name)[:40])}"
-                    )
+            if isinstance(cell, Mapping) and is_term(cell):
                 binding[str(name)] = dict(cell)
-            else:
-                binding[str(name)], untyped = plain_term(cell, f"row {at}"), True
+                continue
+            untyped = True
+            if not isinstance(cell, str | int | float):
+                cell = _graph_value(reader, cell, at, str(name))
+            if isinstance(cell, STRUCTURES):
+                structures.setdefault(str(name), {})[at] = cell
+                cell = printable(readable(cell))
+            if cell is not None:
+                binding[str(name)] = plain_term(cell.text if isinstance(cell, Term) else cell)
         bindings.append(binding)
+    reader.join_ends()
     results = results_from_bindings([str(name) for name in names], bindings)
+    columns = dict(results.columns)
+    for name in structures.keys() & columns.keys():
+        columns[name] = replace(columns[name], structures=structures[name])
     form = "an array of row objects" if untyped else "a list of bindings"
-    return replace(results, form=form, is_untyped=untyped)
+    return replace(results, columns=columns, form=form, is_untyped=untyped)
+
+
+_TERM_KEYS: Final = frozenset({"value", "type", "datatype", "xml:lang", *RARE_KEYS})
+
+
+def is_term(cell: Mapping[Any, Any]) -> bool:
+    """Return whether an object in a cell is an RDF term, and no map or node with a property of the name value.
+
+    Example:
+        >>> is_term({"value": "5"}), is_term({"value": 5, "unit": "kV"}), is_term({"name": "Oslo"})
+        (True, False, False)
+    """
+    return "value" in cell and (cell.get("type") in _TYPES_OF_TERMS or cell.keys() <= _TERM_KEYS)
+
+
+_TYPES_OF_TERMS: Final = ("uri", "literal", "typed-literal", "bnode", "triple")
+
+
+def _graph_value(reader: GraphReader, cell: Any, row: int, name: str) -> GraphValue:
+    try:
+        return reader.read(cell)
+    except UnreadableOutput as problem:
+        raise UnreadableOutput(f"rows whose cell in row {row + 1}, {printable(name[:40])}, {problem}") from None
+
+
+def _of_wrapped(wrapped: WrappedRows) -> SparqlResults:
+    """Return the results that rows with the names of their columns are."""
+    if not wrapped.rows:
+        columns = {name: TermColumn([], ("literal", None, None)) for name in wrapped.names}
+        return SparqlResults(columns, 0, form=wrapped.form, is_untyped=True)
+    rows = [dict(zip(wrapped.names, row, strict=True)) for row in wrapped.rows]
+    return replace(_of_objects(rows), form=wrapped.form)
 
 
 def _of_arrays(rows: Sequence[Sequence[Any]]) -> SparqlResults:
@@ -177,29 +230,25 @@ def _of_arrays(rows: Sequence[Sequence[Any]]) -> SparqlResults:
     return replace(_of_objects([dict(zip(names, row, strict=True)) for row in rows]), form="an array of arrays")
 
 
-def plain_term(value: Any, place: str) -> Term:
-    """Return a text, number or boolean as a term.
-
-    Raises:
-        UnreadableOutput: It is something else.
-    """
+def plain_term(value: str | float | Decimal) -> TermObject:
+    """Return a text, number or boolean as a term."""
     if isinstance(value, str):
         is_blank_node = len(value) > 2 and value.startswith("_:")
         return {"type": "bnode", "value": value[2:]} if is_blank_node else {"type": "literal", "value": value}
     if isinstance(value, bool):
         return {"type": "literal", "value": "true" if value else "false", "datatype": XSD_BOOLEAN}
-    if isinstance(value, int | float):
-        number = json_number(value)
-        if isinstance(number, str):
-            return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
-        return {"type": "literal", "value": repr(number)}
-    raise UnreadableOutput(f"rows whose {place} has an array in a cell")
+    if isinstance(value, Decimal):
+        return {"type": "literal", "value": str(value)}
+    number = json_number(value)
+    if isinstance(number, str):
+        return {"type": "literal", "value": number.replace("Infinity", "INF"), "datatype": f"{XSD}double"}
+    return {"type": "literal", "value": repr(number)}
 
 
 class _Found(NamedTuple):
     path: str
     results: SparqlResults
-    rank: int  # 1 for SPARQL results, 0 for rows
+    rank: int  # 1 for SPARQL results, 0 for rows, -1 for rows with objects in cells
 
 
 def _under_a_key(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
@@ -232,9 +281,15 @@ def _search(
         except UnreadableOutput:
             continue
         if results is not None:
-            yield _Found(place, results, int(not results.is_untyped))
+            yield _Found(place, results, _rank(results))
         elif isinstance(inner, Mapping) and levels > 1:
             yield from _search(inner, place, levels - 1, read_text, cuts)
+
+
+def _rank(results: SparqlResults) -> int:
+    if any(column.structures for column in results.columns.values()):
+        return -1
+    return int(not results.is_untyped)
 
 
 def _of_part(key: str, value: Any, read_text: ReadText) -> SparqlResults | None:

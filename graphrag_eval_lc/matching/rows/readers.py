@@ -14,6 +14,7 @@ from graphrag_eval_lc.config.sections import OutputFormat
 from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_json, parsed_json, value_at
 from graphrag_eval_lc.matching.rows.embedded import has_fence, has_value, read_fence, read_sentence
+from graphrag_eval_lc.matching.rows.graph_repr import graph_repr_value, is_graph_repr
 from graphrag_eval_lc.matching.rows.json_forms import NothingFound, results_in, results_of_rows
 from graphrag_eval_lc.matching.rows.python_form import is_python, python_value
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, parse_sparql_results
@@ -183,6 +184,17 @@ def _read_python(text: str, depth: int) -> SparqlResults | None:
     return replace(results, form=f"{results.form} as Python shows it")
 
 
+def _read_graph_repr(text: str, depth: int) -> SparqlResults | None:
+    try:
+        value = graph_repr_value(text)
+    except CutOutput:
+        raise
+    except UnreadableOutput:
+        return None
+    results = _in_value(value, depth)
+    return replace(results, form=f"{results.form} as Python shows it")
+
+
 def _read_fence(text: str, depth: int) -> SparqlResults:
     return read_fence(text, lambda inner: _read_text(inner, depth + 1), _BY_LANGUAGE)
 
@@ -198,6 +210,7 @@ def _may_be_tsv(text: str) -> bool:
 CHAIN: Final = (
     Reader("JSON", _begins_as_json, _read_json),
     Reader("W3C XML", is_xml, lambda text, _: read_xml(text)),
+    Reader("Python's repr of a graph's objects", is_graph_repr, _read_graph_repr),
     Reader("Python's repr", is_python, _read_python),
     Reader("a code fence", has_fence, _read_fence),
     Reader("a Markdown table", has_markdown_rule, lambda text, _: read_markdown(text)),

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.rows.graph_times import may_have_values
 from graphrag_eval_lc.matching.rows.plain_cells import (
     Concerns,
     Marks,
@@ -62,6 +63,8 @@ class TermColumn:
             ``p``, ``o``, ``os`` for the subject of the object. They are unbound where a row does not have the part.
         marks: Those of the texts, where they are known already.
         known_shapes: The distinct shapes, where they are known already.
+        structures: The values of a property graph in it, by their row: nodes, lists and the like, of which the text
+            is what people read; see ``graph_values``.
     """
 
     texts: list[str]
@@ -69,6 +72,7 @@ class TermColumn:
     parts: "dict[str, TermColumn]" = field(default_factory=dict)
     marks: Marks | None = None
     known_shapes: Collection[Shape] | None = None
+    structures: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def with_parts(self) -> "dict[str, TermColumn]":
@@ -84,6 +88,11 @@ class TermColumn:
     def has_untyped_numbers(self) -> bool:
         """Whether a cell without a datatype is written as a number, which cells of other texts may equal."""
         return has_untyped_number(untyped_texts(self.shapes, self.texts))
+
+    @cached_property
+    def may_have_values(self) -> bool:
+        """Whether a cell without a datatype may be a time, a point, a list or a map that is written as a text."""
+        return may_have_values("\n".join(untyped_texts(self.shapes, self.texts)))
 
     @cached_property
     def in_nfc(self) -> "TermColumn":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphrag_eval_lc.config import ValuesConfig
+from graphrag_eval_lc.config import RowsConfig, ValuesConfig
 from graphrag_eval_lc.matching.matchers import Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.rows.comparison import (
     SparqlComparison,
@@ -87,8 +87,9 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
         ValueError: A key has a value that it cannot have.
 
     Example:
-        >>> comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
-        {'ordered': True, 'ignore_duplicates': True, 'strict': False, 'tolerance': 1e-06, 'values': None}
+        >>> options = comparison_options(StepView({"name": "sparql_query", "ordered": True, "tolerance": "1e-6"}))
+        >>> options["ordered"], options["tolerance"], options["node_keys"]
+        (True, 1e-06, ())
     """
     options = {"ordered": False, "ignore_duplicates": True, "strict": False}
     options |= {key: reference[key] for key in options if reference.get(key) is not None}
@@ -102,7 +103,15 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
         except ValueError as problem:
             raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
     values = reference.get("values")
-    return {**options, "tolerance": tolerance, "values": values if isinstance(values, ValuesConfig) else None}
+    rows = reference.get("rows")
+    rows = rows if isinstance(rows, RowsConfig) else RowsConfig()
+    return {
+        **options,
+        "tolerance": tolerance,
+        "values": values if isinstance(values, ValuesConfig) else None,
+        "node_keys": tuple(rows.node_keys),
+        "list_order": rows.list_order,
+    }
 
 
 def _draft_step(step: Step, later: Sequence[Step]) -> dict[str, Any] | None:

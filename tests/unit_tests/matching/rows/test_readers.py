@@ -147,7 +147,6 @@ PROSE = [
     "null",
     '[{"type": "text", "text": "no rows were found"}]',
     '{"items": []}',
-    '[{"a": {"b": 1}}]',
     "[[1, 2], [3]]",
     '[{"@id": "urn:a", "name": "Oslo"}]',
     '{"@graph": [{"@id": "urn:a", "urn:name": [{"@value": "Oslo"}]}]}',

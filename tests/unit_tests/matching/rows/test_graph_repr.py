@@ -1,0 +1,69 @@
+"""What Python shows of a driver's objects is read back; what it cannot be is refused or told to be cut."""
+
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
+from graphrag_eval_lc.matching.rows import compare_sparql_results, read_sparql_results
+from graphrag_eval_lc.matching.rows.graph_repr import graph_repr_value
+
+NODE = "<Node element_id='4:a:0' labels=frozenset({'City'}) properties={'name': 'Os\\'lo'}>"
+
+
+@pytest.mark.parametrize(
+    ("shown", "value"),
+    [
+        ("neo4j.time.Date(2020, 1, 2)", "2020-01-02"),
+        ("neo4j.time.DateTime(2020, 1, 2, 3, 4, 5, 6)", "2020-01-02T03:04:05.000000006"),
+        ("neo4j.time.DateTime(2020, 1, 2, 3, 4, 5, 0, tzinfo=pytz.FixedOffset(-90))", "2020-01-02T03:04:05-01:30"),
+        ("neo4j.time.DateTime(2020, 7, 2, 3, 4, 5, 0, tzinfo=zoneinfo.ZoneInfo(key='Europe/Oslo'))",
+         "2020-07-02T03:04:05+02:00"),
+        ("neo4j.time.DateTime(2020, 1, 2, 3, 4, 5, 0, tzinfo=<DstTzInfo 'Europe/Oslo' CET+1:00:00 STD>)",
+         "2020-01-02T03:04:05+01:00"),
+        ("neo4j.time.DateTime(2020, 1, 2, 3, 4, 5, 0, tzinfo=<UTC>)", "2020-01-02T03:04:05+00:00"),
+        ("datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone.utc)", "2020-01-02T03:04:00+00:00"),
+        ("datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone(datetime.timedelta(seconds=3600)))",
+         "2020-01-02T03:04:00+01:00"),
+        ("neo4j.time.Time(1, 2, 3, 4000)", "01:02:03.000004000"),
+        ("UUID('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        ("WGS84Point(1.0, 2.0)", {"srid": 4326, "x": 1.0, "y": 2.0}),
+        ("frozenset({'b', 'a'})", ["a", "b"]),
+        ("set()", []),
+        ("{1, 2}", [1, 2]),
+        ("(1,)", (1,)),
+        (NODE, {"elementId": "4:a:0", "labels": ["City"], "properties": {"name": "Os'lo"}}),
+    ],
+)  # fmt: skip
+def test_objects_are_read(shown: str, value: Any) -> None:
+    assert graph_repr_value(f"[{shown}]") == [value]
+
+
+def test_an_eager_result_is_read() -> None:
+    text = f"EagerResult(records=[<Record n={NODE} count(m)=3>], summary=<neo4j.ResultSummary at 0x7f>, keys=['n'])"
+    results = read_sparql_results(text)
+    assert results.variables == ("n", "count(m)")
+
+
+def test_a_list_of_nodes_is_a_column() -> None:
+    assert read_sparql_results(f"[{NODE}, {NODE}]").variables == ("column 1",)
+
+
+@pytest.mark.parametrize("cut", range(len("[{'n': <N"), len(f"[{{'n': {NODE}}}]")))
+def test_what_is_cut_is_told(cut: int) -> None:
+    text = f"[{{'n': {NODE}}}]"[:cut]
+    if " " in text[len("[{'n': <Node") :] or text.endswith("<Node "):
+        compared = compare_sparql_results([{"n": 1}], text)
+        assert compared.outcome == "undecided", (text, compared.reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[<object object at 0x7f>]", "[neo4j.time.Date(1, 2)]", "[datetime.datetime(2020, 13, 45, tzinfo='a')]",
+     "[os.system('ls')]",
+     "[" * 100 + "]" * 100, "[{[]: 1}]", "[<Node labels=1>]"],
+)  # fmt: skip
+def test_what_is_not_known_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableOutput) as problem:
+        graph_repr_value(text)
+    assert not isinstance(problem.value, CutOutput)
