@@ -158,7 +158,7 @@ class StepScore:
         cut: Where the actual step's output ends before its end; None where it is whole.
         grade: Returns what the step is worth where steps are graded, 0 to 1, also where the score is 0 or the surplus
             has its price; None: the score.
-        grade_reason: Returns why the grade is not 1, in a phrase for people; None: nothing is said beside the reason.
+        grade_reason: Returns what the grade consists of, for people; None: what the reason says.
     """
 
     score: float

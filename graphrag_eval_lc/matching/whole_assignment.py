@@ -1,13 +1,15 @@
 """Which actual steps fulfil the reference steps of all groups: the best total, and of equal totals the best order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import fsum
 from typing import Final
 
 from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.steps_quality import Place, order_share
 
-# Divided by the number of reference steps: how many changes of an assignment are weighed at most to better its order.
+# Divided by the number of reference steps: how many choices are tried at most for a better order.
 _EFFORT: Final = 200_000
 # Totals that differ by no more are equal.
 _EQUAL: Final = 1e-12
@@ -17,8 +19,8 @@ def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, 
     """Assign actual steps to the reference steps of all groups, each used once, so that their total worth is the best.
 
     Of equal totals one is chosen that keeps the order of the groups: where all reference steps can have what is worth
-    most for them in that order, they have it; else the order is bettered step by step. The last steps that will do
-    are taken, so that few comparisons are made where the agent repaired what it had.
+    most for them in that order, they have it; else the best order is looked for, within a bound. The last steps that
+    will do are taken, so that few comparisons are made where the agent repaired what it had.
     """
     groups = [group for group in candidates if group]
     places = [(at, index) for at, group in enumerate(candidates) for index in range(len(group))]
@@ -40,7 +42,7 @@ def whole_assignment(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, 
     else:
         assigned = best_assignment(list(worths.values()))
         found = {place: actual for place, actual in zip(worths, assigned, strict=True) if actual is not None}
-    return _Order(worths, found).bettered()
+    return _OrderSearch(worths, found).best()
 
 
 def best_total(candidates: Sequence[Sequence[Candidates]], *, of_undecided: float) -> dict[Place, float]:
@@ -121,52 +123,61 @@ def _walked_by_groups(
     return actual_of
 
 
-class _Order:
-    """An assignment whose order is bettered by changes that leave its total as it is."""
+class _OrderSearch:
+    """Looks through the assignments of the same total and number for the one with the best order.
 
-    def __init__(self, worths: Mapping[Place, Mapping[int, float]], actual_of: dict[Place, int]) -> None:
-        self.actual_of = actual_of
-        self._worths = worths
+    It goes from the last reference step back, tries first what comes before the steps of later groups, and leaves out
+    what cannot reach the total. Where there are too many, the best that was found within the bound will do.
+
+    Args:
+        worths: For each reference step the worths above 0 by the index of the actual step.
+        actual_of: An assignment of the best total and number.
+    """
+
+    def __init__(self, worths: Mapping[Place, Mapping[int, float]], actual_of: Mapping[Place, int]) -> None:
+        self._rows = sorted(worths.items(), reverse=True)
+        self._best = dict(actual_of)
         self._share = _share(actual_of)
+        self._total = fsum(worths[place][actual] for place, actual in actual_of.items()) - _EQUAL
+        self._count = len(actual_of)
         self._left = _EFFORT // (len(worths) + 1)
+        # What the rows from each on can add at most.
+        highest = [max(row.values(), default=0.0) for _, row in self._rows]
+        self._rest = [*reversed(list(accumulate(reversed(highest), initial=0.0)))]
 
-    def bettered(self) -> dict[Place, int]:
-        """Change what betters the order until nothing does, or enough changes were weighed."""
-        while self._share < 1.0 and any(self._has_bettered(place) for place in self._worths):
-            pass
-        return dict(sorted(self.actual_of.items()))
-
-    def _has_bettered(self, place: Place) -> bool:
-        """Give a reference step another step, free or that of another one, where that betters the order."""
-        place_of = {actual: other for other, actual in self.actual_of.items()}
-        for actual in (*self._worths[place], None):
-            other = place_of.get(actual) if actual is not None else None
-            changed = self._changed(place, actual, other) if other != place else None
-            if changed is None or self._left <= 0:
-                continue
+    def best(self) -> dict[Place, int]:
+        """Return the assignment."""
+        tried = [self._options(0, {}, 0.0)]  # without recursion, as there may be hundreds of reference steps
+        chosen: list[tuple[Place, int | None]] = []
+        while tried and self._share < 1.0 and self._left > 0:
             self._left -= 1
-            if (share := _share(changed)) > self._share:
-                self.actual_of, self._share = changed, share
-                return True
-        return False
+            option = next(tried[-1], None)
+            if option is None:
+                tried.pop()
+                if chosen:
+                    chosen.pop()
+                continue
+            chosen.append((self._rows[len(chosen)][0], option[0]))
+            taken = {place: actual for place, actual in chosen if actual is not None}
+            if len(chosen) < len(self._rows):
+                tried.append(self._options(len(chosen), taken, option[1]))
+                continue
+            if len(taken) >= self._count and (share := _share(taken)) > self._share:
+                self._best, self._share = taken, share
+            chosen.pop()
+        return self._best
 
-    def _changed(self, place: Place, actual: int | None, other: Place | None) -> dict[Place, int] | None:
-        """Return the assignment with another step for one, whose own goes to the other; None where that costs."""
-        now = self.actual_of.get(place)
-        if other is not None and now is not None and now not in self._worths[other]:
-            return None
-        gained = self._worth(place, actual) + self._worth(other, now)
-        lost = self._worth(place, now) + self._worth(other, actual)
-        if abs(gained - lost) > _EQUAL:
-            return None
-        changed = {each: index for each, index in self.actual_of.items() if each not in (place, other)}
-        changed |= {
-            each: index for each, index in ((place, actual), (other, now)) if each is not None and index is not None
-        }
-        return changed
-
-    def _worth(self, place: Place | None, actual: int | None) -> float:
-        return 0.0 if place is None or actual is None else self._worths[place][actual]
+    def _options(self, at: int, taken: Mapping[Place, int], total: float) -> Iterator[tuple[int | None, float]]:
+        """Yield what a reference step can take, with the total then; None for nothing."""
+        place, row = self._rows[at]
+        used = set(taken.values())
+        before = min((actual for (group, _), actual in taken.items() if group > place[0]), default=None)
+        free = [index for index in row if index not in used]
+        for index in sorted(free, key=lambda index: (before is None or index < before, index), reverse=True):
+            if total + row[index] + self._rest[at + 1] >= self._total:
+                yield index, total + row[index]
+        if total + self._rest[at + 1] >= self._total:
+            yield None, total
 
 
 def _share(actual_of: Mapping[Place, int]) -> float:

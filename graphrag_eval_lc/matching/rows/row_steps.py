@@ -10,6 +10,8 @@ from graphrag_eval_lc.matching.rows.comparison import (
     compare_sparql_results,
     comparison_without_results,
 )
+from graphrag_eval_lc.matching.rows.cut_rows import rows_before_cut_of
+from graphrag_eval_lc.matching.rows.grade import grade_before_cut
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
 from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
@@ -37,6 +39,8 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
         compared.unreadable,
         compared.is_undecided,
         compared.cut,
+        lambda: compared.grade,
+        lambda: compared.grade_reason,
     )
 
 
@@ -48,14 +52,21 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         actual: The step of the agent.
         options: The ``comparison_options`` of the reference step.
     """
-    expected = _parsed(reference)
+    expected, required = _parsed(reference), reference.get("required_columns")
     try:
         found = step_results(actual)
     except UnreadableOutput as problem:
         if isinstance(expected, SparqlResults):
-            return comparison_without_results(problem)
+            return comparison_without_results(
+                problem,
+                lambda: grade_before_cut(
+                    expected,
+                    rows_before_cut_of(actual),
+                    lambda rows: compare_sparql_results(expected, rows, required, **options).graded,
+                ),
+            )
         found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
-    return compare_sparql_results(expected, found, reference.get("required_columns"), **options)
+    return compare_sparql_results(expected, found, required, **options)
 
 
 def _parsed(step: StepView) -> Any:
