@@ -22,7 +22,7 @@ def match_by_worth(reference: StepView, actual: StepView) -> StepScore:
         lambda: worth,
         is_undecided=is_undecided,
         grade=lambda: worth,
-        grade_reason=lambda: "so it says",
+        grade_reason=lambda: f"Worth {worth}, so it says.",
     )
 
 

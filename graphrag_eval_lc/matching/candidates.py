@@ -116,10 +116,12 @@ class Candidates:
             return comparison.reason()
         worth = self.worth(index)
         comparison = self[index]  # says why, where the grade failed
-        if worth in (0.0, 1.0) or comparison.grade is None:
-            return comparison.reason()
-        why = "" if comparison.grade_reason is None else f" ({comparison.grade_reason()})"
-        return f"{comparison.reason()}; worth {min(worth, 0.999):.3g}{why}"
+        reason = comparison.reason()
+        if worth == 1.0 or comparison.grade is None:
+            return reason
+        if comparison.grade_reason is None:
+            return f"{reason}; worth {min(worth, 0.999):.3g}"
+        return f"{reason.removesuffix('.')}. {comparison.grade_reason()}"
 
     def compared(self, before: int | None = None) -> dict[int, StepScore]:
         """Return the comparisons with all steps before an index."""

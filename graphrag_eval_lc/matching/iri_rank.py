@@ -15,6 +15,8 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _WHOLE: Final = re.compile(rf"{_SCHEME}[^\s<>\"{{}}|\\^`]+")
 _IN_TEXT: Final = re.compile(rf"(?<!{IRI_CHARACTER}){_SCHEME}{IRI_CHARACTER}+")
 _DECLARATION: Final = re.compile(r"(?im)^[ \t]*@?(?:prefix|base)\b[^\n]*")
+# The parts of a triple, as their columns are called, in the order in which they are written.
+_AS_WRITTEN: Final = str.maketrans("spo", "012")
 
 
 def rank_in_results(results: SparqlResults, iri: str) -> int:
@@ -26,7 +28,11 @@ def rank_in_results(results: SparqlResults, iri: str) -> int:
         results: The results, in which the IRI stands.
         iri: The IRI.
     """
-    columns = [cells for column in results.columns.values() for cells in column.with_parts.values()]
+    columns = [
+        cells
+        for column in results.columns.values()
+        for _, cells in sorted(column.with_parts.items(), key=lambda part: part[0].translate(_AS_WRITTEN))
+    ]
     before: set[str] = set()
     for row in range(results.row_count):
         for cells in columns:
@@ -68,5 +74,5 @@ def found_at(rank_of: Callable[[], int], reason: str, *, cut: str | None = None)
         is_undecided=cut is not None,
         cut=cut,
         grade=lambda: 1 / rank(),
-        grade_reason=lambda: f"it is number {rank():,} of the IRIs there",
+        grade_reason=lambda: f"Worth 1/{rank():,}: it is number {rank():,} of the IRIs there.",
     )

@@ -55,7 +55,7 @@ def _compared(
         lambda: _reason(keys, expected, found),
         lambda: 1 / (1 + len(keys)),
         grade=lambda: equal / len(wanted),
-        grade_reason=lambda: f"{equal} of {len(wanted)} arguments are equal",
+        grade_reason=lambda: f"Worth {equal / len(wanted):.2f}: {equal} of {len(wanted)} arguments are equal.",
     )
 
 

@@ -10,7 +10,7 @@ from graphrag_eval_lc.matching.candidates import Candidates
 from graphrag_eval_lc.matching.steps_quality import Place, order_share
 
 # Divided by the number of reference steps: how many choices are tried at most for a better order.
-_EFFORT: Final = 200_000
+_EFFORT: Final = 100_000
 # Totals that differ by no more are equal.
 _EQUAL: Final = 1e-12
 
