@@ -11,9 +11,8 @@ POINTS = {"external_id": "e", "granularity": "1h", "aggregates": ["avg"], "start
 
 def diagnosed(name: str, expected: Any, found: Any) -> tuple[float, float, str]:
     step = {"name": name, "args": found, "id": "c", "status": "success", "output": ""}
-    binary, graded = (
-        match_steps([[{"name": name, "args": expected}]], [step], grading=grading) for grading in ("binary", "graded")
-    )
+    groups = [[{"name": name, "args": expected}]]
+    binary, graded = match_steps(groups, [step]), match_steps(groups, [step], grading="graded")
     assert binary.steps_score is not None
     return binary.steps_score, graded.diagnosis[0][0].score, graded.diagnosis[0][0].reason
 
