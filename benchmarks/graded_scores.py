@@ -54,7 +54,7 @@ def main() -> int:
     print(f"\n{'':20}   all   within a question: rank correlation with the number of faults")
     for title, found in correlations.items():
         print(f"{title:20}{found.of_all:6.2f}{found.within:8.2f}")
-    graded, *others = (correlations[title] for title in reversed(GRADINGS))
+    graded, *others = reversed(list(correlations.values()))
     is_met = graded.within <= GOAL and all(
         graded.within < other.within and graded.of_all < other.of_all for other in others
     )
@@ -235,7 +235,9 @@ FAULTS: Final[Sequence[Fault]] = (
 def _with_rows(step: Step, change: Callable[[list[Any]], list[Any] | None], name: str = "sparql_query") -> Step | None:
     """Return the output of a step of this name with other rows; None where nothing can be changed so."""
     results = _results_of(step) if step["name"] == name else None
-    bindings = None if results is None else change(results["results"]["bindings"])
+    if results is None:
+        return None
+    bindings = change(results["results"]["bindings"])
     return None if bindings is None else {"output": json.dumps({**results, "results": {"bindings": bindings}})}
 
 
@@ -244,7 +246,7 @@ def _of_another(row: Mapping[str, Any], random_: random.Random) -> dict[str, Any
     return {name: {**term, "value": f"{term['value']}{number}"} for name, term in row.items()}
 
 
-def _results_of(step: Step) -> Any:
+def _results_of(step: Step) -> dict[str, Any] | None:
     try:
         results = json.loads(step.get("output") or "")
     except ValueError:
