@@ -88,7 +88,7 @@ def _shared_by(coded: GradedColumns, columns: "_Columns", mapping: PlayedBy, rul
             values = coded.terms_of(at, cells.values(at))
             trusts[at] = trust(bits_of_column(values, is_alone=len(mapping) == 1), rivals)
     shared = sum(map(float.__mul__, cells.by_column, trusts))
-    if cells.are_equal:
+    if not cells.is_short and (cells.are_equal or coded.is_doubtful):
         shared = max(0.0, shared - 0.5)  # they do not match, although it cannot be seen in which cell
     width = len(mapping) - mapping.count(None) + len(surplus)
     absent = [name for name, found in zip(coded.names, played, strict=True) if found is None]
@@ -211,9 +211,15 @@ class _Columns:
         others = [self._kinds_of(name, of_reference=False) for name in surplus if name in self._actual.columns]
         unplayed = [each for each, found in zip(kinds, played, strict=True) if found is None]
         return [
-            0 if found is None or are_same_name(name, found) else rival_count(each, others, unplayed)
+            0 if found is None or self._names_speak_for(name, found) else rival_count(each, others, unplayed)
             for name, found, each in zip(self._required, played, kinds, strict=True)
         ]
+
+    def _names_speak_for(self, name: str, found: str) -> bool:
+        """Return whether a column has the name of a required one, or is the only one that has it in another case."""
+        if name == found.lstrip("?$"):
+            return True
+        return [other for other in self._actual.variables if are_same_name(name, other)] == [found]
 
     def values_of(self, at: int) -> Counter[tuple[str, Shape]]:
         """Return the values of a required column, each with the number of different rows that have it."""

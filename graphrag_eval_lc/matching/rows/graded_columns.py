@@ -31,7 +31,7 @@ PlayedBy: TypeAlias = tuple[int | None, ...]
 """For each required column the position of the actual one that plays it; None where none does."""
 
 _MOST_TRIED: Final = 200
-_MOST_CELLS_TRIED: Final = 2_000_000
+_MOST_CELLS_TRIED: Final = 1_000_000
 """So many cells are looked at while ways to choose the columns are tried, each of which looks at all rows."""
 
 _MOST_CELLS_COMPARED: Final = 5_000_000
@@ -52,12 +52,14 @@ class GradedColumns:
     Attributes:
         names: The names of the required columns.
         actual_names: Those of the actual columns.
+        is_doubtful: Whether rows that seem equal may not be: they have blank nodes, or cells near several others.
     """
 
     def __init__(self, reference: SparqlResults, actual: SparqlResults, required: Sequence[str], rules: Rules) -> None:
         encoding = encoding_for(reference, actual, required, rules)
         mine, others = encoded_tables(reference, actual, required, encoding, all_columns=True)
         self.names, self.actual_names = mine.names, others.names
+        self.is_doubtful = mine.needs_details
         self._terms = mine.term_columns
         self._actual_row_count = actual.row_count
         columns, actual_columns = _told_apart(mine, others, encoding.inexact, encoding.details)

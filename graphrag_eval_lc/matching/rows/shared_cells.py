@@ -76,6 +76,11 @@ class SharedCells:
         self._actual_left = {row: left for row, times in others.items() if (left := times - self.full.get(row, 0))}
 
     @property
+    def is_short(self) -> bool:
+        """Whether some row of the reference has no row that is equal in full."""
+        return bool(self._left)
+
+    @property
     def are_equal(self) -> bool:
         """Whether all rows are paired in full, in the same order where it counts."""
         return not self._left and not self._actual_left and self.order == 1.0
@@ -274,7 +279,7 @@ class _Pairing:
         for other in self._others:
             of_cells = [rows_with[cell] for cell in enumerate(other) if cell in rows_with]
             votes = Counter(row for rows in of_cells if len(rows) <= _RARE for row in rows if row in self._mine)
-            for row, _ in votes.most_common(3):
+            for row in sorted(votes, key=lambda each: (-votes[each], each))[:3]:
                 columns = _shared(row, other)
                 fewest = min((rows for rows in of_cells if row in rows), key=len)
                 cells = _cells_in(columns)
