@@ -5,7 +5,7 @@ tolerance counts as the nearest of them, and blank nodes are all alike.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import prod
@@ -36,6 +36,10 @@ _MOST_CELLS_TRIED: Final = 1_000_000
 
 _MOST_CELLS_COMPARED: Final = 5_000_000
 _FEWEST_COMPARED: Final = 50
+_MOST_AGREEMENTS: Final = 500_000
+"""So many cells are compared to see which columns agree."""
+
+_MOST_KEY_COLUMNS: Final = 3
 _LIKELY: Final = 0.5
 """Where not all ways can be tried, columns with less of the most common values are not."""
 
@@ -88,11 +92,12 @@ class GradedColumns:
     def mappings(self) -> Iterator[PlayedBy]:
         """Yield ways to choose actual columns for the required ones: all that share values where these are few.
 
-        Else those that have most values in common, with and without regard to the names, and ways to change these.
+        Else those that agree best in rows of the same key, and that have most values in common, with and without
+        regard to the names; and ways to change these. In large tables only the first.
         """
         shares = self._common_values()
         cells = len(self.names) * (len(self.rows) + self._actual_row_count)
-        most = max(3, min(_MOST_TRIED, _MOST_CELLS_TRIED // cells))
+        most = max(1, min(_MOST_TRIED, _MOST_CELLS_TRIED // cells))
         if prod(len(found) + 1 for found in shares) <= most:
             yield from _all_mappings(shares)
             return
@@ -133,10 +138,48 @@ class GradedColumns:
                 ]
             )
         )
-        yield by_name
-        yield by_values
-        for mapping in (by_name, by_values):
+        by_rows = [found for mapping in (by_name, by_values) if (found := self._by_rows(mapping, shares)) is not None]
+        likely = (*by_rows, by_name, by_values)
+        yield from likely
+        for mapping in likely:
             yield from _changed(mapping, shares)
+
+    def _by_rows(self, mapping: PlayedBy, shares: Sequence[Mapping[int, float]]) -> PlayedBy | None:
+        """Return the mapping that agrees best in rows that have the same key; None where no column tells such rows.
+
+        A key is a value that one row of each side has, in the column with most of them.
+        """
+        played = [(at, found) for at, found in enumerate(mapping) if found is not None]
+        keys = [
+            (len(common), at, found, common)
+            for at, found in sorted(played, key=lambda pair: -len(set(self.columns[pair[0]])))[:_MOST_KEY_COLUMNS]
+            if (common := _once(self.columns[at]) & _once(self.actual_columns[found]))
+        ]
+        if not keys:
+            return None
+        count, key, key_column, common = max(keys)
+        pairs = sum(map(len, shares))
+        step = max(1, count * pairs // _MOST_AGREEMENTS)
+        sample = sorted(common)[::step]
+        row_of, actual_row_of = (
+            {code: row for row, code in enumerate(column)}
+            for column in (self.columns[key], self.actual_columns[key_column])
+        )
+        rows, actual_rows = ([rows_of[code] for code in sample] for rows_of in (row_of, actual_row_of))
+        agreements: list[dict[int, float]] = []
+        for at, of_column in enumerate(shares):
+            cells = [self.columns[at][row] for row in rows]
+            agreements.append({})
+            for found, share in of_column.items():
+                column = self.actual_columns[found]
+                equal = sum(cell == column[row] for cell, row in zip(cells, actual_rows, strict=True))
+                agreements[at][found] = equal / len(sample) + 0.01 * share
+        return tuple(best_assignment(agreements))
+
+
+def _once(column: Column) -> set[int]:
+    """Return the codes that a column has once."""
+    return {code for code, times in Counter(column).items() if times == 1}
 
 
 def _all_mappings(shares: Sequence[Mapping[int, float]]) -> Iterator[PlayedBy]:

@@ -9,7 +9,7 @@ in one row counts although the number beside it is wrong, and a class or a year 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -28,6 +28,10 @@ _MOST_COUNTED: Final = 2_000_000
 """So many cells of rows are looked at to tell how many rows share some of them."""
 
 _MOST_SUBSETS: Final = 63
+_MOST_CELLS_FOLLOWED: Final = 3
+_BAND: Final = 4
+"""Where no cell of a row is rare, so many neighbours together may be."""
+
 _RARE: Final = 8
 """A cell that at most so many rows of the reference have leads to these rows."""
 
@@ -237,10 +241,10 @@ class _Pairing:
             if not set(map(itemgetter(at), self._mine)).isdisjoint(map(itemgetter(at), self._others))
         )
         cells = self._width * (len(self._mine) + len(self._others) + len(self._distinct))
-        most = min(_MOST_SUBSETS, max(1, 10 * _MOST_COUNTED // cells))
+        most = min(_MOST_SUBSETS, max(1, 5 * _MOST_COUNTED // cells))
         sizes = range(len(alike), 0, -1)
         subsets = chain.from_iterable(combinations(alike, size) for size in sizes)
-        yield from (columns for columns, _ in zip(subsets, range(most), strict=False))
+        yield from islice(subsets, most)
 
     def _paired_by(self, columns: _Columns) -> Iterator[PartialPair]:
         """Pair off rows that share these columns."""
@@ -269,25 +273,46 @@ class _Pairing:
         return times
 
     def _paired_by_rare_cells(self) -> Iterator[PartialPair]:
-        rows_with: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
-        for row in self._distinct:
-            for cell in enumerate(row):
-                found = rows_with[cell]
-                if len(found) <= _RARE:
-                    found.append(row)
+        """Pair off the rows that are left by the cells that few rows of the reference have, as many as time allows."""
+        cells = [_RareCells((at,), self._distinct) for at in range(self._width)]
+        bands = [tuple(range(at, min(at + _BAND, self._width))) for at in range(0, self._width, _BAND)]
+        neighbours = [_RareCells(band, self._distinct) for band in bands if len(band) > 1]
         likely: list[tuple[float, Row, Row, _Columns, float]] = []
-        for other in self._others:
-            of_cells = [rows_with[cell] for cell in enumerate(other) if cell in rows_with]
-            votes = Counter(row for rows in of_cells if len(rows) <= _RARE for row in rows if row in self._mine)
-            for row in sorted(votes, key=lambda each: (-votes[each], each))[:3]:
-                columns = _shared(row, other)
-                fewest = min((rows for rows in of_cells if row in rows), key=len)
-                cells = _cells_in(columns)
-                share = identification(sum(cells(each) == cells(row) for each in fewest), len(self._distinct))
-                likely.append((len(columns) * share, row, other, columns, share))
+        for other in islice(self._others, max(1, _MOST_COUNTED // self._width)):
+            rarest = _fewest_rows(cells, other) or _fewest_rows(neighbours, other)
+            for row in dict.fromkeys(chain.from_iterable(rarest)):
+                if row in self._mine:
+                    columns = _shared(row, other)
+                    shared = _cells_in(columns)
+                    fewest = next(rows for rows in rarest if row in rows)
+                    alike = sum(shared(each) == shared(row) for each in fewest)
+                    share = identification(alike, len(self._distinct))
+                    likely.append((len(columns) * share, row, other, columns, share))
         for worth, row, other, columns, share in sorted(likely, reverse=True):
             if worth and row in self._mine and other in self._others:
                 yield PartialPair(row, other, columns, share, self._take(row, other))
+
+
+class _RareCells:
+    """The rows of the reference by their cells in some columns, where few rows have the same."""
+
+    def __init__(self, columns: _Columns, rows: Sequence[Row]) -> None:
+        self._cells = _cells_in(columns)
+        cells = list(map(self._cells, rows))
+        times = Counter(cells)
+        self._rows: defaultdict[Any, list[Row]] = defaultdict(list)
+        for row, cell in zip(rows, cells, strict=True):
+            if times[cell] <= _RARE:
+                self._rows[cell].append(row)
+
+    def rows_like(self, row: Row) -> list[Row]:
+        """Return the rows that have the same cells, where these are few."""
+        return self._rows.get(self._cells(row), [])
+
+
+def _fewest_rows(cells: Sequence[_RareCells], row: Row) -> list[list[Row]]:
+    found = [rows for each in cells if (rows := each.rows_like(row))]
+    return sorted(found, key=len)[:_MOST_CELLS_FOLLOWED]
 
 
 def _shared(row: Row, other: Row) -> _Columns:
