@@ -57,6 +57,7 @@ class StepsMatch:
         matches: The matches of the scored groups, by group and reference step.
         undecided: How many reference steps of the scored groups nothing fulfils and some step may fulfil, as their
             comparison is undecided. Of groups that were not reached, as a later one is not matched in full, none is.
+            Where steps are graded, those too that an undecided step fulfils in part.
         steps_score_upper: What ``steps_score`` would be, were each undecided comparison a match in full; never below
             ``steps_score``. None where that could change nothing and no reference step is undecided.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
