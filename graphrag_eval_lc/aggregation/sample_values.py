@@ -7,7 +7,15 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import LARGEST
-from graphrag_eval_lc.registry.metrics import BUILT_IN, COUNTED, UPPER_BOUNDS, aggregated_metrics, metric_spec
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    COUNTED,
+    STEPS_PRECISION,
+    STEPS_SCORE,
+    UPPER_BOUNDS,
+    aggregated_metrics,
+    metric_spec,
+)
 from graphrag_eval_lc.texts import shortened
 
 Sample = Mapping[str, Any]
@@ -201,11 +209,14 @@ _SHOWN_REASON = 270
 def reason_of(result: Mapping[str, Any]) -> str:
     """Say in one line why a question did not score in full.
 
-    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one.
+    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else
+    that there were more calls than needed, which costs where steps are graded.
 
     Example:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
         'TimeoutError: no answer in 600 s'
+        >>> reason_of({"status": "success", "steps_score": 0.5, "steps_precision": 1 / 3, "steps_diagnosis": []})
+        'there were more calls than needed (steps_precision is 0.33)'
     """
     if is_error(result):
         return shortened(str(result.get("error") or "failed without a message"), _SHOWN_REASON)
@@ -218,4 +229,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
             about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
             told = f" ({', '.join(about)})" if about else ""
             return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
+    precision = result.get(STEPS_PRECISION)
+    if precision is not None and result.get(STEPS_SCORE, 1.0) < 1.0:
+        return f"there were more calls than needed ({STEPS_PRECISION} is {precision:.2f})"
     return ""

@@ -86,7 +86,8 @@ class StepsConfig(Section):
             as retrieval stays retrieval.
         rows: How rows of a query language are compared.
         grading: ``binary``: steps fit or do not, and ``steps_score`` is that of ``scoring``. ``graded``: a step is
-            worth what it brings, and ``steps_score`` is ``steps_f1``.
+            worth what it brings, and ``steps_score`` is ``steps_f1`` of all groups, each for itself, so that
+            ``scoring`` says nothing.
     """
 
     scoring: Scoring = "last_group"
@@ -95,6 +96,18 @@ class StepsConfig(Section):
     kinds: dict[Annotated[str, Field(min_length=1)], str] = Field(default_factory=dict)
     rows: RowsConfig = Field(default_factory=RowsConfig)
     grading: Grading = "binary"
+
+    @model_validator(mode="after")
+    def _scored_in_one_way(self) -> Self:
+        if self.grading == "graded" and self.scoring != "last_group":
+            what = f"scoring: {self.scoring} says nothing where steps are graded"
+            raise mistake(what, "Remove it: all groups count, each for itself.", "scoring")
+        return self
+
+    @property
+    def counted(self) -> Scoring:
+        """Which groups count for ``steps_score``, the last one or all."""
+        return "all_groups" if self.grading == "graded" else self.scoring
 
 
 class ToleranceConfig(Section):

@@ -70,7 +70,8 @@ def evaluate_question(
         repeat: The number of the repeat; None where each question is asked once.
 
     Returns:
-        The result, of shallow copies. Its keys are graphrag-eval's; where documents are to be retrieved,
+        The result, of shallow copies. Its keys are graphrag-eval's; ``steps_recall``, ``steps_precision``, ``steps_f1``
+        and ``steps_order`` of all groups; where documents are to be retrieved,
         ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and ``retrieval_text_…``;
         ``steps_score_upper`` where steps are undecided, which is what the score would be if they fitted, and on the
         steps ``output_cut`` and ``comparison_error`` (where an output ends before its end, and why it cannot be

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text
+from graphrag_eval_lc.matching.iri_rank import IRI_CHARACTER, found_at, rank_in_results, rank_in_text
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
 from graphrag_eval_lc.matching.outputs import cut_mark
 from graphrag_eval_lc.matching.rows import parse_sparql_results
@@ -18,15 +19,13 @@ _IRI_DISCOVERY: Final = "iri_discovery"
 # The tool that finds IRIs by their labels.
 AUTOCOMPLETE_SEARCH: Final = "autocomplete_search"
 
-# What may stand in an IRI (RFC 3987), so that urn:a is no part of urn:ab.
-_IRI_CHARACTER = r"[^\s<>\"'{}|\\^`,;()\[\]]"
-
 
 def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where the reference step's IRI stands in the actual step's output.
 
     In the results of an ``autocomplete_search`` it must be a URI binding; in the output of any other step it may
-    stand anywhere, but only as a whole term: ``urn:a`` does not stand in ``urn:ab``.
+    stand anywhere, but only as a whole term: ``urn:a`` does not stand in ``urn:ab``. The grade is 1 ÷ its rank among
+    the IRIs of the output.
     """
     iri = reference.get("output")
     if not isinstance(iri, str) or not iri:
@@ -44,7 +43,7 @@ def match_iri_discovery_steps(reference: StepView, actual: StepView) -> StepScor
         return _in_text(iri, output, actual, problem)
     only_uris = actual.get("name") == AUTOCOMPLETE_SEARCH and not results.is_untyped
     if _holds_term(results, iri, only_uris=only_uris):
-        return explained(1.0, f"{iri} is in the output")
+        return found_at(lambda: rank_in_results(results, iri), f"{iri} is in the output")
     if results.faults:  # it may stand in a column that cannot be read
         faults = "; ".join(map(results.fault_of, results.faults))
         return _in_text(iri, output, actual, UnreadableOutput(faults))
@@ -59,20 +58,24 @@ def _may_be_cut(actual: StepView, output: str) -> bool:
 
 def _in_cut_text(iri: str, output: Any, actual: StepView, problem: CutOutput) -> StepScore:
     """Look in what is left of an output; where the IRI does not stand there, it may have stood behind the cut."""
-    is_search = actual.get("name") == AUTOCOMPLETE_SEARCH
-    if not is_search and isinstance(output, str) and not output.endswith(iri) and holds_whole(output, iri):
-        return explained(1.0, f"{iri} is in the output")
-    raise problem
+    if not isinstance(output, str) or output.endswith(iri) or (place := _place_of(output, iri)) is None:
+        raise problem
+    if actual.get("name") == AUTOCOMPLETE_SEARCH:  # whether as a binding of a URI is not known
+        return found_at(lambda: rank_in_text(output, place), str(problem), cut=str(problem))
+    return found_at(lambda: rank_in_text(output, place), f"{iri} is in the output")
 
 
 def _in_text(iri: str, output: Any, actual: StepView, problem: UnreadableOutput) -> StepScore:
     """Look in an output that is no SPARQL results, such as the Turtle of a DESCRIBE."""
     if actual.get("name") == AUTOCOMPLETE_SEARCH or not isinstance(output, str):
         return explained(0.0, str(problem), unreadable=str(problem))
+    place = _place_of(output, iri)
+    if place is not None:
+        return found_at(lambda: rank_in_text(output, place), f"{iri} is in the output")
     mark = cut_mark(output)
-    if mark is not None and not holds_whole(output, iri):
+    if mark is not None:
         raise CutOutput(f"the output ends with {mark!r}")
-    return explained(1.0, f"{iri} is in the output") if holds_whole(output, iri) else _missing(iri, actual)
+    return _missing(iri, actual)
 
 
 def holds_whole(text: str, iri: str) -> bool:
@@ -82,8 +85,15 @@ def holds_whole(text: str, iri: str) -> bool:
         >>> holds_whole("<urn:a> a <urn:b> .", "urn:a"), holds_whole("<urn:ab>", "urn:a")
         (True, False)
     """
-    whole = rf"(?<!{_IRI_CHARACTER}){re.escape(iri)}(?!(?:\.(?!\s|$)|(?!\.){_IRI_CHARACTER}))"
-    return iri in text and re.search(whole, text) is not None
+    return _place_of(text, iri) is not None
+
+
+def _place_of(text: str, iri: str) -> int | None:
+    """Return where an IRI first stands in a text as a whole term; None where it does not."""
+    if iri not in text:
+        return None
+    whole = re.search(rf"(?<!{IRI_CHARACTER}){re.escape(iri)}(?!(?:\.(?!\s|$)|(?!\.){IRI_CHARACTER}))", text)
+    return None if whole is None else whole.start()
 
 
 def _holds_term(results: SparqlResults, iri: str, *, only_uris: bool) -> bool:

@@ -166,6 +166,7 @@ class StepScore:
         cut: Where the actual step's output ends before its end; None where it is whole.
         grade: Returns what the step is worth where steps are graded, 0 to 1, also where the score is 0 or the surplus
             has its price; None: the score.
+        grade_reason: Returns what the grade consists of, for people; None: what the reason says.
     """
 
     score: float
@@ -175,6 +176,7 @@ class StepScore:
     is_undecided: bool = False
     cut: str | None = None
     grade: Callable[[], float] | None = None
+    grade_reason: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):

@@ -27,6 +27,9 @@ class StepViews:
         steps: The section on steps; None for its defaults.
         sparql: How results are compared where the reference step does not say; None for the defaults.
         retrieval: Which steps count as retrieval; None: those called ``retrieval``.
+
+    Attributes:
+        is_graded: Whether steps are worth their grades, not their scores.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class StepViews:
         retrieval: RetrievalConfig | None = None,
     ) -> None:
         steps, retrieval = steps or StepsConfig(), retrieval or RetrievalConfig()
+        self.is_graded = steps.grading == "graded"
         self._tools = steps.names
         self._outputs = steps.outputs
         self._kinds = _declared_kinds(steps) if steps.kinds else {}

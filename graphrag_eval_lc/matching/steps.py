@@ -25,6 +25,7 @@ from graphrag_eval_lc.matching.matchers import Matcher, StepScore, StepView, cus
 from graphrag_eval_lc.matching.retrieval import RetrievalPair
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.steps_quality import StepsQuality, steps_quality
+from graphrag_eval_lc.matching.whole_assignment import best_total, whole_assignment
 from graphrag_eval_lc.registry.step_kinds import MatcherKey, StepKind, custom_step_kinds
 
 Group = Sequence[Mapping[str, Any]]
@@ -38,7 +39,7 @@ class Match:
         group: The index of the group among the question's reference steps.
         reference: The index of the reference step in its group.
         actual: The index of the actual step.
-        score: How well it fulfils it, above 0 and up to 1.
+        score: How well it fulfils it, above 0 and up to 1; its grade where steps are graded.
         reason: Why, for people.
     """
 
@@ -57,6 +58,7 @@ class StepsMatch:
         matches: The matches of the scored groups, by group and reference step.
         undecided: How many reference steps of the scored groups nothing fulfils and some step may fulfil, as their
             comparison is undecided. Of groups that were not reached, as a later one is not matched in full, none is.
+            Where steps are graded, those too that an undecided step fulfils in part.
         steps_score_upper: What ``steps_score`` would be, were each undecided comparison a match in full; never below
             ``steps_score``. None where that could change nothing and no reference step is undecided.
         repeated: The indices of the steps that call the same tool with the same arguments as an earlier one.
@@ -71,26 +73,29 @@ class StepsMatch:
         cut: dict[int, str],
         steps: StepsConfig,
     ) -> None:
-        scoring = steps.scoring
         self._candidates = candidates
         self._cut = cut
         self._actual_steps = actual_steps
-        self._grading = steps.grading
-        self._chosen = _Chosen(candidates, len(actual_steps), scoring)
+        self._steps = steps
+        self._chosen: _Chosen | _Graded = (
+            _Graded(candidates, len(actual_steps))
+            if steps.grading == "graded"
+            else _Chosen(candidates, len(actual_steps), steps.scoring)
+        )
         self.steps_score: float | None = self._chosen.score
         self.matches: list[Match] = [
-            Match(group, reference, actual, comparison.score, comparison.reason())
+            Match(group, reference, actual, of_step.worth(actual), of_step.reason(actual))
             for (group, reference), actual in sorted(self._chosen.actual_of.items())
-            for comparison in (candidates[group][reference][actual],)
+            for of_step in (candidates[group][reference],)
         ]
         self.undecided = sum(
             bool(references[index].undecided(before))
             for group, before in self._chosen.before.items()
             for references in (candidates[group],)
             for index in range(len(references))
-            if (group, index) not in self._chosen.actual_of
+            if references[index].is_open(self._chosen.actual_of.get((group, index)))
         )
-        self.steps_score_upper = self._upper_score(scoring)
+        self.steps_score_upper = self._upper_score()
         self._unreadable = unreadable
         self.repeated = _repeated_steps(actual_steps)
         self.failed = [index for index, step in enumerate(actual_steps) if step.get("status") != "success"]
@@ -112,13 +117,13 @@ class StepsMatch:
             for group, references in enumerate(self._candidates)
         ]
 
-    @property
+    @cached_property
     def unreadable(self) -> dict[int, str]:
         """By index of the actual step: why its output could not be compared with any, although the call succeeded."""
         _ = self.diagnosis  # so that it does not matter what was asked for before
         return {index: why for index, why in sorted(self._unreadable.items()) if why is not None}
 
-    @property
+    @cached_property
     def cut(self) -> dict[int, str]:
         """By index of the actual step, of those that were compared: where its output ends before its end."""
         _ = self.diagnosis  # so that it does not matter what was asked for before
@@ -127,15 +132,17 @@ class StepsMatch:
     @cached_property
     def quality(self) -> StepsQuality | None:
         """Recall, precision, F1 and order of all groups; None where there are no reference steps to score."""
-        _ = self.diagnosis  # so that more comparisons do not change it
-        return steps_quality(self._candidates, self._actual_steps, self._grading)
+        if isinstance(self._chosen, _Graded):
+            return self._chosen.quality
+        _ = self.unreadable, self.cut  # so that more comparisons do not change them
+        return _Graded(self._candidates, len(self._actual_steps)).quality
 
-    def _upper_score(self, scoring: Scoring) -> float | None:
+    def _upper_score(self) -> float | None:
         """Return ``steps_score_upper``."""
         score = self.steps_score
         if score is None or not any(each.undecided() for references in self._candidates for each in references):
             return None
-        upper = _Chosen(self._candidates, len(self._actual_steps), scoring, of_undecided=1.0).score or 0.0
+        upper = self._chosen.upper_score() or 0.0
         return max(upper, score) if self.undecided or upper > score else None
 
     def retrieval_pairs(self) -> Iterator[RetrievalPair]:
@@ -150,7 +157,9 @@ class StepsMatch:
     @property
     def extra(self) -> list[int]:
         """The indices of the successful steps that fit no reference step, scored or not, and of which none may fit."""
-        fitting = {step.nearest for group in self.diagnosis for step in group if step.outcome != "mismatch"}
+        fitting = {
+            step.nearest for group in self.diagnosis for step in group if step.matched or step.outcome != "mismatch"
+        }
         return [
             index
             for index, step in enumerate(self._actual_steps)
@@ -181,7 +190,8 @@ def match_steps(
         actual_steps: The steps that the agent took, in order.
         scoring: ``last_group``: the sum of the match scores in the last group ÷ its size. ``all_groups``: the mean
             of that over the groups, walking back from the last; an earlier group may match only steps before the
-            earliest one matched so far; after a group that is not matched in full the rest scores 0.
+            earliest one matched so far; after a group that is not matched in full the rest scores 0. Where steps are
+            graded it says nothing.
         sparql: Defaults for the keys of SPARQL reference steps.
         names: Step names by tool name, for tools that have other names than the reference steps.
         retrieval: Which steps count as retrieval beside those called ``retrieval``, by the name of their tool or of
@@ -190,7 +200,7 @@ def match_steps(
         kinds: The kinds by which reference steps are compared, by their name or that of the tool; see ``StepsConfig``.
         rows: How rows of a query language are compared.
         grading: ``binary``: as ``scoring`` says. ``graded``: a step is worth what it brings, and ``steps_score`` is
-            ``steps_f1``.
+            ``steps_f1`` of all groups, each for itself.
 
     Raises:
         DatasetError: The name of a reference step is a list or a mapping.
@@ -308,6 +318,9 @@ class _Chosen:
         scoring: Scoring,
         of_undecided: float = 0.0,
     ) -> None:
+        self._candidates = candidates
+        self._step_count = step_count
+        self._scoring = scoring
         self._of_undecided = of_undecided
         self.groups = scored_groups(candidates, scoring)
         self.actual_of: dict[tuple[int, int], int] = {}
@@ -324,6 +337,10 @@ class _Chosen:
     @property
     def taken(self) -> set[int]:
         return set(self.actual_of.values())
+
+    def upper_score(self) -> float | None:
+        """Return the score where undecided comparisons are matches in full."""
+        return _Chosen(self._candidates, self._step_count, self._scoring, of_undecided=1.0).score
 
     def _fill(self, group: int, references: Sequence[Candidates], before: int) -> float:
         """Match one group in the best way and return its score, 0 to 1."""
@@ -342,6 +359,31 @@ class _Chosen:
 
     def _score(self, pair: StepScore) -> float:
         return self._of_undecided if pair.is_undecided else pair.score
+
+
+class _Graded:
+    """Which actual step fulfils which reference step of all groups, each group for itself, and what follows.
+
+    Its attributes are those of ``_Chosen``; no step has to come before another.
+    """
+
+    def __init__(self, candidates: Sequence[Sequence[Candidates]], step_count: int) -> None:
+        self._candidates = candidates
+        self.groups = scored_groups(candidates, "all_groups")
+        self.actual_of = whole_assignment(candidates)
+        self.before = dict.fromkeys(self.groups, step_count)
+        worths = {(group, at): candidates[group][at].worth(actual) for (group, at), actual in self.actual_of.items()}
+        self.quality = steps_quality(candidates, self.actual_of, worths)
+        self.score = None if self.quality is None else self.quality.f1
+
+    @property
+    def taken(self) -> set[int]:
+        return set(self.actual_of.values())
+
+    def upper_score(self) -> float | None:
+        """Return the score where undecided comparisons are matches in full."""
+        upper = steps_quality(self._candidates, {}, best_total(self._candidates, of_undecided=1.0))
+        return None if upper is None else upper.f1
 
 
 def scored_groups(groups: Sequence[Sequence[Any]], scoring: Scoring) -> list[int]:

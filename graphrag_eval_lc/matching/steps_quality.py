@@ -1,15 +1,16 @@
 """How well all groups of reference steps were fulfilled: recall, precision, F1, and the order of the steps."""
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import groupby
 from math import fsum
 
-from graphrag_eval_lc.config import Grading
-from graphrag_eval_lc.matching.assignment import best_assignment
 from graphrag_eval_lc.matching.candidates import Candidates
-from graphrag_eval_lc.matching.matchers import StepScore, StepView
 from graphrag_eval_lc.registry.metrics import STEPS_F1, STEPS_ORDER, STEPS_PRECISION, STEPS_RECALL
+
+Place = tuple[int, int]
+"""A reference step: the index of its group, and its own in the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,10 @@ class StepsQuality:
             their names; 0 without such a call.
         order: Of the pairs of matched steps from different groups the share that stands in the order of the reference;
             1 where there is no pair.
+
+    Example:
+        >>> StepsQuality(recall=1.0, precision=0.2, order=1.0).f1
+        0.33333333333333337
     """
 
     recall: float
@@ -45,30 +50,43 @@ class StepsQuality:
 
 
 def steps_quality(
-    candidates: Sequence[Sequence[Candidates]], actual_steps: Sequence[StepView], grading: Grading
+    candidates: Sequence[Sequence[Candidates]], actual_of: Mapping[Place, int], worths: Mapping[Place, float]
 ) -> StepsQuality | None:
     """Return how well the reference steps were fulfilled; None where there are none.
 
-    Each actual step counts for one reference step at most, of all groups.
+    Args:
+        candidates: The reference steps, by group.
+        actual_of: For each reference step that is matched the index of its actual step, each used once.
+        worths: What these are worth, 0 to 1.
     """
-    references = [each for group in candidates for each in group]
+    references = sum(map(len, candidates))
     if not references:
         return None
-    groups = [at for at, group in enumerate(candidates) for _ in group]
-    grades = [_grades(each.compared(), grading) for each in references]
-    assigned = best_assignment(grades)
-    matched = [(groups[at], actual) for at, actual in enumerate(assigned) if actual is not None]
-    total = fsum(grades[at][actual] for at, actual in enumerate(assigned) if actual is not None)
-    calls = sum(
-        step.get("status") == "success" and any(each.may_be(step) for each in references) for step in actual_steps
-    )
-    pairs = [(one, other) for (group, one), (later, other) in combinations(matched, 2) if group != later]
+    calls = len(set[int]().union(*(each.indices for group in candidates for each in group)))
+    total = fsum(worths.values())
     return StepsQuality(
-        recall=total / len(references),
+        recall=total / references,
         precision=total / calls if calls else 0.0,
-        order=sum(one < other for one, other in pairs) / len(pairs) if pairs else 1.0,
+        order=order_share([(group, actual) for (group, _), actual in actual_of.items()]),
     )
 
 
-def _grades(compared: Mapping[int, StepScore], grading: Grading) -> dict[int, float]:
-    return {index: each.worth if grading == "graded" else each.score for index, each in compared.items()}
+def order_share(matched: Sequence[tuple[int, int]]) -> float:
+    """Return the share of the pairs from different groups that are in order; 1 where there is no pair.
+
+    Args:
+        matched: Pairs of a group and the index of an actual step. No index comes twice.
+
+    Example:
+        >>> order_share([(0, 3), (1, 1), (2, 5)])
+        0.6666666666666666
+    """
+    before: list[int] = []
+    pairs = in_order = 0
+    for _, each in groupby(sorted(matched), key=lambda pair: pair[0]):
+        indices = [index for _, index in each]
+        pairs += len(before) * len(indices)
+        in_order += sum(bisect_left(before, index) for index in indices)
+        for index in indices:
+            insort(before, index)
+    return in_order / pairs if pairs else 1.0

@@ -17,22 +17,27 @@ def match_time_series_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where a ``retrieve_time_series`` call asks for the same ``mrid`` (one or several, in any order).
 
     The ``limit`` must be equal where the reference has one. Without an ``mrid`` in the reference the call must have
-    none either, and the same limit.
+    none either, and the same limit. The grade is the share of equal arguments, of those that the reference gives and
+    those that the call should not have.
     """
-    return _compared(reference, actual, _time_series_differences)
+    return _compared(reference, actual, ("mrid", "limit"), _time_series_differences)
 
 
 def match_data_points_steps(reference: StepView, actual: StepView) -> StepScore:
     """Score 1 where a ``retrieve_data_points`` call asks for the same data.
 
     ``external_id`` and ``aggregates`` (one or several, in any order), ``granularity`` in any spelling, ``start`` and
-    ``end`` as times relative to the step's ``execution_timestamp`` or absolute, and ``limit`` must agree.
+    ``end`` as times relative to the step's ``execution_timestamp`` or absolute, and ``limit`` must agree. The grade is
+    the share of equal arguments, of those that the reference or the call gives.
     """
-    return _compared(reference, actual, _data_points_differences)
+    return _compared(reference, actual, _DATA_POINTS_KEYS, _data_points_differences)
 
 
 def _compared(
-    reference: StepView, actual: StepView, differing_keys: Callable[[Arguments, Arguments, Any], Iterable[str]]
+    reference: StepView,
+    actual: StepView,
+    compared_keys: Iterable[str],
+    differing_keys: Callable[[Arguments, Arguments, Any], Iterable[str]],
 ) -> StepScore:
     expected, found = reference.get("args"), actual.get("args")
     if not isinstance(expected, Mapping):
@@ -42,7 +47,19 @@ def _compared(
     keys = list(differing_keys(expected, found, actual.get("execution_timestamp")))
     if not keys:
         return explained(1.0, "the same arguments")
-    return StepScore(0.0, lambda: _reason(keys, expected, found), lambda: 1 / (1 + len(keys)))
+    # An argument too many, that changes what is asked for, is a difference; one that does not is none.
+    wanted = {key for key in compared_keys if expected.get(key)} | set(keys)
+    equal = len(wanted) - len(keys)
+    return StepScore(
+        0.0,
+        lambda: _reason(keys, expected, found),
+        lambda: 1 / (1 + len(keys)),
+        grade=lambda: equal / len(wanted),
+        grade_reason=lambda: f"Worth {equal / len(wanted):.2f}: {equal} of {len(wanted)} arguments are equal.",
+    )
+
+
+_DATA_POINTS_KEYS = ("external_id", "granularity", "aggregates", "start", "end", "limit")
 
 
 def _time_series_differences(expected: Arguments, found: Arguments, anchor: Any) -> Iterable[str]:

@@ -113,7 +113,7 @@ class UnknownTools:
         self._learn_tools(by_tool)
         self._calling.update(by_tool.keys())
         scored: dict[str, list[Mapping[str, Any]]] = {}
-        for index in scored_groups(groups, self._config.steps.scoring):
+        for index in scored_groups(groups, self._config.steps.counted):
             for step in groups[index]:
                 scored.setdefault(_name(step), []).append(step)
         self._asking.update(scored.keys())

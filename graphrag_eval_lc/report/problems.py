@@ -94,7 +94,7 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     """Return which stages a sample passes; None where it has no reference query."""
     groups = sample.result.get("reference_steps") or ()
     diagnoses = sample.result.get("steps_diagnosis") or ()
-    scored = scored_groups(groups, config.steps.scoring)
+    scored = scored_groups(groups, config.steps.counted)
     steps = [
         (step, diagnosis, at in scored)
         for at, (group, diagnosed) in enumerate(zip(groups, diagnoses, strict=False))
@@ -218,7 +218,7 @@ class Problems:
         own = dict.fromkeys((*custom, *functions, *registered_metrics()))
         self._error_keys = (*error_keys("questions"), *map(error_key, own))
         self._errors: dict[tuple[str, str], _Group] = {}
-        self._scoring: Scoring = config.steps.scoring
+        self._scoring: Scoring = config.steps.counted
         self._warnings: dict[str, _Group] = {}
         self._unknown_tools = UnknownTools(config, reference_names)
         self._calling: dict[str, _Group] = {}  # by unknown tool

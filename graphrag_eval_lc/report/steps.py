@@ -19,7 +19,7 @@ def step_groups(result: Mapping[str, Any], config: EvaluationConfig) -> list[lis
     groups = result.get("reference_steps") or []
     actual_steps = result.get("actual_steps") or []
     diagnoses = result.get("steps_diagnosis") or ()
-    scored = scored_groups(groups, config.steps.scoring)
+    scored = scored_groups(groups, config.steps.counted)
 
     def fits(reference: Step, actual: Step) -> bool:
         return step_name(actual, config) in names_that_fulfil(str(reference.get("name")))

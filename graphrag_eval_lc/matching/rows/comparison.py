@@ -18,6 +18,7 @@ from graphrag_eval_lc.matching.rows.candidate_columns import find_mapping, find_
 from graphrag_eval_lc.matching.rows.closeness import closeness_of
 from graphrag_eval_lc.matching.rows.coded_rows import Budget, RowsAs, Rules, SearchCutOff
 from graphrag_eval_lc.matching.rows.column_search import ColumnMapping
+from graphrag_eval_lc.matching.rows.cut_rows import rows_before_cut
 from graphrag_eval_lc.matching.rows.diagnosis import (
     Diagnosis,
     ShownRow,
@@ -26,6 +27,13 @@ from graphrag_eval_lc.matching.rows.diagnosis import (
     with_notes,
 )
 from graphrag_eval_lc.matching.rows.encoding import encoding_for
+from graphrag_eval_lc.matching.rows.grade import (
+    Grade,
+    grade_before_cut,
+    grade_of_emptiness,
+    grade_of_match,
+    grade_of_mismatch,
+)
 from graphrag_eval_lc.matching.rows.graph_columns import comparable_results
 from graphrag_eval_lc.matching.rows.graph_parts import GraphRules
 from graphrag_eval_lc.matching.rows.plain_cells import PlainCells
@@ -63,6 +71,7 @@ class SparqlComparison:
         is_undecided: bool = False,
         cut: str | None = None,
         steps: int = 0,
+        graded: Callable[[], Grade] | None = None,
     ) -> None:
         self.score = score
         self.steps = steps
@@ -71,6 +80,7 @@ class SparqlComparison:
         self.cut = cut
         self._diagnose = diagnose
         self._closeness = closeness
+        self._graded = graded
 
     def __repr__(self) -> str:
         return f"SparqlComparison(score={self.score}, reason={self.reason!r})"
@@ -92,7 +102,23 @@ class SparqlComparison:
             is_undecided=self.is_undecided,
             cut=self.cut,
             steps=self.steps,
+            graded=self._graded,
         )
+
+    @cached_property
+    def graded(self) -> Grade:
+        """What the results are worth where steps are graded, with the reason."""
+        return Grade(self.score, self.reason) if self._graded is None else self._graded()
+
+    @property
+    def grade(self) -> float:
+        """What the results are worth where steps are graded; 0 to 1, and 1 only for a match without surplus columns."""
+        return self.graded.value
+
+    @property
+    def grade_reason(self) -> str:
+        """A sentence or two on what the grade consists of."""
+        return self.graded.reason
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -226,12 +252,19 @@ def compare_sparql_results(
         expected = _results(reference)
     except UnreadableOutput as error:
         return _settled(0.0, _reference_at_fault(f"it is {error}"))
+
+    graph = GraphRules(tuple(node_keys), list_order)
+
+    def compared(results: SparqlResults) -> SparqlComparison:
+        return _comparison_of_results(expected, results, required_columns, rules, graph)
+
     try:
         found = _results(actual)
     except UnreadableOutput as error:
-        return comparison_without_results(error)
-    graph = GraphRules(tuple(node_keys), list_order)
-    return _comparison_of_results(expected, found, required_columns, rules, graph).with_notes(expected, found)
+        return comparison_without_results(
+            error, lambda: grade_before_cut(expected, rows_before_cut(actual), lambda rows: compared(rows).graded)
+        )
+    return compared(found).with_notes(expected, found)
 
 
 def _comparison_of_results(
@@ -259,10 +292,17 @@ def _results(results: Any) -> SparqlResults:
     return results if isinstance(results, SparqlResults) else read_sparql_results(results)
 
 
-def comparison_without_results(problem: UnreadableOutput) -> SparqlComparison:
-    """Return the comparison with an actual output that cannot be read: undecided where it is cut."""
+def comparison_without_results(
+    problem: UnreadableOutput, graded: Callable[[], Grade] | None = None
+) -> SparqlComparison:
+    """Return the comparison with an actual output that cannot be read: undecided where it is cut.
+
+    Args:
+        problem: What is wrong with it.
+        graded: Grades the rows before the cut; None: there are none that can be read.
+    """
     if isinstance(problem, CutOutput):
-        return _settled(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem))
+        return _settled(0.0, f"It cannot be told, as {problem}.", is_undecided=True, cut=str(problem), graded=graded)
     return _settled(0.0, f"The actual output is {problem}.", unreadable=str(problem))
 
 
@@ -273,9 +313,12 @@ def _settled(
     unreadable: str | None = None,
     is_undecided: bool = False,
     cut: str | None = None,
+    graded: Callable[[], Grade] | None = None,
 ) -> SparqlComparison:
     diagnosis = Diagnosis(reason, row_precision=score, row_recall=score)
-    return SparqlComparison(score, lambda: diagnosis, None, unreadable, is_undecided=is_undecided, cut=cut)
+    return SparqlComparison(
+        score, lambda: diagnosis, None, unreadable, is_undecided=is_undecided, cut=cut, graded=graded
+    )
 
 
 def _reference_at_fault(fault: str) -> str:
@@ -307,16 +350,23 @@ def _comparison_by_emptiness(
     reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...]
 ) -> SparqlComparison:
     """Compare results of which one has no rows, or of which no column counts."""
+    score, reason = _outcome_of_emptiness(reference, actual, required)
+    return _settled(score, reason, graded=lambda: grade_of_emptiness(reference, actual, required, score))
+
+
+def _outcome_of_emptiness(
+    reference: SparqlResults, actual: SparqlResults, required: tuple[str, ...]
+) -> tuple[float, str]:
     if reference.row_count and not actual.row_count:
-        return _settled(0.0, f"The actual results have no rows, the reference has {reference.row_count}.")
+        return 0.0, f"The actual results have no rows, the reference has {reference.row_count}."
     if actual.row_count and not reference.row_count:
-        return _settled(0.0, f"The actual results have {actual.row_count} rows, the reference has none.")
+        return 0.0, f"The actual results have {actual.row_count} rows, the reference has none."
     if len(actual.variables) < len(required) and not actual.row_count and not actual.is_headless:
         found = f"only {len(actual.variables)} columns for {len(required)} required"
-        return _settled(0.0, f"Both results have no rows, but the actual ones have {found}.")
+        return 0.0, f"Both results have no rows, but the actual ones have {found}."
     if not actual.row_count:
-        return _settled(1.0, "Both results have no rows.")
-    return _settled(1.0, "Both results have rows; no column is required.")
+        return 1.0, "Both results have no rows."
+    return 1.0, "Both results have rows; no column is required."
 
 
 def _comparison_of_rows(
@@ -335,6 +385,7 @@ def _comparison_of_rows(
             unreadable,
             is_undecided=cut_off is not None,
             steps=budget.spent,
+            graded=lambda: grade_of_mismatch(reference, actual, required, rules),
         )
 
     def match(mapping: Sequence[int], *, is_exact: bool = True) -> SparqlComparison:
@@ -343,6 +394,7 @@ def _comparison_of_rows(
             1.0,
             lambda: diagnosis_of_match(reference, actual, columns, rules, is_exact=is_exact),
             steps=budget.spent,
+            graded=lambda: grade_of_match(reference, actual, columns),
         )
 
     verdict = None if rules.strict else quick_verdict(reference, actual, required, rules)

@@ -10,6 +10,8 @@ from graphrag_eval_lc.matching.rows.comparison import (
     compare_sparql_results,
     comparison_without_results,
 )
+from graphrag_eval_lc.matching.rows.cut_rows import rows_before_cut_of
+from graphrag_eval_lc.matching.rows.grade import grade_before_cut
 from graphrag_eval_lc.matching.rows.media_types import (
     FORMS,
     MEDIA_TYPES,
@@ -48,6 +50,8 @@ def match_row_steps(reference: StepView, actual: StepView) -> StepScore:
         compared.unreadable,
         compared.is_undecided,
         compared.cut,
+        lambda: compared.grade,
+        lambda: compared.grade_reason,
     )
 
 
@@ -59,16 +63,22 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         actual: The step of the agent.
         options: The ``comparison_options`` of the reference step.
     """
-    expected = _parsed(reference)
+    expected, required = _parsed(reference), reference.get(REQUIRED_COLUMNS)
+    if isinstance(expected, SparqlResults) and names_no_columns(expected):
+        required = None  # such as an empty array of row objects, which need not have them
     try:
         found = actual_results(actual, reference)
     except UnreadableOutput as problem:
         if isinstance(expected, SparqlResults):
-            return comparison_without_results(problem)
+            return comparison_without_results(
+                problem,
+                lambda: grade_before_cut(
+                    expected,
+                    rows_before_cut_of(actual),
+                    lambda rows: compare_sparql_results(expected, rows, required, **options).graded,
+                ),
+            )
         found = SparqlResults({}, 0)  # the reference is at fault, whatever the step gave
-    required = reference.get(REQUIRED_COLUMNS)
-    if isinstance(expected, SparqlResults) and names_no_columns(expected):
-        required = None  # such as an empty array of row objects, which need not have them
     return compare_sparql_results(expected, found, required, **options)
 
 

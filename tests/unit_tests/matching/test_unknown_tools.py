@@ -95,6 +95,7 @@ def test_group_that_is_not_scored_loses_nothing() -> None:
     answer = response(call("look_up", "urn:a"), call("sparql_query", rows("urn:a")))
     assert suggested((groups, answer)) == {}
     assert suggested((groups, answer), config={"steps": {"scoring": "all_groups"}}) == {("look_up",): "lookup"}
+    assert suggested((groups, answer), config={"steps": {"grading": "graded"}}) == {("look_up",): "lookup"}
 
 
 def test_names_of_questions_that_were_not_asked_are_known() -> None:

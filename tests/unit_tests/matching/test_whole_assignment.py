@@ -1,0 +1,99 @@
+"""The assignment over all groups: the best total, each call used once, of equal totals the best order."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import fsum
+from typing import Any
+
+import pytest
+from graded_steps import graded, looks, match_by_worth, references
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register_matcher
+from graphrag_eval_lc.matching.steps_quality import order_share
+
+
+def taken(groups: Sequence[str], *worths: Mapping[str, float] | str) -> list[tuple[str, int]]:
+    match = graded(groups, *worths)
+    return [(groups[each.group][each.reference], each.actual) for each in match.matches]
+
+
+@pytest.mark.parametrize(
+    ("groups", "calls", "expected"),
+    [
+        pytest.param(["a", "b"], ["a", "b", "a"], [("a", 0), ("b", 1)], id="the last one of equals would be late"),
+        pytest.param(["a", "b"], ["a", "a", "b", "b"], [("a", 1), ("b", 3)], id="the last ones in order"),
+        pytest.param(["a", "b"], ["b", "a"], [("a", 1), ("b", 0)], id="the total goes before the order"),
+        pytest.param(["a", "ab"], ["a", "a", "b"], [("a", 0), ("a", 1), ("b", 2)], id="the same step in two groups"),
+        pytest.param(
+            ["a", "ab"], ["a", "b"], [("a", 0), ("b", 1)], id="of two that need one call one has it, in order"
+        ),
+        pytest.param(["a", "b", "a"], ["a", "b"], [("a", 0), ("b", 1)], id="the first of two that need one call"),
+        pytest.param(["a", "b", "a"], ["b", "a"], [("b", 0), ("a", 1)], id="the last of two that need one call"),
+        pytest.param(["x", "ab"], ["x", "ab", "ab"], [("x", 0), ("a", 1), ("b", 2)], id="all orders in a group do"),
+        pytest.param(["a", "", "b"], ["a", "b"], [("a", 0), ("b", 1)], id="a group without steps"),
+        pytest.param(["a"], [{"a": 0.3}, {"a": 0.9}, {"a": 0.5}], [("a", 1)], id="the best of those in part"),
+        pytest.param(["a", "b"], [{"a": 1.0, "b": 0.9}, {"a": 0.8}], [("a", 1), ("b", 0)], id="the best total"),
+        pytest.param(["a", "b"], [{"a": 0.5}, {"b": 0.5}, {"a": 0.5}], [("a", 0), ("b", 1)], id="in part, in order"),
+        pytest.param(["xy", "z"], ["xy", "y", "z"], [("x", 0), ("y", 1), ("z", 2)], id="which of a group has which"),
+        pytest.param(["w", "xy"], ["xy", "w", "y", "xy"], [("w", 1), ("x", 3), ("y", 2)], id="room for those before"),
+        pytest.param(["a", "b"], [], [], id="no calls"),
+        pytest.param([], ["a"], [], id="no groups"),
+    ],
+)
+def test_best_total_is_chosen_and_of_equal_ones_the_best_order(
+    groups: Any, calls: Any, expected: list[tuple[str, int]]
+) -> None:
+    assert taken(groups, *calls) == expected
+
+
+worths = st.dictionaries(st.sampled_from("abc"), st.sampled_from([0.25, 0.5, 1.0]), max_size=3)
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=2), max_size=3), st.lists(worths, max_size=5))
+@settings(max_examples=150, deadline=None)
+def test_no_other_assignment_has_a_higher_total_or_with_it_more_matches_or_with_them_a_better_order(
+    groups: list[str], calls: list[dict[str, float]]
+) -> None:
+    match = graded(groups, *calls)
+    best = max(all_assignments(groups, calls), default=(0.0, 0, 1.0))
+    share = order_share([(each.group, each.actual) for each in match.matches])
+    assert fsum(each.score for each in match.matches) == pytest.approx(best[0])
+    assert len({each.actual for each in match.matches}) == len(match.matches) == best[1]
+    assert share == pytest.approx(best[2])
+
+
+def all_assignments(groups: list[str], calls: list[dict[str, float]]) -> list[tuple[float, int, float]]:
+    """Return for each assignment its total, how many steps it matches, and its order."""
+    letters = [(at, letter) for at, group in enumerate(groups) for letter in group]
+    options = [
+        [None, *(index for index, call in enumerate(calls) if call.get(letter, 0.0) > 0)] for _, letter in letters
+    ]
+    found = []
+    for chosen in product(*options):
+        used = [index for index in chosen if index is not None]
+        if len(used) == len(set(used)):
+            pairs = [(letter, index) for letter, index in zip(letters, chosen, strict=True) if index is not None]
+            total = round(fsum(calls[index][letter] for (_, letter), index in pairs), 9)
+            found.append((total, len(pairs), round(order_share([(at, index) for (at, _), index in pairs]), 9)))
+    return found
+
+
+def test_calls_before_the_last_one_that_fits_in_full_are_not_compared() -> None:
+    compared: list[tuple[str, str]] = []
+
+    @register_matcher(name="look")
+    def match_and_note(reference: StepView, actual: StepView) -> StepScore:
+        compared.append((reference["output"], actual["id"]))
+        return match_by_worth(reference, actual)
+
+    assert match_steps(references("a", "b"), looks("a", "b", "a", "b")).quality is not None
+    assert compared == [("b", "c3"), ("a", "c3"), ("a", "c2")]
+
+
+def test_hundreds_of_steps_in_the_wrong_order_are_assigned_in_time() -> None:
+    letters = [chr(0x4E00 + at) for at in range(150)]
+    match = graded(letters, *reversed(letters), *letters[:75])
+    assert match.quality is not None
+    assert match.steps_score == pytest.approx(2 * 150 / (150 + 225))

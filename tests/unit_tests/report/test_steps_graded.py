@@ -1,0 +1,36 @@
+"""The report of graded scores: all groups count, and what is said of a question with calls too many."""
+
+from typing import Any
+
+from graded_steps import looks, references, register_worths
+
+from graphrag_eval_lc import run_evaluation
+from graphrag_eval_lc.aggregation import reason_of
+from graphrag_eval_lc.config import load_config
+from graphrag_eval_lc.report.steps import step_groups, uses_of
+
+GRADED = {"steps": {"grading": "graded"}}
+
+
+def result_of(groups: list[str], *worths: Any) -> dict[str, Any]:
+    register_worths()
+    question: Any = {"id": "q", "question_text": "?", "reference_steps": references(*groups)}
+    response: Any = {"question_id": "q", "actual_answer": "", "actual_steps": looks(*worths)}
+    template: Any = {"template_id": "t", "questions": [question]}
+    return dict(run_evaluation([template], [response], GRADED)[0])
+
+
+def test_steps_of_earlier_groups_are_scored() -> None:
+    groups = step_groups(result_of(["a", "b", "c"], {"a": 0.4}, "b"), load_config(GRADED))
+    assert [(step["status"], step["score"], step["scored"]) for group in groups for step in group] == [
+        ("matched", 0.4, True),
+        ("matched", 1.0, True),
+        ("near", 0.0, True),
+    ]
+    assert uses_of(groups) == {0: "group 1 step 1", 1: "group 2 step 1"}
+
+
+def test_question_with_calls_too_many_says_so() -> None:
+    assert reason_of(result_of(["a"], "x", "a")) == "there were more calls than needed (steps_precision is 0.50)"
+    assert reason_of(result_of(["a"], "a")) == ""
+    assert reason_of(result_of(["a"], {"a": 0.5})) == "look (nearest: c0): it does not fit. Worth 0.5, so it says."
