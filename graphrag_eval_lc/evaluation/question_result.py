@@ -75,8 +75,8 @@ def evaluate_question(
         ``steps_score_upper`` where steps are undecided, which is what the score would be if they fitted, and on the
         steps ``output_cut`` and ``comparison_error`` (where an output ends before its end, and why it cannot be
         compared); ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` of all groups;
-        ``steps_diagnosis`` (for each reference step the nearest actual step, the reason, the outcome: match, mismatch
-        or undecided, and where steps are graded what that step is worth); ``steps_counts`` (steps that fit no reference step, repeated identical calls
+        ``steps_diagnosis`` (for each reference step the nearest actual step, the reason and the outcome: match,
+        mismatch or undecided); ``steps_counts`` (steps that fit no reference step, repeated identical calls
         and failed calls, none of which changes the score; undecided reference steps, cut outputs); then further keys
         of the question and the response.
     """
@@ -200,8 +200,6 @@ def _diagnosis_record(step: StepDiagnosis) -> dict[str, Any]:
         "matched": step.matched,
         "reason": step.reason,
     }
-    if step.grade is not None:
-        record["grade"] = step.grade
     if step.nearest is not None:
         record["nearest"] = step.nearest_id if step.nearest_id is not None else str(step.nearest)
     return record

@@ -130,7 +130,6 @@ class StepDiagnosis:
         matched: Whether that step counts as its match.
         reason: Why, for people.
         is_undecided: Whether that step may fulfil it although the score is 0.
-        grade: What that step is worth, 0 to 1, where steps are graded; else None.
     """
 
     nearest: int | None
@@ -139,7 +138,6 @@ class StepDiagnosis:
     matched: bool
     reason: str
     is_undecided: bool = False
-    grade: float | None = None
 
     @property
     def outcome(self) -> ComparisonOutcome:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 from typing import Any
@@ -99,27 +99,17 @@ class StepsMatch:
         """For each group, scored or not, and each of its reference steps: the nearest actual step and why (not)."""
         return [
             [
-                self._with_grade(
+                diagnosis_of(
                     candidates,
-                    diagnosis_of(
-                        candidates,
-                        self._actual_steps,
-                        matched=self._chosen.actual_of.get((group, index)),
-                        taken=self._chosen.taken,
-                        before=self._chosen.before.get(group),
-                    ),
+                    self._actual_steps,
+                    matched=self._chosen.actual_of.get((group, index)),
+                    taken=self._chosen.taken,
+                    before=self._chosen.before.get(group),
                 )
                 for index, candidates in enumerate(references)
             ]
             for group, references in enumerate(self._candidates)
         ]
-
-    def _with_grade(self, candidates: Candidates, diagnosis: StepDiagnosis) -> StepDiagnosis:
-        if self._grading == "binary":
-            return diagnosis
-        at, compared = diagnosis.nearest, candidates.compared()
-        # A failed call was compared with nothing.
-        return replace(diagnosis, grade=compared[at].worth if at in compared else 0.0)
 
     @property
     def unreadable(self) -> dict[int, str]:

@@ -112,7 +112,10 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     is_open = is_right is not False and len(certain) < len(counted)
     views = StepViews(config.steps, config.sparql, config.retrieval)
     has_found = _all(
-        diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked) for step, diagnosis, _ in steps if is_iri(step)
+        # Where steps are graded, one that was found far down is worth less.
+        diagnosis["score"] > 0 or _is_used(step.get("output"), asked)
+        for step, diagnosis, _ in steps
+        if is_iri(step)
     )
     return (
         # A right query did not need the IRI that was not found.

@@ -8,8 +8,8 @@ import pytest
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.matching import StepKind, match_steps, register_matcher, register_step_kind
-from graphrag_eval_lc.matching.candidates import media_type_of
 from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.matching.step_views import media_type_of
 from graphrag_eval_lc.registry.step_kinds import near_media_types
 
 SPARQL = "application/sparql-results+json"
