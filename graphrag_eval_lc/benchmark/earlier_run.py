@@ -249,13 +249,8 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
     """
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
     grading = grading_change(_mapping(earlier.get("config")), _mapping(now.get("config")))
-    graded = [] if grading is None else [grading]
-    return [
-        *dropped,
-        *plugin_warnings(earlier, now),
-        *graded,
-        *judging_warnings(earlier, judges, is_told=bool(missing)),
-    ]
+    judged = judging_warnings(earlier, judges, is_told=bool(missing))
+    return [*dropped, *plugin_warnings(earlier, now), *([] if grading is None else [grading]), *judged]
 
 
 def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:
