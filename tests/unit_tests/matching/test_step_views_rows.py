@@ -8,7 +8,8 @@ from graphrag_eval_lc.config import RowsConfig, StepsConfig
 from graphrag_eval_lc.matching.step_views import StepViews
 
 ROWS = RowsConfig(node_keys=["iri"])
-QUERY = {"name": "sparql_query", "output": "{}"}
+RESULTS = '{"head": {"vars": []}, "results": {"bindings": []}}'
+QUERY = {"name": "sparql_query", "output": RESULTS}
 
 
 def rows_of(step: dict[str, Any], rows: RowsConfig) -> Any:
