@@ -7,7 +7,15 @@ from typing import Any
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
 from graphrag_eval_lc.records import is_error
 from graphrag_eval_lc.registry.metric_spec import LARGEST
-from graphrag_eval_lc.registry.metrics import BUILT_IN, COUNTED, UPPER_BOUNDS, aggregated_metrics, metric_spec
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    COUNTED,
+    STEPS_PRECISION,
+    STEPS_SCORE,
+    UPPER_BOUNDS,
+    aggregated_metrics,
+    metric_spec,
+)
 from graphrag_eval_lc.texts import shortened
 
 Sample = Mapping[str, Any]
@@ -201,7 +209,8 @@ _SHOWN_REASON = 270
 def reason_of(result: Mapping[str, Any]) -> str:
     """Say in one line why a question did not score in full.
 
-    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one.
+    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else,
+    where steps are graded, that there were more calls than it takes.
 
     Example:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
@@ -218,4 +227,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
             about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
             told = f" ({', '.join(about)})" if about else ""
             return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
+    score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
+    if score is not None and score < 1 and precision is not None and precision < 1:  # only where steps are graded
+        return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
     return ""
