@@ -186,6 +186,7 @@ class Result(TypedDict):
     ``retrieval_missing`` is the number of scored reference steps of retrieval that no actual step fulfilled, and
     ``retrieval_text_missing`` the number of those with texts; absent where the question has no such steps.
     ``steps_score_upper`` is what ``steps_score`` would be if all undecided steps fitted; absent where none is.
+    ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` are of all groups of reference steps.
     Other keys of the question and of the response are kept.
     """
 
@@ -207,6 +208,10 @@ class Result(TypedDict):
     total_tokens: NotRequired[int]
     elapsed_sec: NotRequired[float]
     stalled_sec: NotRequired[float]
+    steps_recall: NotRequired[float]
+    steps_precision: NotRequired[float]
+    steps_f1: NotRequired[float]
+    steps_order: NotRequired[float]
 
 
 def step_status(status: Any) -> Any:

@@ -209,8 +209,8 @@ _SHOWN_REASON = 270
 def reason_of(result: Mapping[str, Any]) -> str:
     """Say in one line why a question did not score in full.
 
-    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else
-    that there were more calls than needed, which costs where steps are graded.
+    That is its error, else the diagnosis of the first unfulfilled reference step of the last group that has one, else,
+    where steps are graded, that there were more calls than it takes.
 
     Example:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
@@ -229,7 +229,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
             about += ["undecided"] if diagnosis.get("outcome") == "undecided" else []
             told = f" ({', '.join(about)})" if about else ""
             return shortened(f"{name}{told}: {diagnosis['reason']}", _SHOWN_REASON)
-    precision = result.get(STEPS_PRECISION)
-    if precision is not None and result.get(STEPS_SCORE, 1.0) < 1.0:
-        return f"there were more calls than needed ({STEPS_PRECISION} is {precision:.2f})"
+    score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
+    if score is not None and score < 1 and precision is not None and precision < 1:  # only where steps are graded
+        return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
     return ""

@@ -51,7 +51,7 @@ class BenchmarkRun:
         stopped: ``reason``, ``message`` and ``left_out`` of a run that ended before its time.
         warnings: What the user should know of the run.
         judges: The judges of the run.
-        notes: Which questions were scored, where these are not all.
+        notes: Which questions were scored, where these are not all; that steps are graded, where they are.
 
     Attributes:
         aggregates: The statistics over the results.
@@ -60,7 +60,8 @@ class BenchmarkRun:
             max_cost; ``message``) and how many samples it left out (``left_out``); None where it asked all.
         warnings: What the user should know of the run, such as lines of the journal that were set aside.
         judges: The judges' models, metrics and prompts; None where nothing was judged.
-        notes: Which questions were scored, where a selection left some of them out: one sentence each.
+        notes: Which questions were scored, where a selection left some of them out, and that steps are graded, where
+            they are: one sentence each.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.aggregation.grading import grading_change
 from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.config.evaluation_config import is_enabled
 from graphrag_eval_lc.errors import RunFolderError
@@ -238,7 +239,7 @@ def refuse_missing(missing: Sequence[Missing], folder: Path, otherwise: str, com
 
 
 def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequence[Missing]) -> list[str]:
-    """Say what scores a run otherwise than before: what is missing, plugins, judged metrics and models.
+    """Say what scores a run otherwise than before: what is missing, plugins, the grading, judged metrics and models.
 
     Args:
         earlier: The run.json of the run.
@@ -247,7 +248,9 @@ def scoring_warnings(earlier: Run, now: Run, judges: Run | None, missing: Sequen
         missing: What is missing.
     """
     dropped = [f"scored without {_missing_text(missing)}"] if missing else []
-    return [*dropped, *plugin_warnings(earlier, now), *judging_warnings(earlier, judges, is_told=bool(missing))]
+    grading = grading_change(_mapping(earlier.get("config")), _mapping(now.get("config")))
+    judged = judging_warnings(earlier, judges, is_told=bool(missing))
+    return [*dropped, *plugin_warnings(earlier, now), *([] if grading is None else [grading]), *judged]
 
 
 def judging_warnings(earlier: Run, now: Run | None, *, is_told: bool = False) -> list[str]:

@@ -6,6 +6,7 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.earlier_run import (
     capture_warnings,
@@ -46,7 +47,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
         judges: Who judges; None: nobody.
         observers: Who is told what happens.
         warnings: What the user should know of the run, in the order in which it was told.
-        notes: Which questions are scored, where these are not all of the dataset or the run.
+        notes: Which questions are scored, where these are not all of the dataset or the run; that steps are graded,
+            where they are.
         lock_warnings: What is to be told where the file system has no locks.
 
     Raises:
@@ -116,6 +118,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
     def prepare(self, options: "ScoredBy") -> None:
         """Make prices and judges; this may fail, so it goes before all that changes an earlier run."""
         self._options = options
+        if (note := grading_note(options.config)) is not None:
+            self.notes.append(note)
         self.pricing = Pricing(options.config.prices)
         cache = None
         is_asked = options.config.llm is not None or options.llm is not None

@@ -9,7 +9,7 @@ from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import Unit
-from graphrag_eval_lc.registry.metrics import metric_spec
+from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
 from graphrag_eval_lc.stats import (
     Interval,
     bootstrap_interval,
@@ -317,6 +317,9 @@ def compared_metrics(
 ) -> tuple[MetricComparison, ...]:
     """Compare two runs in metrics that are tested together.
 
+    Those that only take ``steps_score`` apart are adjusted among themselves: they say again what it says, and are no
+    reason to doubt the others more.
+
     Args:
         metrics: Their values.
         main: The metric that was chosen beforehand, whose verdict is by its own p-value; all others' are by the
@@ -326,16 +329,26 @@ def compared_metrics(
     """
     measured = [_measured(values, values.spec.key == main, number_of_templates) for values in metrics]
     tested = [metric for metric in measured if metric.is_tested]
-    p_values = holm([metric.p_value for metric in tested])
-    adjusted = {metric.metric: p_value for metric, p_value in zip(tested, p_values, strict=True)}
+    parts = {metric.metric for metric in tested if _is_part_of_main(metric.metric)}
+    families = [[metric for metric in tested if (metric.metric in parts) is are_parts] for are_parts in (False, True)]
+    adjusted = {
+        metric.metric: p_value
+        for family in families
+        for metric, p_value in zip(family, holm([each.p_value for each in family]), strict=True)
+    }
     compared = []
     for metric, values in zip(measured, metrics, strict=True):
-        needed = _needed(metric, values, len(tested))
+        needed = _needed(metric, values, len(families[_is_part_of_main(metric.metric)]))
         judged = replace(metric, adjusted_p_value=adjusted.get(metric.metric, 1.0), questions_needed=needed)
         if judged.deciding_p_value < SIGNIFICANT:
             judged = replace(judged, verdict=better_or_worse(judged))
         compared.append(replace(judged, sentence=sentence_text(judged, letter)))
     return tuple(compared)
+
+
+def _is_part_of_main(metric: str) -> bool:
+    whole = metric_spec(metric).part_of
+    return whole is not None and (whole == MAIN_METRIC or _is_part_of_main(whole))
 
 
 def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> MetricComparison:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from graphrag_eval_lc.aggregation import QuestionValues, RunValues
 from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, JudgesConfig, StepsConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import changed_since, note_recorded
@@ -22,7 +22,7 @@ _OF_METRICS = ("steps", "custom_evaluations", "retrieval")
 # The keys of results with steps or diagnoses, and how deep their lists are nested.
 _STEPS = (("actual_steps", 1), ("reference_steps", 2), ("steps_diagnosis", 2))
 # The sections whose settings change scores; a judge may have one of its own name.
-_SCORED_BY = ("steps", "sparql", "llm", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
+_SCORED_BY = ("steps", "sparql", "llm", "judges", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
 _RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
@@ -324,7 +324,7 @@ class Pairing:
             ("capture", _RECORDED_BY, "were recorded with other options of the capture"),
         ):
             a, b = (run.results.section(name) for run in (self.a, self.b))
-            different = [] if a is None or b is None else [key for key in keys if a.get(key) != b.get(key)]
+            different = [] if a is None or b is None else [key for key in keys if _setting(a, key) != _setting(b, key)]
             if different:
                 yield (
                     f"A and {self.b.letter} {how} ({', '.join(different)}), so that their scores may not be comparable."
@@ -342,6 +342,16 @@ class Pairing:
                 f"The steps of A and {self.b.letter} were compared by other matchers "
                 f"({', '.join(sorted(matchers_a ^ matchers_b))}), so that their scores may not be comparable."
             )
+
+
+def _setting(section: Mapping[str, Any], key: str) -> Any:
+    """Return a setting as it changes scores, with the defaults of what an older version's run.json does not tell."""
+    value = section.get(key)
+    if key == "steps" and isinstance(value, Mapping):
+        return {**StepsConfig().model_dump(), **value}
+    if key == "judges":  # how many are asked at once, and how often, changes nothing
+        return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
+    return value
 
 
 def _matchers(results: RunResults) -> set[str] | None:

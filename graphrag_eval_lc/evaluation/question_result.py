@@ -45,7 +45,7 @@ _NOT_HANDED_THROUGH = frozenset(
         "error",
         "custom_metrics",
         *(spec.key for spec in BUILT_IN if spec.kind == "count" and spec.counted_in is None),
-        STEPS_SCORE_UPPER,
+        *(spec.key for spec in BUILT_IN if spec.needs == "reference_steps" and spec.key != STEPS_SCORE),
         *_MEASURED,
         *(key for judge in JUDGES if judge.over == "questions" for key in judge.keys),
     }
@@ -75,8 +75,9 @@ def evaluate_question(
         ``retrieval_missing`` (see ``Result``) and on the steps ``retrieval_ids_…`` and ``retrieval_text_…``;
         ``steps_score_upper`` where steps are undecided, which is what the score would be if they fitted, and on the
         steps ``output_cut`` and ``comparison_error`` (where an output ends before its end, and why it cannot be
-        compared); ``steps_diagnosis`` (for each reference step the nearest actual step, the reason and the outcome:
-        match, mismatch or undecided); ``steps_counts`` (steps that fit no reference step, repeated identical calls
+        compared); ``steps_recall``, ``steps_precision``, ``steps_f1`` and ``steps_order`` of all groups;
+        ``steps_diagnosis`` (for each reference step the nearest actual step, the reason and the outcome: match,
+        mismatch or undecided); ``steps_counts`` (steps that fit no reference step, repeated identical calls
         and failed calls, none of which changes the score; undecided reference steps, cut outputs); then further keys
         of the question and the response.
     """
@@ -117,6 +118,8 @@ def evaluate_question(
         _add_scores(result, matched)
         _add_retrieval(result, matched, config.retrieval)
     result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]
+    if matched is not None and matched.quality is not None:
+        result.update(matched.quality.record())
     if matched is not None:
         result["steps_diagnosis"] = [[_diagnosis_record(step) for step in group] for group in matched.diagnosis]
         result[STEPS_COUNTS] = {
@@ -175,8 +178,6 @@ def _add_scores(result: dict[str, Any], matched: StepsMatch) -> None:
         result["actual_steps"][index]["comparison_error"] = reason
     if matched.steps_score is not None:
         result[STEPS_SCORE] = matched.steps_score
-    if matched.quality is not None:
-        result.update(matched.quality.record())
     if matched.steps_score_upper is not None:
         result[STEPS_SCORE_UPPER] = matched.steps_score_upper
     for index, where in matched.cut.items():

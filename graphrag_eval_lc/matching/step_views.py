@@ -45,11 +45,17 @@ class StepViews:
         self._kinds = _declared_kinds(steps) if steps.kinds else {}
         self._names = retrieval.document_step_names(steps.names)
         self._columns = retrieval.columns(steps.names)
-        self._defaults = {**(sparql or SparqlConfig()).step_defaults(), "rows": steps.rows}
+        self._defaults = (sparql or SparqlConfig()).step_defaults()
+        self._rows = steps.rows
 
     def reference_view(self, step: Mapping[str, Any]) -> StepView:
         """Return a reference step as matchers read it, with what the config says of the keys that it lacks."""
-        return StepView(step, self._defaults, id_column=self._columns.get(str(step.get("name"))))
+        column = self._columns.get(str(step.get("name")))
+        view = StepView(step, self._defaults, id_column=column)
+        # Steps of other kinds may have a key of that name.
+        if self._rows.node_keys and self.kind_of(view).key == "rows":
+            return StepView({**step, "rows": self._rows}, self._defaults, id_column=column)
+        return view
 
     def actual_view(self, step: Mapping[str, Any]) -> StepView:
         """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""

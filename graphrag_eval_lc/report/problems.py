@@ -112,7 +112,8 @@ def _outcomes(sample: ReportedSample, config: EvaluationConfig) -> Outcomes | No
     is_right = _all(each["matched"] and each["score"] == 1.0 for each in certain)
     is_open = is_right is not False and len(certain) < len(counted)
     has_found = _all(
-        diagnosis["score"] == 1.0 or _is_used(step.get("output"), asked)
+        # Where steps are graded, one that was found far down is worth less.
+        diagnosis["score"] > 0 or _is_used(step.get("output"), asked)
         for step, diagnosis, _ in steps
         if is_iri(step, views)
     )

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.aggregation import RunValues, compute_aggregates
+from graphrag_eval_lc.aggregation.grading import grading_note
 from graphrag_eval_lc.aggregation.sample_values import counts_of
 from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
@@ -157,6 +158,7 @@ class ReportData(TypedDict):
         warnings: What a reader must know before trusting a number.
         numbers: ``questions``, ``samples``, ``answered``, ``errors``, ``templates`` and ``repeats``.
         scores: For each score its means, interval and distribution.
+        grading_note: What ``steps_score`` is where steps are graded; None where they are not.
         repeats: pass@k and pass^k, ``name`` and ``value``; empty where each question was asked once.
         repeats_note: What passing means there; None where each question was asked once.
         spent: Tokens, seconds and dollars.
@@ -183,6 +185,7 @@ class ReportData(TypedDict):
     warnings: list[str]
     numbers: dict[str, int]
     scores: list[Record]
+    grading_note: str | None
     repeats: list[Record]
     repeats_note: str | None
     spent: list[Record]
@@ -246,6 +249,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
             "repeats": repeats,
         },
         "scores": records,
+        "grading_note": grading_note(config) if STEPS_SCORE in scores else None,
         "repeats": several.records(),
         "repeats_note": several.note(),
         "spent": spent.records(),

@@ -50,7 +50,12 @@ def uses_of(groups: Sequence[Sequence[Mapping[str, Any]]]) -> dict[int, str]:
 
 def extra_steps(groups: Sequence[Sequence[Mapping[str, Any]]], actual_steps: Sequence[Step]) -> list[int]:
     """Return the indices of the successful steps that fit no reference step, nor may fit one."""
-    fitting = {step["actual"] for group in groups for step in group if step["score"] > 0 or step.get("may_fit")}
+    fitting = {
+        step["actual"]
+        for group in groups
+        for step in group
+        if step.get("may_fit") or (step["score"] > 0 and (step["status"] == "matched" or not step.get("in_part")))
+    }
     return [at for at, step in enumerate(actual_steps) if step.get("status") == "success" and at not in fitting]
 
 
@@ -70,6 +75,8 @@ def _step_record(
         "reference": {"args": args_text(reference.get("args")), "output": shown_value(reference.get("output", ""))},
         "actual": None if actual is None else actual[0],
         **({"may_fit": True} if is_undecided else {}),
+        # Graded: worth something, although it does not fit.
+        **({"in_part": True} if score > 0 and diagnosis.get("outcome") == "mismatch" else {}),
     }
     # Of undecided results it is not known which rows differ.
     if (

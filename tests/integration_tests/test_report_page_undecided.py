@@ -56,8 +56,9 @@ def test_search_finds_what_is_undecided(opened: OpenedPage) -> None:
 
 
 def test_bound_stands_beside_the_score(opened: OpenedPage) -> None:
-    expect(opened.page.locator("table.scores tbody tr")).to_have_count(1)
-    expect(opened.page.locator("table.scores td.strong")).to_have_text("0.250 0.750 if all undecided fit")
+    expect(opened.page.locator("table.scores tbody tr")).to_have_count(5)
+    expect(opened.page.locator("table.scores td.strong").first).to_have_text("0.250 0.750 if all undecided fit")
+    expect(opened.page.get_by_text("if all undecided fit")).to_have_count(1)
     expect(opened.page.locator("#templates td.metric")).to_contain_text("0.750 if undecided fit")
     expect(opened.page.locator(".notice")).to_contain_text("steps_score is between 0.250 and 0.750")
 

@@ -2,6 +2,7 @@
 
 const STEP_SIGNS = {
   matched: ["✓", "matched", "good"],
+  part: ["≈", "in part", "warn"],
   near: ["≈", "near", "warn"],
   undecided: ["?", "undecided", "undecided"],
   missing: ["✗", "missing", "bad"],
@@ -43,7 +44,8 @@ function rowsTable(rows) {
 }
 
 function referenceStep(step, number, detail) {
-  const [sign, word, kind] = STEP_SIGNS[step.status] ?? STEP_SIGNS.unscored;
+  const isPart = step.in_part && step.status === "matched";
+  const [sign, word, kind] = STEP_SIGNS[isPart ? "part" : step.status] ?? STEP_SIGNS.unscored;
   const actual = step.actual === null || step.actual === undefined ? null : detail.timeline[step.actual];
   const head = [
     element("span", { class: `status ${kind}` }, icon(sign), ` ${word}`),

@@ -22,7 +22,7 @@ def test_result_with_an_error_or_its_status_failed(result: dict[str, Any], faile
     assert is_error(result) is failed
 
 
-def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_of_a_score_behind_it() -> None:
+def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_and_the_parts_of_a_score_behind_it() -> None:
     metrics = metrics_of(EvaluationConfig())
     assert metrics.names() == (
         "answer_recall",
@@ -31,6 +31,10 @@ def test_metrics_are_in_the_order_of_graphrag_eval_with_the_bound_of_a_score_beh
         "answer_f1",
         "steps_score",
         "steps_score_upper",
+        "steps_recall",
+        "steps_precision",
+        "steps_f1",
+        "steps_order",
         "input_tokens",
         "output_tokens",
         "total_tokens",

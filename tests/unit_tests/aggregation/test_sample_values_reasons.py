@@ -34,3 +34,17 @@ def test_reason_of_an_error_is_one_short_line() -> None:
 def test_reason_names_the_nearest_step() -> None:
     step = {"name": "lookup", "id": "c7", "args": {}, "status": "success", "output": "3"}
     assert reason_of(result_of(actual_steps=[step])) == "lookup (nearest: c7): another text: 3 instead of 2"
+
+
+def test_surplus_calls_are_the_reason_where_every_reference_step_is_fulfilled() -> None:
+    fulfilled = {"score": 1.0, "outcome": "match", "matched": True, "reason": "the same"}
+    result = {
+        "steps_score": 0.8,
+        "steps_precision": 2 / 3,
+        "reference_steps": [[{"name": "look"}]],
+        "steps_diagnosis": [[fulfilled]],
+    }
+    assert reason_of(result) == "all is fulfilled, by more calls than it takes: steps_precision is 0.67"
+    assert reason_of({**result, "steps_score": 1.0}) == ""
+    unfulfilled = {**fulfilled, "score": 0.5, "reason": "half of it"}
+    assert reason_of({**result, "steps_diagnosis": [[unfulfilled]]}) == "look: half of it"

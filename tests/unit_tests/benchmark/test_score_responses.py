@@ -292,3 +292,25 @@ def test_measures_of_a_run_may_be_others_when_it_is_scored_again(tmp_path: Path)
     assert "retrieval_ids_precision@5" in score_run(tmp_path / "run").aggregates["micro"]
     with pytest.raises(ConfigError, match="no measure"):
         score_run(tmp_path / "run", measures=["P@5", "many"])
+
+
+# --- graded steps ----------------------------------------------------------------------------------------------------
+
+GRADED: dict[str, Any] = {"steps": {"grading": "graded"}}
+NOTE = "Steps are graded: steps_score is steps_f1, over all groups"
+
+
+def test_a_run_that_is_scored_again_with_another_grading_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    dataset_file = tmp_path / "qa.json"
+    dataset_file.write_text(json.dumps(dataset_of("1", "2")))
+    assert score_responses(dataset_file, responses_to("q0", "q1"), output_dir=path).notes == []
+    graded = score_run(path, config=GRADED)
+    assert [text for text in graded.warnings if "graded" in text] == [
+        "steps are graded now and were binary before, so that steps_score is not comparable with that of before"
+    ]
+    assert graded.notes == [NOTE]
+    assert record_in(path)["config"]["steps"]["grading"] == "graded"
+    again = score_run(path)
+    assert ([text for text in again.warnings if "graded" in text], again.notes) == ([], [NOTE])
+    assert NOTE in again._repr_html_()

@@ -38,7 +38,8 @@ def test_each_run_with_undecided_steps_is_warned_of() -> None:
 
 def test_bound_is_no_metric_of_its_own_unless_it_is_named() -> None:
     outputs = {"t_1": ("ok", "?"), "t_2": ("ok", "no")}
-    assert [metric.metric for metric in compared(**outputs).pairs[0].metrics] == ["steps_score"]
+    metrics = [metric.metric for metric in compared(**outputs).pairs[0].metrics]
+    assert metrics == ["steps_score", "steps_recall", "steps_precision", "steps_f1", "steps_order"]
     assert not [text for text in compared(**outputs).warnings if "steps_score_upper" in text]
     named = compared(["steps_score_upper"], **outputs).pairs[0].metric("steps_score_upper")
     assert named is not None

@@ -46,6 +46,7 @@ def report_context(text: str = "text", **changes: Any) -> dict[str, Any]:
         "scores": [score],
         "repeats": [{"name": text, "value": 0.25}],
         "repeats_note": text,
+        "grading_note": text,
         "spent": [spent],
         "spent_note": text,
         "score_metrics": [text],
@@ -209,7 +210,7 @@ def test_each_set_that_a_button_names_exists(page: Page) -> None:
 def test_what_was_not_measured_is_a_dash_and_what_is_missing_is_left_out() -> None:
     lists = ("scores", "spent", "repeats", "templates", "score_metrics", "errors", "slowest", "dearest")
     empty: dict[str, Any] = {key: [] for key in (*lists, "capture_warnings", "warnings", "chunks")}
-    empty |= dict.fromkeys(("funnel", "matrix", "spent_note", "repeats_note"))
+    empty |= dict.fromkeys(("funnel", "matrix", "spent_note", "repeats_note", "grading_note"))
     html = render_report(report_context(index_json="[]", **empty))
     assert "Failure funnel" not in html
     assert "No errors." in html

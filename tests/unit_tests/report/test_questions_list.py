@@ -22,7 +22,7 @@ def test_a_row_holds_what_the_list_shows_and_filters() -> None:
         "q": "Which transformers are in OSLO?",
         "t": "t",
         "s": "success",
-        "m": {"steps_score": 0.0},
+        "m": dict.fromkeys(("steps_score", "steps_recall", "steps_precision", "steps_f1"), 0.0) | {"steps_order": 1.0},
         "c": 3,
     }
     assert (found["tok"], found["sec"], found["usd"], found["tools"]) == (None, 1.234568, 0.25, [0, 1])

@@ -6,6 +6,8 @@ from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import reported_samples
 
+STEPS_SCORES = ("steps_score", "steps_recall", "steps_precision", "steps_f1", "steps_order")
+
 
 def keys(*results: Any) -> list[str]:
     return [sample.key for sample in reported_samples(results, metrics_of(EvaluationConfig()))]
@@ -22,10 +24,11 @@ def test_keys_are_unique_and_can_stand_in_a_link() -> None:
 
 def test_a_failed_sample_has_scores_of_0_and_no_right_answer() -> None:
     found = sample(step("sparql_query", table("T1", "T2")), error="away")
-    assert found.scores == {"steps_score": 0.0}
+    assert found.scores == dict.fromkeys(STEPS_SCORES, 0.0)
     assert (found.steps_right, found.answer_right, found.is_judged) == (True, False, False)
 
 
 def test_scores_of_steps_are_their_mean_and_costs_are_none() -> None:
     judged = [step("retrieval", "[]", retrieval_answer_f1=score, retrieval_answer_f1_cost=0.1) for score in (0.5, 1.0)]
-    assert sample(*judged).scores == {"steps_score": 0.0, "retrieval_answer_f1": 0.75}
+    scores = dict.fromkeys(STEPS_SCORES, 0.0) | {"steps_order": 1.0, "retrieval_answer_f1": 0.75}
+    assert sample(*judged).scores == scores

@@ -11,8 +11,8 @@ from graphrag_eval_lc.report.reported_run import ReportedRun
 from graphrag_eval_lc.report.run_report import ReportData, report_data
 
 
-def data_of(results: Any, **record: Any) -> ReportData:
-    run = ReportedRun(folder=None, record=record, config=EvaluationConfig(), results=results)
+def data_of(results: Any, config: EvaluationConfig | None = None, **record: Any) -> ReportData:
+    run = ReportedRun(folder=None, record=record, config=config or EvaluationConfig(), results=results)
     return report_data(run, "0.1.0")
 
 
@@ -80,3 +80,21 @@ def test_a_run_without_results_is_empty_and_says_so() -> None:
 def test_results_of_other_tools_that_lack_keys_are_shown() -> None:
     data = data_of([{"question_id": 7, "template_id": 3}])
     assert json.loads(data["index_json"])[0]["k"] == "7"
+
+
+def test_only_a_report_on_graded_steps_says_what_their_score_is() -> None:
+    graded = EvaluationConfig.model_validate({"steps": {"grading": "graded"}})
+    assert data_of([result()])["grading_note"] is None
+    assert data_of([result()], graded)["grading_note"] == "Steps are graded: steps_score is steps_f1, over all groups"
+    assert data_of([], graded)["grading_note"] is None
+
+
+def test_templates_and_list_show_the_first_score_alone() -> None:
+    data = data_of([result(step("sparql_query", table("T1", "T2")))])
+    assert data["score_metrics"] == ["steps_score"]
+    assert [row["metric"] for row in data["scores"]][1:] == [
+        "steps_recall",
+        "steps_precision",
+        "steps_f1",
+        "steps_order",
+    ]

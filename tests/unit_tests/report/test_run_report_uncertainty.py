@@ -60,7 +60,14 @@ def test_undecided_steps_and_cut_outputs_are_groups_with_their_questions() -> No
 
 def test_score_has_its_bound_beside_it_and_no_row_of_its_own() -> None:
     data = data_of(t_1="ok", t_2="?", u_1="no")
-    assert [row["metric"] for row in data["scores"]] == data["score_metrics"] == ["steps_score"]
+    assert data["score_metrics"] == ["steps_score"]
+    assert [row["metric"] for row in data["scores"]] == [
+        "steps_score",
+        "steps_recall",
+        "steps_precision",
+        "steps_f1",
+        "steps_order",
+    ]
     assert (data["scores"][0]["mean_all"], data["scores"][0]["upper"]) == (1 / 3, 2 / 3)
     by_template = {row["id"]: row["scores"]["steps_score"] for row in data["templates"]}
     assert (by_template["t"]["upper"], "upper" in by_template["u"]) == (1.0, False)

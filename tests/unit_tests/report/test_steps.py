@@ -144,3 +144,35 @@ def test_rows_of_a_declared_form_are_compared_as_the_score_compares_them() -> No
     assert found["rows"]["missing"] == [["T2"]]
     assert found["rows"]["extra"] == [["T9"]]
     assert found["rows"]["columns"] == [["name", "city"]]
+
+
+def graded(is_matched: bool) -> Any:
+    found = result(step("lookup", "x"), step("sparql_query", table("T1")))
+    found["steps_diagnosis"][1][0] |= {"score": 0.5, "matched": is_matched, "outcome": "mismatch"}
+    return found
+
+
+def test_a_graded_step_that_brings_a_part_is_matched_in_part() -> None:
+    found = graded(is_matched=True)
+    groups = groups_of(found)
+    step_of = groups[1][0]
+    assert (step_of["status"], step_of["score"], step_of["in_part"]) == ("matched", 0.5, True)
+    assert step_of["rows"]["missing"] == [["T2"]]
+    assert uses_of(groups) == {1: "group 2 step 1"}
+    assert extra_steps(groups, found["actual_steps"]) == [0]
+
+
+def test_a_graded_step_that_is_worth_something_and_not_matched_is_extra() -> None:
+    found = graded(is_matched=False)
+    groups = groups_of(found)
+    assert (groups[1][0]["status"], groups[1][0]["in_part"]) == ("near", True)
+    assert extra_steps(groups, found["actual_steps"]) == [0, 1]
+
+
+def test_a_step_that_fits_is_none_in_part() -> None:
+    assert not [
+        each
+        for group in groups_of(result(step("sparql_query", table("T1", "T2"))))
+        for each in group
+        if "in_part" in each
+    ]

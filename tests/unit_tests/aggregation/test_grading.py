@@ -1,0 +1,20 @@
+import pytest
+
+from graphrag_eval_lc.aggregation.grading import grading_change, grading_note
+from graphrag_eval_lc.config import EvaluationConfig
+
+GRADED = {"steps": {"grading": "graded"}}
+
+
+def test_only_graded_steps_need_a_word() -> None:
+    assert grading_note(EvaluationConfig()) is None
+    assert grading_note(EvaluationConfig.model_validate(GRADED)) == (
+        "Steps are graded: steps_score is steps_f1, over all groups"
+    )
+
+
+@pytest.mark.parametrize("unsaid", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])
+def test_a_config_that_does_not_say_is_binary(unsaid: dict[str, object]) -> None:
+    assert grading_change(unsaid, {"steps": {"grading": "binary"}}) is None
+    assert "graded now and were binary before" in str(grading_change(unsaid, GRADED))
+    assert "binary now and were graded before" in str(grading_change(GRADED, unsaid))
