@@ -335,7 +335,11 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         if not isinstance(kind, str):
             raise TypeError
         return TermColumn(texts, (kind, None, None), marks=marks)
-    datatypes = list(map(dict.get, cells, repeat("datatype")))
+    datatypes: list[Any] = list(map(dict.get, cells, repeat("datatype")))
+    if len(kinds) == 1 and keys == 3 * len(cells) and None not in (found := set(datatypes)) and len(found) == 1:
+        shape = (*kinds, *found, None)  # nothing but type, value and one datatype, as most columns of numbers
+        _require_plain([shape], ())
+        return TermColumn(texts, shape, marks=marks)
     other_keys = keys - 3 * len(cells) + datatypes.count(None)
     languages = list(map(dict.get, cells, repeat("xml:lang"))) if other_keys else [None] * len(cells)
     has_other_keys = other_keys > len(cells) - languages.count(None)
