@@ -16,6 +16,7 @@ from graphrag_eval_lc.evaluation.workers import Workers
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
 from graphrag_eval_lc.judges.scores import noted_known_costs
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.prices import Pricing, lacks_costs, priced_response, unpriced_warning
 from graphrag_eval_lc.records import Response, Result, Template
@@ -135,6 +136,7 @@ class Pipeline:
         self._stall_warnings: list[str] = []
         self._stalls = stalls or RunStalls(self._stall_warnings.append, tell, repeats)
         self._config = config
+        self._views = StepViews(config.steps, config.sparql, config.retrieval)
         self._repeats = repeats
         self._pricing = pricing
         self._file = file
@@ -293,7 +295,9 @@ class Pipeline:
 
     def _unjudged(self, sample: Sample, response: Response | None) -> Result:
         repeat = sample.repeat if self._repeats > 1 else None
-        return evaluate_question(sample.template, sample.question, response, self._config, repeat=repeat)
+        return evaluate_question(
+            sample.template, sample.question, response, self._config, repeat=repeat, views=self._views
+        )
 
     def _take(self, sample: Sample, result: Result) -> None:
         """Keep a result; from any thread."""

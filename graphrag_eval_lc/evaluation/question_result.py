@@ -6,8 +6,10 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from graphrag_eval_lc.config import EvaluationConfig, RetrievalConfig
-from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch, match_steps
+from graphrag_eval_lc.matching import StepDiagnosis, StepsMatch
 from graphrag_eval_lc.matching.retrieval import retrieval_measures
+from graphrag_eval_lc.matching.step_views import StepViews
+from graphrag_eval_lc.matching.steps import match_viewed_steps
 from graphrag_eval_lc.records import (
     ActualStep,
     Question,
@@ -59,6 +61,7 @@ def evaluate_question(
     config: EvaluationConfig,
     *,
     repeat: int | None = None,
+    views: StepViews | None = None,
 ) -> Result:
     """Score one response.
 
@@ -68,6 +71,7 @@ def evaluate_question(
         response: The agent's response; None scores as an error sample.
         config: The configuration.
         repeat: The number of the repeat; None where each question is asked once.
+        views: How the configuration has steps read, where it is known already.
 
     Returns:
         The result, of shallow copies. Its keys are graphrag-eval's; ``steps_recall``, ``steps_precision``, ``steps_f1``
@@ -103,18 +107,8 @@ def evaluate_question(
         result["error"] = error
     matched = None
     if groups:
-        matched = match_steps(
-            groups,
-            actual_steps,
-            scoring=config.steps.scoring,
-            sparql=config.sparql,
-            names=config.steps.names,
-            retrieval=config.retrieval,
-            outputs=config.steps.outputs,
-            kinds=config.steps.kinds,
-            rows=config.steps.rows,
-            grading=config.steps.grading,
-        )
+        views = views or StepViews(config.steps, config.sparql, config.retrieval)
+        matched = match_viewed_steps(groups, actual_steps, config.steps, views)
         _add_scores(result, matched)
         _add_retrieval(result, matched, config.retrieval)
     result.update({key: response[key] for key in _MEASURED if response.get(key) is not None})  # type: ignore[literal-required]

@@ -42,6 +42,8 @@ def cut_mark(text: str) -> str | None:
         ('... (1234 more characters)', None)
     """
     tail = text[-_LONGEST_TAIL:]
+    if not any(word in tail for word in _WORDS_OF_MARKS):  # each mark has one of them
+        return None
     found = [match for match in _MARK.finditer(tail) if not tail[match.end() :].strip(" \t\r\n.…`|")]
     return printable(shortened(found[-1][0].strip(), _SHORT)) if found else None
 

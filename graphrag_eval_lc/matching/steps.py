@@ -211,7 +211,6 @@ def match_steps(
         >>> match_steps([[{"name": "add", "output": "3"}]], [actual]).steps_score
         1.0
     """
-    _refuse_lists_as_names(reference_steps)
     steps = StepsConfig.model_construct(
         scoring=scoring,
         grading=grading,
@@ -222,7 +221,24 @@ def match_steps(
     )
     if kinds:
         check_step_kinds(steps.kinds, steps.names, retrieval or RetrievalConfig())
-    views = StepViews(steps, sparql, retrieval)
+    return match_viewed_steps(reference_steps, actual_steps, steps, StepViews(steps, sparql, retrieval))
+
+
+def match_viewed_steps(
+    reference_steps: Sequence[Group], actual_steps: Sequence[Mapping[str, Any]], steps: StepsConfig, views: StepViews
+) -> StepsMatch:
+    """Match steps as ``match_steps`` does, with what is the same for all questions of a configuration.
+
+    Args:
+        reference_steps: The groups in order.
+        actual_steps: The steps that the agent took, in order.
+        steps: How steps are scored and graded.
+        views: How the config has steps read.
+
+    Raises:
+        DatasetError: The name of a reference step is a list or a mapping.
+    """
+    _refuse_lists_as_names(reference_steps)
     actual = [views.actual_view(step) for step in actual_steps]
     unreadable: dict[int, str | None] = {}
     cut: dict[int, str] = {}

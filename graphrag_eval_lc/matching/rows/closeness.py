@@ -279,11 +279,15 @@ class _NearNumbers:
 
 def _lies_near(number: float, others: list[float]) -> bool:
     at = bisect_left(others, number)
-    nearest = others[max(at - 1, 0) : at + 1]
-    return any(abs(number - other) <= NEAR * max(abs(number), abs(other)) for other in nearest)
+    return any(abs(number - other) <= NEAR * max(abs(number), abs(other)) for other in others[max(at - 1, 0) : at + 1])
 
 
 def _numbers(column: TermColumn, size: int) -> list[float]:
+    """Return the numbers among the first cells, as floats; no integers, as they are near none."""
+    if column.floats is not None:
+        return column.floats[:size]
+    if not column.may_have_numbers:
+        return []
     found = map(column.number, range(min(len(column.texts), size)))
     numbers = [each[0] for each in found if each is not None and each[1] != NumberKind.INTEGER]
     return [float(number) for number in numbers if not isinstance(number, str) and -_LARGEST < number < _LARGEST]

@@ -38,11 +38,12 @@ from graphrag_eval_lc.matching.rows.xsd_times import (
 )
 
 _WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
-_NUMBER_CHARACTERS: Final = frozenset("-.0123456789\n")
+_NUMBER_CHARACTERS: Final = b"-.0123456789\n"
 _EXACT_LENGTH: Final = 15
 """Numbers with at most 15 digits are equal only where they are equal as floats."""
 
-_FINE_FRACTION: Final = re.compile(r"\.[0-9]{8}")
+_FINE_PLACES: Final = 8
+_FINE_FRACTION: Final = re.compile(rf"\.[0-9]{{{_FINE_PLACES}}}")
 """With so many decimals a number may be within 1e-8 of another one."""
 
 
@@ -290,9 +291,12 @@ def _with_untyped_numbers(texts: list[str], untyped: list[str]) -> PlainCells | 
 
 def _plain_numbers(texts: list[str], kinds: frozenset[NumberKind], *, with_fraction: bool) -> PlainCells | None:
     joined = "\n".join(texts)
-    if not (set(joined) <= _NUMBER_CHARACTERS and max(map(len, texts)) <= _EXACT_LENGTH):
+    longest = max(map(len, texts))
+    if longest > _EXACT_LENGTH or not joined.isascii() or joined.encode().translate(None, _NUMBER_CHARACTERS):
         return None
-    if "." in joined and (not with_fraction or _FINE_FRACTION.search(joined)):
+    if "." in joined and not with_fraction:
+        return None
+    if longest > _FINE_PLACES and _FINE_FRACTION.search(joined):
         return None
     try:
         return PlainCells(list(map(float, texts)), frozenset(texts), kinds)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from operator import is_, itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from graphrag_eval_lc.json_values import parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
@@ -16,6 +16,7 @@ from graphrag_eval_lc.matching.rows.plain_cells import (
     PlainCells,
     are_comparable,
     concerns_of,
+    distinct_shapes,
     is_untyped,
     marks_of,
     plain_cells,
@@ -88,6 +89,21 @@ class TermColumn:
     def has_untyped_numbers(self) -> bool:
         """Whether a cell without a datatype is written as a number, which cells of other texts may equal."""
         return has_untyped_number(untyped_texts(self.shapes, self.texts))
+
+    @property
+    def may_have_numbers(self) -> bool:
+        """Whether a cell may be a number, told without reading the numbers."""
+        known = distinct_shapes(self.shapes) if self.known_shapes is None else self.known_shapes
+        is_typed = any(kind != "uri" and is_numeric_datatype(datatype) for kind, datatype, _ in known)
+        return is_typed or self.has_untyped_numbers
+
+    @property
+    def floats(self) -> list[float] | None:
+        """The cells as floats, where all are numbers but integers, written as usual; else None."""
+        plain = self.plain
+        if plain is None or not plain.kinds or NumberKind.INTEGER in plain.kinds:
+            return None
+        return cast("list[float]", plain.cells)
 
     @cached_property
     def may_have_values(self) -> bool:
@@ -328,7 +344,11 @@ def _column(name: str, bindings: Sequence[Mapping[str, Any]]) -> TermColumn:
         if not isinstance(kind, str):
             raise TypeError
         return TermColumn(texts, (kind, None, None), marks=marks)
-    datatypes = list(map(dict.get, cells, repeat("datatype")))
+    datatypes: list[Any] = list(map(dict.get, cells, repeat("datatype")))
+    if len(kinds) == 1 and keys == 3 * len(cells) and None not in (found := set(datatypes)) and len(found) == 1:
+        shape = (*kinds, *found, None)  # nothing but type, value and one datatype, as most columns of numbers
+        _require_plain([shape], ())
+        return TermColumn(texts, shape, marks=marks)
     other_keys = keys - 3 * len(cells) + datatypes.count(None)
     languages = list(map(dict.get, cells, repeat("xml:lang"))) if other_keys else [None] * len(cells)
     has_other_keys = other_keys > len(cells) - languages.count(None)
