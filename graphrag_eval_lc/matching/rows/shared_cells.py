@@ -328,7 +328,7 @@ def identification(alike: int, rows: int) -> float:
     """Return how far cells that some different rows share tell which of all of them is meant, beyond chance; 0 to 1.
 
     Example:
-        >>> identification(1, 10), identification(2, 10), identification(10, 10), identification(1, 1)
-        (1.0, 0.4444444444444444, 0.0, 1.0)
+        >>> identification(1, 9), identification(3, 9), identification(9, 9), identification(1, 1)
+        (1.0, 0.25, 0.0, 1.0)
     """
     return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)
