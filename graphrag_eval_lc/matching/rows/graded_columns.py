@@ -31,6 +31,7 @@ PlayedBy: TypeAlias = tuple[int | None, ...]
 """For each required column the position of the actual one that plays it; None where none does."""
 
 _MOST_TRIED: Final = 200
+_MOST_LIKELY_TRIED: Final = 20
 _MOST_CELLS_TRIED: Final = 1_000_000
 """So many cells are looked at while ways to choose the columns are tried, each of which looks at all rows."""
 
@@ -101,7 +102,7 @@ class GradedColumns:
         if prod(len(found) + 1 for found in shares) <= most:
             yield from _all_mappings(shares)
             return
-        yield from islice(dict.fromkeys(self._likely_mappings(shares)), most)
+        yield from islice(dict.fromkeys(self._likely_mappings(shares)), min(most, _MOST_LIKELY_TRIED))
 
     def _common_values(self) -> list[dict[int, float]]:
         """Return for each required column the share of values in common with each actual one that has some."""

@@ -230,11 +230,6 @@ class _Pairing:
 
     def greedily_paired(self) -> list[PartialPair]:
         """Pair off many rows: those first that share most columns, then by the cells that few rows have."""
-        pairs = [pair for columns in self._subsets() for pair in self._paired_by(columns)]
-        return pairs + list(self._paired_by_rare_cells())
-
-    def _subsets(self) -> Iterator[_Columns]:
-        """Yield the sets of columns that rows may share, the largest first, as many as time allows."""
         alike = tuple(
             at
             for at in range(self._width)
@@ -242,9 +237,9 @@ class _Pairing:
         )
         cells = self._width * (len(self._mine) + len(self._others) + len(self._distinct))
         most = min(_MOST_SUBSETS, max(1, 5 * _MOST_COUNTED // cells))
-        sizes = range(len(alike), 0, -1)
-        subsets = chain.from_iterable(combinations(alike, size) for size in sizes)
-        yield from islice(subsets, most)
+        subsets = chain.from_iterable(combinations(alike, size) for size in range(len(alike), 0, -1))
+        pairs = [pair for columns in islice(subsets, most) for pair in self._paired_by(columns)]
+        return pairs if 2 ** len(alike) - 1 <= most else pairs + list(self._paired_by_rare_cells())
 
     def _paired_by(self, columns: _Columns) -> Iterator[PartialPair]:
         """Pair off rows that share these columns."""
@@ -274,23 +269,29 @@ class _Pairing:
 
     def _paired_by_rare_cells(self) -> Iterator[PartialPair]:
         """Pair off the rows that are left by the cells that few rows of the reference have, as many as time allows."""
-        cells = [_RareCells((at,), self._distinct) for at in range(self._width)]
-        bands = [tuple(range(at, min(at + _BAND, self._width))) for at in range(0, self._width, _BAND)]
-        neighbours = [_RareCells(band, self._distinct) for band in bands if len(band) > 1]
+        others = list(islice(self._others, max(1, _MOST_COUNTED // self._width)))
         likely: list[tuple[float, Row, Row, _Columns, float]] = []
-        for other in islice(self._others, max(1, _MOST_COUNTED // self._width)):
-            rarest = _fewest_rows(cells, other) or _fewest_rows(neighbours, other)
-            for row in dict.fromkeys(chain.from_iterable(rarest)):
-                if row in self._mine:
-                    columns = _shared(row, other)
-                    shared = _cells_in(columns)
-                    fewest = next(rows for rows in rarest if row in rows)
-                    alike = sum(shared(each) == shared(row) for each in fewest)
-                    share = identification(alike, len(self._distinct))
-                    likely.append((len(columns) * share, row, other, columns, share))
+        for size in (1, _BAND):
+            bands = [tuple(range(at, min(at + size, self._width))) for at in range(0, self._width, size)]
+            cells = [_RareCells(band, self._distinct) for band in bands if others]
+            followed = {other: _fewest_rows(cells, other) for other in others}
+            likely += [pair for other, rarest in followed.items() for pair in self._likely_pairs(other, rarest)]
+            others = [other for other, rarest in followed.items() if not rarest]
         for worth, row, other, columns, share in sorted(likely, reverse=True):
             if worth and row in self._mine and other in self._others:
                 yield PartialPair(row, other, columns, share, self._take(row, other))
+
+    def _likely_pairs(
+        self, other: Row, rarest: Sequence[Sequence[Row]]
+    ) -> Iterator[tuple[float, Row, Row, _Columns, float]]:
+        """Yield pairs of an actual row and those that rare cells lead to, what each is worth first."""
+        for row in dict.fromkeys(chain.from_iterable(rarest)):
+            if row in self._mine:
+                columns = _shared(row, other)
+                shared = _cells_in(columns)
+                fewest = next(rows for rows in rarest if row in rows)
+                share = identification(sum(shared(each) == shared(row) for each in fewest), len(self._distinct))
+                yield len(columns) * share, row, other, columns, share
 
 
 class _RareCells:
@@ -327,7 +328,7 @@ def identification(alike: int, rows: int) -> float:
     """Return how far cells that some different rows share tell which of all of them is meant, beyond chance; 0 to 1.
 
     Example:
-        >>> identification(1, 10), identification(2, 10), identification(10, 10), identification(1, 1)
-        (1.0, 0.4444444444444444, 0.0, 1.0)
+        >>> identification(1, 9), identification(3, 9), identification(9, 9), identification(1, 1)
+        (1.0, 0.25, 0.0, 1.0)
     """
     return 1.0 if alike == 1 else (1 / alike - 1 / rows) / (1 - 1 / rows)

@@ -103,14 +103,14 @@ def credit(mine: Rows, row: tuple[Any, ...], other: tuple[Any, ...]) -> float:
     return len(shared) * (1.0 if alike == 1 else (1 / alike - 1 / len(distinct)) / (1 - 1 / len(distinct)))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(pair=pairs_of_tables(), mode=st.sampled_from(UNORDERED))
 def test_the_grade_is_that_of_trying_everything(pair: tuple[Rows, Rows], mode: dict[str, Any]) -> None:
     found = compared(*pair, **mode)
     assert found.grade == pytest.approx(oracle(*pair, **mode))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(pair=pairs_of_tables(values=[*VALUES, None]), mode=st.sampled_from(MODES), prefix=st.sampled_from("cd"))
 def test_grades_lie_between_0_and_1_and_are_1_for_a_match_without_surplus(
     pair: tuple[Rows, Rows], mode: dict[str, Any], prefix: str
@@ -130,7 +130,7 @@ TERMS: list[dict[str, str]] = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data(), mode=st.sampled_from(MODES))
 def test_cells_that_are_near_several_others_and_blank_nodes_keep_that_law(
     data: st.DataObject, mode: dict[str, Any]
@@ -151,7 +151,7 @@ def test_cells_that_are_near_several_others_and_blank_nodes_keep_that_law(
     assert (found.grade == 1.0) == (found.score == 1.0 and not surplus)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(rows=tables(max_width=4), seed=st.integers(0, 1_000), mode=st.sampled_from(MODES), surplus=st.booleans())
 def test_each_right_row_makes_the_grade_higher(rows: Rows, seed: int, mode: dict[str, Any], surplus: bool) -> None:
     rows = list(dict.fromkeys(rows))
@@ -165,7 +165,7 @@ def test_each_right_row_makes_the_grade_higher(rows: Rows, seed: int, mode: dict
     assert (last == 1.0) is not surplus
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(pair=pairs_of_tables(values=[*VALUES, "5", "true", None]), mode=st.sampled_from(MODES), place=st.integers(0, 5))
 def test_a_wrong_row_never_makes_the_grade_higher(pair: tuple[Rows, Rows], mode: dict[str, Any], place: int) -> None:
     mine, others = pair
@@ -174,7 +174,7 @@ def test_a_wrong_row_never_makes_the_grade_higher(pair: tuple[Rows, Rows], mode:
     assert compared(mine, more, **mode).grade <= compared(mine, others, **mode).grade + 1e-12
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     pair=pairs_of_tables(values=[*VALUES, "5", "true", None]),
     mode=st.sampled_from(MODES),
@@ -190,7 +190,7 @@ def test_a_column_of_nothing_required_never_makes_the_grade_higher(
     assert compared(mine, more, **mode).grade <= compared(mine, others, **mode).grade + 1e-12
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(pair=pairs_of_tables(), seed=st.integers(0, 1_000), mode=st.sampled_from(UNORDERED))
 def test_names_and_the_order_of_rows_and_columns_do_not_matter(
     pair: tuple[Rows, Rows], seed: int, mode: dict[str, Any]
