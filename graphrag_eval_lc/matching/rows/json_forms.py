@@ -6,7 +6,18 @@ from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.json_values import json_number, json_text
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
-from graphrag_eval_lc.matching.rows.results import SparqlResults, parse_sparql_results, results_from_bindings
+from graphrag_eval_lc.matching.rows.results import (
+    SparqlResults,
+    TermColumn,
+    parse_sparql_results,
+    results_from_bindings,
+)
+from graphrag_eval_lc.matching.rows.tabular_json import (
+    NamedRows,
+    columns_of_cells,
+    named_rows,
+    without_missing_numbers,
+)
 from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
 from graphrag_eval_lc.texts import listed, shortened
 
@@ -51,7 +62,13 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
     if not isinstance(value, Mapping):
         found = "an array without rows of cells" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
         raise NothingFound(f"{found if value is not None else 'nothing'} instead of SPARQL results")
-    return _under_a_key(value, read_text)
+    try:
+        return _under_a_key(value, read_text)
+    except NothingFound:
+        table = columns_of_cells(value)
+        if table is None:
+            raise
+        return _of_named(table)
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
@@ -88,7 +105,8 @@ def _direct(value: Any, read_text: ReadText) -> SparqlResults | None:
     if isinstance(value, Mapping):
         if _is_block(value):
             return _noted(read_text(value["text"]), "in a content block")
-        return _of_sparql_object(value)
+        table = named_rows(value)
+        return _of_sparql_object(value) if table is None else _of_named(table)
     if not isinstance(value, list | tuple):
         return None
     blocks = [item for item in value if isinstance(item, Mapping) and _is_block(item)]
@@ -148,6 +166,7 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput("JSON-LD, which is no rows")
     if len(rows) == 1 and any(str(name).lower() in _KEYS_OF_ERRORS for name in names):
         raise UnreadableOutput(f"an error: {_shown_error(rows[0])}")
+    rows = without_missing_numbers(rows)
     untyped = False
     bindings: list[dict[str, Any]] = []
     for at, row in enumerate(rows, start=1):
@@ -167,6 +186,15 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
     results = results_from_bindings([str(name) for name in names], bindings)
     form = "an array of row objects" if untyped else "a list of bindings"
     return replace(results, form=form, is_untyped=untyped)
+
+
+def _of_named(table: NamedRows) -> SparqlResults:
+    """Return the results that a table is whose columns have names."""
+    if not table.rows:
+        columns = {name: TermColumn([], ("literal", None, None)) for name in table.names}
+        return SparqlResults(columns, 0, form=table.form, is_untyped=True)
+    rows = [dict(zip(table.names, row, strict=True)) for row in table.rows]
+    return replace(_of_objects(rows), form=table.form)
 
 
 def _of_arrays(rows: Sequence[Sequence[Any]]) -> SparqlResults:

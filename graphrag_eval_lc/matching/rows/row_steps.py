@@ -13,6 +13,7 @@ from graphrag_eval_lc.matching.rows.comparison import (
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.rows.reference_check import check_rows_step
 from graphrag_eval_lc.matching.rows.results import SPARQL_RESULTS, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.sql_texts import no_rows_of
 from graphrag_eval_lc.records import relative_tolerance
 from graphrag_eval_lc.registry.step_kinds import StepKind
 
@@ -61,7 +62,7 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
 def _parsed(step: StepView) -> Any:
     """Return the results of a reference step, or its unreadable output, for the comparison to say so."""
     try:
-        return step.parsed(read_sparql_results)
+        return no_rows_of(step) or step.parsed(read_sparql_results)
     except UnreadableOutput:
         return step.get("output")
 
