@@ -159,19 +159,15 @@ def untyped_table(rows: Rows, form: str) -> SparqlResults:
         CutOutput: The last row has too few cells.
         UnreadableOutput: They are no rows of a table.
     """
-    names = _checked_names(_with_named_index(rows), form)
-    if names[0] == INDEX and rows[0][0] is None:
-        if counts([row[0] for row in rows[1:]]):
-            names, rows = names[1:], [row[1:] for row in rows]
+    has_index = len(rows) > 1 and len(rows[0]) > 1 and rows[0][0] is None and INDEX not in rows[0]
+    if has_index:
+        rows = [[INDEX, *rows[0][1:]], *rows[1:]]
+    names = _checked_names(rows, form)
+    if has_index and counts([row[0] for row in rows[1:]]):
+        names, rows = names[1:], [row[1:] for row in rows]
     cells = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(names)
     columns = dict(zip(names, map(_untyped_column, cells), strict=True))
     return SparqlResults(columns, len(rows) - 1, form=form, is_untyped=True)
-
-
-def _with_named_index(rows: Rows) -> Rows:
-    has_index = len(rows) > 1 and len(rows[0]) > 1 and rows[0][0] is None and INDEX not in rows[0]
-    names: list[str | None] = [INDEX, *rows[0][1:]]
-    return [names, *rows[1:]] if has_index else rows
 
 
 _LITERAL: Final[Shape] = ("literal", None, None)
