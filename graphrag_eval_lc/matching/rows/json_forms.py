@@ -8,12 +8,18 @@ from typing import Any, Final, NamedTuple
 from graphrag_eval_lc.json_values import json_number, json_text
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, printable
 from graphrag_eval_lc.matching.rows.graph_values import STRUCTURES, GraphReader, GraphValue, is_entity, readable
-from graphrag_eval_lc.matching.rows.neo4j_forms import WrappedRows, neo4j_rows
+from graphrag_eval_lc.matching.rows.neo4j_forms import neo4j_rows
 from graphrag_eval_lc.matching.rows.results import (
     SparqlResults,
     TermColumn,
     parse_sparql_results,
     results_from_bindings,
+)
+from graphrag_eval_lc.matching.rows.tabular_json import (
+    NamedRows,
+    columns_of_cells,
+    named_rows,
+    without_missing_numbers,
 )
 from graphrag_eval_lc.matching.rows.terms import RARE_KEYS, Term
 from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
@@ -60,7 +66,13 @@ def results_in(value: Any, read_text: ReadText) -> SparqlResults:
     if not isinstance(value, Mapping):
         found = "an array without rows of cells" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
         raise NothingFound(f"{found if value is not None else 'nothing'} instead of SPARQL results")
-    return _under_a_key(value, read_text)
+    try:
+        return _under_a_key(value, read_text)
+    except NothingFound:
+        table = columns_of_cells(value)
+        if table is None:
+            raise
+        return _of_named(table)
 
 
 def results_of_rows(rows: Any) -> SparqlResults:
@@ -99,8 +111,8 @@ def _direct(value: Any, read_text: ReadText) -> SparqlResults | None:
     if isinstance(value, Mapping):
         if _is_block(value):
             return _noted(read_text(value["text"]), "in a content block")
-        wrapped = neo4j_rows(value)
-        return _of_sparql_object(value) if wrapped is None else _of_wrapped(wrapped)
+        table = neo4j_rows(value) or named_rows(value)
+        return _of_sparql_object(value) if table is None else _of_named(table)
     if not isinstance(value, list | tuple):
         return None
     blocks = [item for item in value if isinstance(item, Mapping) and _is_block(item)]
@@ -160,6 +172,7 @@ def _of_objects(rows: Sequence[Mapping[Any, Any]]) -> SparqlResults:
         raise UnreadableOutput("JSON-LD, which is no rows")
     if len(rows) == 1 and any(str(name).lower() in _KEYS_OF_ERRORS for name in names):
         raise UnreadableOutput(f"an error: {_shown_error(rows[0])}")
+    rows = without_missing_numbers(rows)
     untyped = False
     reader = GraphReader()
     structures: dict[str, dict[int, GraphValue]] = {}
@@ -213,13 +226,13 @@ def _graph_value(reader: GraphReader, cell: Any, row: int, name: str) -> GraphVa
         raise UnreadableOutput(f"rows whose cell in row {row + 1}, {printable(name[:40])}, {problem}") from None
 
 
-def _of_wrapped(wrapped: WrappedRows) -> SparqlResults:
-    """Return the results that rows with the names of their columns are."""
-    if not wrapped.rows:
-        columns = {name: TermColumn([], ("literal", None, None)) for name in wrapped.names}
-        return SparqlResults(columns, 0, form=wrapped.form, is_untyped=True)
-    rows = [dict(zip(wrapped.names, row, strict=True)) for row in wrapped.rows]
-    return replace(_of_objects(rows), form=wrapped.form)
+def _of_named(table: NamedRows) -> SparqlResults:
+    """Return the results that a table is whose columns have names."""
+    if not table.rows:
+        columns = {name: TermColumn([], ("literal", None, None)) for name in table.names}
+        return SparqlResults(columns, 0, form=table.form, is_untyped=True)
+    rows = [dict(zip(table.names, row, strict=True)) for row in table.rows]
+    return replace(_of_objects(rows), form=table.form)
 
 
 def _of_arrays(rows: Sequence[Sequence[Any]]) -> SparqlResults:

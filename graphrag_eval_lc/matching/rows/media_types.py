@@ -13,6 +13,7 @@ from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults
+from graphrag_eval_lc.matching.rows.sql_texts import no_rows_of
 from graphrag_eval_lc.matching.rows.text_tables import read_csv, read_tsv
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, bare_media_type
 
@@ -25,7 +26,7 @@ REQUIRED_COLUMNS: Final = "required_columns"
 
 SPARQL_QUERY: Final = "sparql_query"
 
-ROW_TOOLS: Final = ("cypher_query", "read_neo4j_cypher", "sql_db_query")
+ROW_TOOLS: Final = ("cypher_query", "read_neo4j_cypher", SQL_DB_QUERY)
 """The names of steps beside ``sparql_query`` that are known to give rows: tools of Neo4j, its MCP server, LangChain."""
 
 MEDIA_TYPES: Final = (SPARQL_RESULTS, CSV, TSV, _TSV_TOO, SPARQL_XML)
@@ -104,7 +105,7 @@ def reference_results(reference: StepView) -> SparqlResults:
         >>> reference_results(StepView({"output": "name\nOslo", "output_media_type": "text/csv"})).variables
         ('name',)
     """
-    return reference.parsed(_reader_for(reference))
+    return no_rows_of(reference) or reference.parsed(_reader_for(reference))
 
 
 def actual_results(actual: StepView, reference: StepView) -> SparqlResults:

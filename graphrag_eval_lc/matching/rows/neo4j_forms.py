@@ -1,24 +1,12 @@
 """The objects in which Neo4j's HTTP APIs wrap rows: the Query API, and the transactional API before it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
+
+from graphrag_eval_lc.matching.rows.tabular_json import NamedRows
 
 
-class WrappedRows(NamedTuple):
-    """Rows with the names of their columns.
-
-    Attributes:
-        names: The names.
-        rows: The cells of each row.
-        form: What they stood in.
-    """
-
-    names: list[str]
-    rows: list[Sequence[Any]]
-    form: str
-
-
-def neo4j_rows(value: Mapping[Any, Any]) -> WrappedRows | None:
+def neo4j_rows(value: Mapping[Any, Any]) -> NamedRows | None:
     """Return the rows in an object of Neo4j's HTTP APIs; None where it is none of theirs.
 
     Example:
@@ -42,12 +30,12 @@ def neo4j_rows(value: Mapping[Any, Any]) -> WrappedRows | None:
     return _checked(statement["columns"], [_with_kinds(row) for row in rows], "Neo4j's HTTP API")
 
 
-def _checked(names: Any, rows: Any, form: str) -> WrappedRows | None:
+def _checked(names: Any, rows: Any, form: str) -> NamedRows | None:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
     if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == len(names) for row in rows):
         return None
-    return WrappedRows(names, rows, form) if names and len(set(names)) == len(names) else None
+    return NamedRows(names, rows, form) if names and len(set(names)) == len(names) else None
 
 
 def _with_kinds(row: Mapping[Any, Any]) -> list[Any]:

@@ -1,6 +1,7 @@
 """Rows that a tool printed as Python shows them: lists, tuples and dicts of plain values, and of rdflib's terms.
 
-Nothing is run: a text is parsed only if each of its parts is a value, a bracket or one of the names below.
+Nothing is run: a text is parsed only if each of its parts is a value, a bracket or one of the names below or in
+``sql_values``, which reads the values of databases: decimals, times, UUIDs, bytes, numpy's numbers.
 """
 
 import ast
@@ -8,6 +9,7 @@ import re
 from typing import Any, Final
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
+from graphrag_eval_lc.matching.rows.sql_values import CONSTANTS, NAMES, UTC, as_cell, call_value, decimal_term
 
 _LONGEST: Final = 2_000_000
 _DEEPEST: Final = 20
@@ -20,12 +22,21 @@ _NUMBER: Final = r"-?(?:0|[1-9]\d{0,999}+)(?:\.\d{1,400}+)?(?:e[+-]?\d{1,4})?"
 _NAME: Final = (
     r"rdflib\.term\.Variable(?=\()|(?:rdflib\.term\.)?(?:URIRef|Literal|BNode)(?=\()|Decimal(?=\()"
     r"|(?:datatype|lang)(?==)|True|False|None|nan|-?inf"
+    rf"|{NAMES}|[A-Za-z_]\w{{0,99}}(?==[^=])"
 )
-_TOKEN: Final = re.compile(rf"{_STRING}|(?:{_NAME}|{_NUMBER})(?![\w.'\"])|[\[\](){{}},:=]|[ \n\r\t]++")
-_BEGINNING: Final = re.compile(r"\s{0,100}(?:\[\s{0,20}[({\[]|[{]\s{0,20}'|\(\s{0,20}[\[({])")
+_BYTES: Final = (
+    r"""(?:b'[^'\\\n]*+(?:\\(?:[\\'nrt]|x[0-9a-f]{2})[^'\\\n]*+)*+'"""
+    r"""|b"[^"\\\n]*+(?:\\(?:[\\nrt]|x[0-9a-f]{2})[^"\\\n]*+)*+")"""
+)
+_TOKEN: Final = re.compile(rf"{_STRING}|{_BYTES}|(?:{_NAME}|{_NUMBER})(?![\w.'\"])|[\[\](){{}},:=]|[ \n\r\t]++")
+_BEGINNING: Final = re.compile(
+    r"\s{0,100}(?:\[\s{0,20}(?:[({\[]|(?:Row|OrderedDict|RealDictRow)\()|[{]\s{0,20}'|\(\s{0,20}[\[({])"
+)
 _OPENING: Final = {"]": "[", ")": "(", "}": "{"}
 _FIRST_SIGN: Final = re.compile(r"['\"(]")
-_TORN: Final = re.compile(r"""\Z|'[^'\n]*\Z|"[^"\n]*\Z|-?\d{0,20}\.?\Z|[A-Za-z.]{1,24}\Z|(?:\.\.\.|…)\s*\Z""")
+_TORN: Final = re.compile(
+    r"""\Z|b?'[^'\n]*\Z|b?"[^"\n]*\Z|-?\d{0,20}\.?\Z|[A-Za-z][A-Za-z._\d]{0,24}\Z|(?:\.\.\.|…)\s*\Z"""
+)
 
 
 def is_python(text: str) -> bool:
@@ -101,28 +112,47 @@ def python_value(text: str) -> Any:
         raise UnreadableOutput(f"no Python value ({type(problem).__name__})") from None
 
 
-_NAMED: Final = {"nan": float("nan"), "inf": float("inf")}
+_NAMED: Final = {"nan": float("nan"), "inf": float("inf"), "NaT": None}
 
 
 def _value(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=value):
-            return value
+            return as_cell(value)
         case ast.List(elts=items):
-            return [_value(item) for item in items]
+            return [as_cell(_value(item)) for item in items]
         case ast.Tuple(elts=items):
-            return tuple(_value(item) for item in items)
+            return tuple(as_cell(_value(item)) for item in items)
         case ast.Dict(keys=keys, values=values):
-            return {_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
+            return {_key(key): as_cell(_value(value)) for key, value in zip(keys, values, strict=True)}
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _value(operand)
             return -number if isinstance(number, int | float) else number
         case ast.Name(id=name) if name in _NAMED:
             return _NAMED[name]
         case ast.Call(func=function, args=[ast.Constant(value=str(text))], keywords=keywords):
-            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-            return _term(name, text, {word.arg: word.value for word in keywords})
+            name = _name_of(function)
+            if name in _TERMS:
+                return _term(name, text, {word.arg: word.value for word in keywords})
+            return call_value(name, [text], _values(keywords))
+        case ast.Call(func=function, args=arguments, keywords=keywords):
+            return call_value(_name_of(function), [_value(each) for each in arguments], _values(keywords))
+        case ast.Attribute(attr="utc"):
+            return UTC
+        case ast.Attribute(attr=name) if name in CONSTANTS:
+            return CONSTANTS[name]
     raise UnreadableOutput("a Python value that is neither plain nor a term")
+
+
+def _name_of(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else str(getattr(function, "id", ""))
+
+
+def _values(keywords: list[ast.keyword]) -> dict[str, Any]:
+    return {word.arg: _value(word.value) for word in keywords if word.arg is not None}
+
+
+_TERMS: Final = frozenset({"Decimal", "Variable", "URIRef", "BNode", "Literal"})
 
 
 def _key(node: ast.expr | None) -> str:
@@ -134,7 +164,7 @@ def _key(node: ast.expr | None) -> str:
 
 def _term(kind: str, text: str, more: dict[str | None, ast.expr]) -> Any:
     if kind == "Decimal":
-        return {"type": "literal", "value": text}
+        return decimal_term(text)
     if kind == "Variable":
         return text
     if kind in ("URIRef", "BNode"):

@@ -16,8 +16,17 @@ from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_j
 from graphrag_eval_lc.matching.rows.embedded import has_fence, has_value, read_fence, read_sentence
 from graphrag_eval_lc.matching.rows.graph_repr import graph_repr_value, is_graph_repr
 from graphrag_eval_lc.matching.rows.json_forms import NothingFound, results_in, results_of_rows
+from graphrag_eval_lc.matching.rows.json_lines import json_lines, may_be_json_lines
 from graphrag_eval_lc.matching.rows.python_form import is_python, python_value
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SparqlResults, parse_sparql_results
+from graphrag_eval_lc.matching.rows.ruled_tables import may_be_ruled, read_ruled
+from graphrag_eval_lc.matching.rows.sql_texts import (
+    is_driver_error,
+    is_error,
+    no_rows_of,
+    refuse_error_text,
+    with_cut_cells,
+)
 from graphrag_eval_lc.matching.rows.text_tables import (
     guessed_csv,
     guessed_tsv,
@@ -52,8 +61,10 @@ def read_sparql_results(output: Any, *, format: OutputFormat | None = None, path
 
     Args:
         output: SPARQL 1.1 JSON, as a string or parsed; with a byte order mark, without a head, encoded twice, under a
-            key, in content blocks; an array of row objects; W3C XML, CSV or TSV; a Markdown table; Python's repr of
-            rows; any of them in a code fence, and all but CSV and TSV before or after a sentence.
+            key, in content blocks; an array of row objects, or of arrays, whose columns are called "column 1" and so
+            on; the names of columns beside rows; an object of columns; JSON lines; W3C XML, CSV or TSV; a Markdown
+            table, or one as MySQL, psql, SQLite or DuckDB draw it; Python's repr of rows; any of them in a code fence,
+            and most before or after a sentence.
         format: The form, where it is not to be found out; see ``OutputConfig``.
         path: The keys on the way to the results in a JSON output, such as ``result.rows``; None: the whole output.
 
@@ -92,6 +103,9 @@ def step_results(step: StepView) -> SparqlResults:
     """
     format = None if step.declared is None else step.declared.format
     cut = step.cut_by_capture
+    no_rows = no_rows_of(step)
+    if no_rows is not None:
+        return no_rows
     try:
         results = step.parsed(read_sparql_results if format is None else _reader_of(format))
     except CutOutput:
@@ -102,12 +116,12 @@ def step_results(step: StepView) -> SparqlResults:
         raise CutOutput(f"{cut}, and what is left is {problem}") from None
     if cut is not None and _may_go_on(results):
         raise CutOutput(cut)
-    return results
+    return with_cut_cells(step, results)
 
 
 def _may_go_on(results: SparqlResults) -> bool:
     """Return whether nothing marks the end of what was read, as in a table of lines."""
-    return any(name in results.form for name in ("CSV", "TSV", "Markdown"))
+    return any(name in results.form for name in ("CSV", "TSV", "Markdown", "JSON lines"))
 
 
 @lru_cache(maxsize=len(get_args(OutputFormat)))
@@ -173,6 +187,11 @@ def _read_json(text: str, depth: int) -> SparqlResults | None:
     return replace(results, form=f"{SPARQL_JSON} after a byte order mark") if has_mark else results
 
 
+def _read_json_lines(text: str, depth: int) -> SparqlResults | None:
+    rows = json_lines(text)
+    return None if rows is None else replace(_in_value(rows, depth), form="JSON lines")
+
+
 def _read_python(text: str, depth: int) -> SparqlResults | None:
     try:
         value = python_value(text)
@@ -208,17 +227,21 @@ def _may_be_tsv(text: str) -> bool:
 
 
 CHAIN: Final = (
+    Reader("an error of a database", is_driver_error, lambda text, _: refuse_error_text(text)),
     Reader("JSON", _begins_as_json, _read_json),
+    Reader("JSON lines", may_be_json_lines, _read_json_lines),
     Reader("W3C XML", is_xml, lambda text, _: read_xml(text)),
     Reader("Python's repr of a graph's objects", is_graph_repr, _read_graph_repr),
     Reader("Python's repr", is_python, _read_python),
     Reader("a code fence", has_fence, _read_fence),
+    Reader("a table with rules", may_be_ruled, lambda text, _: read_ruled(text)),
     Reader("a Markdown table", has_markdown_rule, lambda text, _: read_markdown(text)),
     Reader("W3C TSV", _may_be_tsv, lambda text, _: guessed_tsv(text)),
     Reader("W3C CSV", lambda text: "\n" in text, lambda text, _: guessed_csv(text)),
     Reader("a sentence", has_value, _read_sentence),
+    Reader("an error", is_error, lambda text, _: refuse_error_text(text)),
 )
-"""The readers in their order. JSON, Python's repr, TSV and CSV hand on what they do not take."""
+"""The readers in their order. JSON, JSON lines, Python's repr, TSV and CSV hand on what they do not take."""
 
 
 def _sparql_json(text: Any) -> SparqlResults:

@@ -19,6 +19,7 @@ from graphrag_eval_lc.matching.rows.results import (
     require_unicode,
     results_from_bindings,
 )
+from graphrag_eval_lc.matching.rows.tabular_json import INDEX, counts
 from graphrag_eval_lc.matching.rows.terms import UNBOUND_SHAPE, Shape
 from graphrag_eval_lc.matching.rows.xsd_numbers import XSD, XSD_BOOLEAN
 
@@ -52,7 +53,7 @@ def read_csv(text: str) -> SparqlResults:
     _refuse_mark(text, "CSV")
     rows = list(_csv_rows(text))
     _refuse_line(text, rows, "CSV")
-    return _untyped_table(rows, "W3C CSV")
+    return untyped_table(rows, "W3C CSV")
 
 
 def guessed_csv(text: str) -> SparqlResults | None:
@@ -63,7 +64,9 @@ def guessed_csv(text: str) -> SparqlResults | None:
     """
     start = text.removeprefix("\ufeff")
     line = _first_line(start)
-    if line is None or not _names_of(line.replace('"', "").split(",")):
+    names = [] if line is None else line.replace('"', "").split(",")
+    has_index = len(names) > 1 and not names[0] and start[len(line or "") :].lstrip("\r\n").startswith("0,")
+    if line is None or not _names_of(names[1:] if has_index else names):
         return None
     is_single = "," not in line
     if is_single and not _is_evident_column(start):
@@ -118,7 +121,7 @@ def _has_full_row(text: str) -> bool:
 def _csv_rows(text: str) -> Iterator[list[str | None]]:
     """Yield the lines of CSV as cells; an empty cell without quotes is None, one in quotes is too, as W3C has it."""
     if '"' not in text:
-        for line in _lines(text):
+        for line in lines_of(text):
             yield [cell or None for cell in line.split(",")]
         return
     at, row, length = 0, list[str | None](), len(text)
@@ -139,16 +142,29 @@ def _csv_rows(text: str) -> Iterator[list[str | None]]:
             return
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, without an empty one after the last line end."""
     lines = _LINE_END.split(text)
     if lines and not lines[-1]:
         lines.pop()
     return lines
 
 
-def _untyped_table(rows: Rows, form: str) -> SparqlResults:
-    """Return the results of rows of texts, of which the first holds the names."""
+def untyped_table(rows: Rows, form: str) -> SparqlResults:
+    """Return the results of rows of texts, of which the first holds the names.
+
+    A first column without a name is pandas' index; it is left out where it only counts the rows.
+
+    Raises:
+        CutOutput: The last row has too few cells.
+        UnreadableOutput: They are no rows of a table.
+    """
+    has_index = len(rows) > 1 and len(rows[0]) > 1 and rows[0][0] is None and INDEX not in rows[0]
+    if has_index:
+        rows = [[INDEX, *rows[0][1:]], *rows[1:]]
     names = _checked_names(rows, form)
+    if has_index and counts([row[0] for row in rows[1:]]):
+        names, rows = names[1:], [row[1:] for row in rows]
     cells = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(names)
     columns = dict(zip(names, map(_untyped_column, cells), strict=True))
     return SparqlResults(columns, len(rows) - 1, form=form, is_untyped=True)
@@ -233,11 +249,11 @@ def read_tsv(text: str) -> SparqlResults:
     """
     text = text.removeprefix("\ufeff")
     _refuse_mark(text, "TSV")
-    rows: Rows = [[cell or None for cell in line.split("\t")] for line in _lines(text)]
+    rows: Rows = [[cell or None for cell in line.split("\t")] for line in lines_of(text)]
     names = rows[0] if rows else []
     if not names or not all(name and name.startswith("?") for name in names):
         _refuse_line(text, rows, "TSV")
-        return _untyped_table(rows, "TSV")
+        return untyped_table(rows, "TSV")
     last = rows[-1][-1] or ""
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and _TERM.fullmatch(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
@@ -318,7 +334,7 @@ _LINK: Final = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{0,30}:[^<>\s]*)>")
 
 def has_markdown_rule(text: str) -> bool:
     """Return whether a line of a text is that of dashes under the names of a Markdown table."""
-    return "|" in text and "-" in text and any(map(_is_rule, _lines(text)))
+    return "|" in text and "-" in text and any(map(_is_rule, lines_of(text)))
 
 
 def _is_rule(line: str) -> bool:
@@ -347,7 +363,7 @@ def read_markdown(text: str) -> SparqlResults:
         >>> read_markdown("Found:\n| name | n |\n|---|---|\n| Oslo | 5 |\n").variables
         ('name', 'n')
     """
-    lines = _lines(text.removeprefix("\ufeff"))
+    lines = lines_of(text.removeprefix("\ufeff"))
     rules = [at for at, (names, line) in enumerate(pairwise(lines), start=1) if "|" in names and _is_rule(line)]
     if len(rules) != 1:
         found = f"{len(rules)} Markdown tables, of which one may be meant" if rules else "no Markdown table"
@@ -377,7 +393,7 @@ def read_markdown(text: str) -> SparqlResults:
     if is_last and body and is_torn:
         raise CutOutput(f"the Markdown table breaks off in row {len(body)}")
     _refuse_mark(text, "Markdown table")
-    return replace(_untyped_table(rows, "Markdown table"), form="a Markdown table")
+    return replace(untyped_table(rows, "Markdown table"), form="a Markdown table")
 
 
 def _row_cells(line: str, names: str, width: int, *, may_be_cut: bool) -> list[str]:

@@ -125,7 +125,7 @@ def family_of(datatype: str | None) -> Family | None:
 
 
 def untyped_time(text: str) -> Value | None:
-    """Read a text without a datatype that is a time with a zone."""
+    """Read a text without a datatype that is a point in time, or a time with a zone."""
     found = untyped_time_from(text)
     return None if found is None else (Family.DATE_TIME if found.has_date else Family.TIME, found.moment)
 

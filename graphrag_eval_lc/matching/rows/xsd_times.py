@@ -52,9 +52,10 @@ _DAYS_OF_MONTH: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SHORT_ZONE: Final = r"[+-](?:0[0-9]|1[0-4])(?:[0-5][0-9])?"
 _UNTYPED: Final = re.compile(
     rf"(?:({_DATE.pattern})[T ])?([01][0-9]|2[0-4]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]+))?)?"
-    rf"({_ZONE}|{_SHORT_ZONE})(?:\[[A-Za-z_/+0-9-]+\])?"
+    rf"(?:({_ZONE}|{_SHORT_ZONE})(?:\[[A-Za-z_/+0-9-]+\])?)?"
 )
-"""As Cypher, SQL and JSON write times with a zone: a space for the T, no seconds, +01, +0100, the zone's name too."""
+"""As Cypher, SQL and JSON write times: a space for the T, +01, +0100, with a zone also without seconds or its name."""
+_LOCAL: Final = re.compile(r"^-?[0-9]{4,9}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:", re.MULTILINE)
 
 
 def _day_number(date: str) -> int | None:
@@ -206,21 +207,25 @@ class UntypedTime(NamedTuple):
 
 
 def untyped_time_from(text: str) -> UntypedTime | None:
-    """Read a text that is a point in time, or a time of day, with a time zone; None for all else.
+    """Read a text that is a point in time, or a time of day with a time zone; None for all else.
 
-    A date is none, even with a zone: no language of queries writes dates so, but ids look like it (2020-01-01-05). Nor
+    Without a zone it is one with a date, and with seconds, as SQL writes it. A date is none, even with a zone: no language of queries writes dates so, but ids look like it (2020-01-01-05). Nor
     is a time of day without seconds before a zone without a colon, as in chapters and verses (10:15-12).
 
     Example:
         >>> untyped_time_from("1970-01-01 01:00+01")
         UntypedTime(has_date=True, moment=Moment(has_zone=True, seconds=0, fraction=''))
-        >>> untyped_time_from("1970-01-01T01:00:00") is None
+        >>> untyped_time_from("1970-01-01 01:00:00").moment == date_time_from("1970-01-01T01:00:00")
+        True
+        >>> untyped_time_from("01:00:00") is None
         True
     """
     found = _UNTYPED.fullmatch(text) if len(text) <= MAX_NUMBER_LENGTH else None
     if found is None:
         return None
     date, _, _, _, hour, minute, second, fraction, zone = found.groups()
+    if zone is None and (date is None or second is None):
+        return None
     if date is None:
         if second is None and zone != "Z" and ":" not in zone:
             return None
@@ -230,9 +235,9 @@ def untyped_time_from(text: str) -> UntypedTime | None:
     return None if point is None else UntypedTime(True, point)
 
 
-def _with_colon(zone: str) -> str:
-    if zone == "Z":
-        return zone
+def _with_colon(zone: str | None) -> str:
+    if zone is None or zone == "Z":
+        return zone or ""
     digits = zone[1:].replace(":", "").ljust(4, "0")
     return f"{zone[0]}{digits[:2]}:{digits[2:]}"
 
@@ -242,16 +247,19 @@ _SIGNS_OF_SHORT_ZONES: Final = tuple(itemgetter(slice(at, at + 1)) for at in (-6
 
 
 def has_untyped_time(texts: Sequence[str]) -> bool:
-    """Return whether one of the texts, which have no datatype, is a time with a zone; quickly where none is.
+    """Return whether one of the texts, which have no datatype, is a point in time or a time with a zone.
+
+    It tells quickly where none is.
 
     Example:
-        >>> has_untyped_time(["2020-01-01 00:00:00", "OSLO T1"]), has_untyped_time(["a", "2020-01-01T00:00Z"])
+        >>> has_untyped_time(["2020-01-01", "OSLO T1: a"]), has_untyped_time(["a", "2020-01-01T00:00Z"])
         (False, True)
     """
     joined = "\n".join(texts)
     if ":" not in joined:
         return False
-    if not ("Z" in joined or "+" in joined or any("-" in set(map(sign, texts)) for sign in _SIGNS_OF_SHORT_ZONES)):
+    has_sign = "Z" in joined or "+" in joined or any("-" in set(map(sign, texts)) for sign in _SIGNS_OF_SHORT_ZONES)
+    if not has_sign and _LOCAL.search(joined) is None:
         return False
     return any(map(_UNTYPED.fullmatch, texts)) and any(untyped_time_from(text) is not None for text in texts)
 
@@ -289,12 +297,12 @@ def _zone_at_end(end: str) -> str:
 
 
 def forms_of_untyped_times(texts: Iterable[str]) -> set[tuple[bool, TimeForm]]:
-    """Return the forms of the texts that are times with a zone, each with whether it has a date."""
+    """Return the forms of the texts that are points in time or times with a zone, each with whether it has a date."""
     forms = set()
     for text in texts:
         found = _UNTYPED.fullmatch(text)
         if found is not None:
             is_rare = "24:00" in text or text[0] == "-" or text[-1] == "]"
             before_hour = "" if found[1] is None else text[found.end(1)]
-            forms.add((found[1] is not None, (len(text), text if is_rare else found[9], before_hour)))
+            forms.add((found[1] is not None, (len(text), text if is_rare else found[9] or "", before_hour)))
     return forms

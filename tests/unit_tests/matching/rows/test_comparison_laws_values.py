@@ -178,7 +178,11 @@ def slow_untyped_time(text: str) -> Reading | None:
     found = re.fullmatch(
         r"(?:(\d{4}-\d\d-\d\d)[T ])?(\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d)(?::?(\d\d))?(\[.*\])?", text, re.DOTALL
     )
-    if found is None or (found[4] == "Z" and found[5]):
+    if found is None:
+        local = re.fullmatch(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?)", text)
+        value = None if local is None else slow_time("T".join(local.groups()), "dateTime")
+        return None if value is None else ("dateTime", value)
+    if found[4] == "Z" and found[5]:
         return None
     day, clock, seconds, zone, minutes, _ = found.groups()
     colon = ":" in text[found.start(4) : found.end(4) + 1]

@@ -138,11 +138,19 @@ def test_texts_are_instants_as_cypher_sql_and_json_write_them(text: str) -> None
     assert has_untyped_time(["a", text])
 
 
+@pytest.mark.parametrize("text", ["1970-01-01T01:00:00", "1970-01-01 01:00:00", "1970-01-01 01:00:00.000000"])
+def test_texts_without_a_zone_are_points_in_time_as_sql_writes_them(text: str) -> None:
+    found = untyped_time_from(text)
+    assert found is not None
+    assert (found.has_date, found.moment) == (True, Moment(False, 3_600))
+    assert has_untyped_time(["a", text])
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("1970-01-01T01:00:00", id="no zone"),
-        pytest.param("1970-01-01 01:00:00", id="no zone in SQL"),
+        pytest.param("01:00:00", id="a time of day without a zone"),
+        pytest.param("1970-01-01 01:00", id="no zone and no seconds"),
         pytest.param("1970-01-01", id="a date"),
         pytest.param("1970-01-01Z", id="a date with a zone"),
         pytest.param("1970-01-01-05", id="a number after a date"),
