@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from graphrag_eval_lc.config import OutputConfig
+from graphrag_eval_lc.config import OutputConfig, RowsConfig
 from graphrag_eval_lc.errors import MatcherError
 from graphrag_eval_lc.matching.outputs import CutOutput as CutOutput
 from graphrag_eval_lc.matching.outputs import UnreadableOutput as UnreadableOutput
@@ -37,11 +37,13 @@ class StepView(Mapping[str, Any]):
         id_column: See the attribute.
         tool: See the attribute.
         declared: See the attribute.
+        rows: See the attribute.
 
     Attributes:
         id_column: The column of its SPARQL results that holds the ids of a retrieval; None where it has none.
         tool: The name of its tool where the config gives the step another; else None.
         declared: How its output is read, as ``steps.outputs`` says; None where nothing is said.
+        rows: How its rows are compared, as ``steps.rows`` says; None where nothing is said.
         is_read: Whether some ``parse`` could read its output.
 
     Example:
@@ -50,7 +52,7 @@ class StepView(Mapping[str, Any]):
         [1, 2]
     """
 
-    __slots__ = ("_parsed", "_step", "declared", "id_column", "is_read", "tool")
+    __slots__ = ("_parsed", "_step", "declared", "id_column", "is_read", "rows", "tool")
 
     def __init__(
         self,
@@ -60,8 +62,10 @@ class StepView(Mapping[str, Any]):
         id_column: str | None = None,
         tool: str | None = None,
         declared: OutputConfig | None = None,
+        rows: RowsConfig | None = None,
     ) -> None:
         self.id_column = id_column
+        self.rows = rows
         self.tool = tool
         self.declared = declared
         self.is_read = False

@@ -50,12 +50,7 @@ class StepViews:
 
     def reference_view(self, step: Mapping[str, Any]) -> StepView:
         """Return a reference step as matchers read it, with what the config says of the keys that it lacks."""
-        column = self._columns.get(str(step.get("name")))
-        view = StepView(step, self._defaults, id_column=column)
-        # Steps of other kinds may have a key of that name.
-        if self._rows.node_keys and self.kind_of(view).key == "rows":
-            return StepView({**step, "rows": self._rows}, self._defaults, id_column=column)
-        return view
+        return StepView(step, self._defaults, id_column=self._columns.get(str(step.get("name"))), rows=self._rows)
 
     def actual_view(self, step: Mapping[str, Any]) -> StepView:
         """Return an actual step as matchers read it, with the name that its tool has among the reference steps."""

@@ -13,7 +13,7 @@ from graphrag_eval_lc.matching.matchers import StepView
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results, step_results
 from graphrag_eval_lc.matching.rows.results import SPARQL_JSON, SPARQL_RESULTS, SparqlResults
-from graphrag_eval_lc.matching.rows.sql_texts import no_rows_of
+from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY, no_rows_of
 from graphrag_eval_lc.matching.rows.text_tables import read_csv, read_tsv
 from graphrag_eval_lc.registry.step_kinds import Form, ServedWhere, bare_media_type
 

@@ -113,8 +113,7 @@ def comparison_options(reference: StepView) -> dict[str, Any]:
         except ValueError as problem:
             raise ValueError(f"`tolerance` is {tolerance!r:.40}: {problem}") from None
     values = reference.get("values")
-    rows = reference.get("rows")
-    rows = rows if isinstance(rows, RowsConfig) else RowsConfig()
+    rows = reference.rows or RowsConfig()
     return {
         **options,
         "tolerance": tolerance,

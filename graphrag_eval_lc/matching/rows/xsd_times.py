@@ -209,8 +209,9 @@ class UntypedTime(NamedTuple):
 def untyped_time_from(text: str) -> UntypedTime | None:
     """Read a text that is a point in time, or a time of day with a time zone; None for all else.
 
-    Without a zone it is one with a date, and with seconds, as SQL writes it. A date is none, even with a zone: no language of queries writes dates so, but ids look like it (2020-01-01-05). Nor
-    is a time of day without seconds before a zone without a colon, as in chapters and verses (10:15-12).
+    Without a zone it is one with a date and with seconds, as SQL writes it. A date is none, even with a zone: no
+    language of queries writes dates so, but ids look like it (2020-01-01-05). Nor is a time of day without seconds
+    before a zone without a colon, as in chapters and verses (10:15-12).
 
     Example:
         >>> untyped_time_from("1970-01-01 01:00+01")

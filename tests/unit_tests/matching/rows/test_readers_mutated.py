@@ -50,6 +50,13 @@ SEEDS = [
     f"Here: {SERVED[0]}. Let me know.",
     "| name | n |\n|---|---|\n| Oslo | 5 |\n| Bergen \\| x | |\n",
     "name,n\nOslo,5\nBergen,\n... (90 more rows)",
+    "[('Oslo', Decimal('1.5'), datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc), b'\\x00', np.int64(5))]",
+    json.dumps({"columns": ["name", "n"], "index": [0, 1], "rows": [["Oslo", 5], ["Bergen", None]]}),
+    json.dumps({"name": {"0": "Oslo"}, "n": {"0": 5}}),
+    '{"name": "Oslo", "n": 5}\n{"name": "Bergen", "n": null}\n',
+    "+------+---+\n| name | n |\n+------+---+\n| Oslo | 5 |\n+------+---+\n1 row in set (0.00 sec)\n",
+    " name | n \n------+---\n Oslo | 5\n(1 row)\n",
+    "┌──────┬───┐\n│ name │ n │\n├──────┼───┤\n│ Oslo │ 5 │\n└──────┴───┘\n",
 ]
 PIECES = [
     *("\ufeff", "\x00", "\ud800", "\udfff", "\u2028", "𝕏", "\t", "\r", "\n", ",", "'", '"', '"""', "\\", "-", "..."),

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_eval_lc.matching.rows import compare_sparql_results
@@ -99,6 +99,7 @@ FORMS: dict[str, Callable[[Sequence[Row]], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=30)
 @given(rows=ROWS, data=st.data())
 def test_each_form_holds_its_rows_and_no_others(form: str, rows: list[Row], data: st.DataObject) -> None:
     expected = sparql_json(rows)
