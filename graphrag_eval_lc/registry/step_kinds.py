@@ -374,26 +374,27 @@ def meant_media_type(name: str | None, media_type: str | None, is_read_by: Calla
     if (name, None) in kinds:  # compared by its name, whatever its media type
         return media_type
     for key, kind in _built_in.items() if media_type is None else kinds.items():
-        parse = kind.parse_for(key[1])
-        if key[1] is None or parse is None or kinds.get(key) is None:
+        if key[1] is None or kinds.get(key) is None or key[0] not in (None, name):
             continue
         is_meant = key[0] == name if media_type is None else is_misspelt_media_type(media_type, key[1])
-        if is_meant and key[0] in (None, name) and is_read_by(parse):
+        if is_meant and (parse := kind.parse_for(key[1])) is not None and is_read_by(parse):
             return key[1]
     return media_type
 
 
 def near_media_types(media_type: str) -> list[str]:
-    """Return the media types that a kind serves and that an unknown one may be a misspelling of.
+    """Return the media types that a kind serves and that an unknown one may be a misspelling of, the nearest first.
 
     Example:
         >>> import graphrag_eval_lc.matching
-        >>> near_media_types("aplication/sparql-results+json"), near_media_types("text/turtle")
-        (['application/sparql-results+json'], [])
+        >>> near_media_types("application/sparql-results+xm")[0], near_media_types("text/turtle")
+        ('application/sparql-results+xml', [])
     """
     if bare_media_type(media_type) in _served.media_types:
         return []
-    return [known for known in dict.fromkeys(_served.media_types.values()) if is_misspelt_media_type(media_type, known)]
+    near = [known for known in dict.fromkeys(_served.media_types.values()) if is_misspelt_media_type(media_type, known)]
+    given = bare_media_type(media_type)[:_LONGEST_MEDIA_TYPE]
+    return sorted(near, key=lambda known: edit_distance(given, known))
 
 
 @lru_cache(maxsize=1024)
