@@ -279,10 +279,7 @@ class _NearNumbers:
 
 def _lies_near(number: float, others: list[float]) -> bool:
     at = bisect_left(others, number)
-    for other in others[max(at - 1, 0) : at + 1]:
-        if abs(number - other) <= NEAR * max(abs(number), abs(other)):
-            return True
-    return False
+    return any(abs(number - other) <= NEAR * max(abs(number), abs(other)) for other in others[max(at - 1, 0) : at + 1])
 
 
 def _numbers(column: TermColumn, size: int) -> list[float]:
