@@ -328,7 +328,8 @@ def _reference_at_fault(fault: str) -> str:
 def _fault_of_columns(required_columns: Any, reference: SparqlResults) -> str | None:
     if not isinstance(required_columns, list | tuple) or not all(isinstance(name, str) for name in required_columns):
         return "required_columns is no list of column names"
-    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in reference.variables]
+    variables = reference.variables
+    absent = [f"`{name}`" for name in dict.fromkeys(required_columns) if name not in variables]
     if absent:
         return f"it has no column {', '.join(absent)}, which required_columns names"
     return next((f"its {reference.fault_of(name)}" for name in required_columns if name in reference.faults), None)
