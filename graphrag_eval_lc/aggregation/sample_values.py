@@ -216,7 +216,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
         'TimeoutError: no answer in 600 s'
         >>> reason_of({"status": "success", "steps_score": 0.5, "steps_precision": 1 / 3, "steps_diagnosis": []})
-        'there were more calls than needed (steps_precision is 0.33)'
+        'all is fulfilled, by more calls than it takes: steps_precision is 0.33'
     """
     if is_error(result):
         return shortened(str(result.get("error") or "failed without a message"), _SHOWN_REASON)

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, tell
+from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY
 from graphrag_eval_lc.texts import counted
 
 _TABLE = "Columns of CSV and JSON records"
@@ -43,8 +45,8 @@ def import_dataset(
         str | None,
         typer.Option(
             "--step-name",
-            help="The name of the steps that run the queries: sparql_query by default, cypher_query or sql_db_query "
-            "where the column of the queries is called after Cypher or SQL.",
+            help=f"The name of the steps that run the queries: {SPARQL_QUERY} by default, {CYPHER_QUERY} or "
+            f"{SQL_DB_QUERY} where the column of the queries is called after Cypher or SQL.",
             metavar="NAME",
         ),
     ] = None,

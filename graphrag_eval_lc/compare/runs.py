@@ -348,7 +348,8 @@ def _setting(section: Mapping[str, Any], key: str) -> Any:
     """Return a setting as it changes scores, with the defaults of what an older version's run.json does not tell."""
     value = section.get(key)
     if key == "steps" and isinstance(value, Mapping):
-        return {**StepsConfig().model_dump(), **value}
+        defaults, rows = StepsConfig().model_dump(), value.get("rows")
+        return {**defaults, **value, "rows": {**defaults["rows"], **(rows if isinstance(rows, Mapping) else {})}}
     if key == "judges":  # how many are asked at once, and how often, changes nothing
         return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
     return value

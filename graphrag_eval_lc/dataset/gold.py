@@ -7,6 +7,7 @@ from typing import Any, Final
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.matchers import UnreadableOutput
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
+from graphrag_eval_lc.matching.rows.media_types import JSON_MEDIA_TYPE
 from graphrag_eval_lc.texts import listed, plural, shortened
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -14,7 +15,6 @@ _NUMBERS: Final = frozenset(f"{_XSD}{name}" for name in ("integer", "int", "long
     f"{_XSD}{sign}Integer" for sign in ("nonNegative", "positive", "nonPositive", "negative")
 }
 _DATES: Final = frozenset(f"{_XSD}{name}" for name in ("date", "dateTime", "gYear", "gYearMonth", "gMonthDay"))
-_JSON: Final = "application/json"
 
 
 class BrokenGoldError(ValueError):
@@ -70,9 +70,9 @@ def gold_of_text(text: str) -> Gold:
     try:
         results = read_sparql_results(text)
     except UnreadableOutput:
-        return Gold(text, _JSON, None, is_empty=value in ([], {}, None))
+        return Gold(text, JSON_MEDIA_TYPE, None, is_empty=value in ([], {}, None))
     is_named = isinstance(value, list) and any(isinstance(row, Mapping) for row in value)
-    return Gold(text, _JSON, results.variables if is_named else None, is_empty=not results.row_count)
+    return Gold(text, JSON_MEDIA_TYPE, results.variables if is_named else None, is_empty=not results.row_count)
 
 
 def gold_of_sparql(value: Any) -> Gold:

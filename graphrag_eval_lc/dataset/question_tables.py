@@ -13,7 +13,8 @@ from graphrag_eval_lc.errors import DatasetError
 from graphrag_eval_lc.files.csv_cells import cells_of_any_length
 from graphrag_eval_lc.files.reading import TextFile
 from graphrag_eval_lc.json_values import json_text
-from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY
 from graphrag_eval_lc.texts import counted, listed
 
 # The usual names of each column, plain: lower case, with underscores.
@@ -28,14 +29,14 @@ _USUAL: Final = {
         "nl",
         "utterance",
     ),
-    "query": ("query", "sparql", "sparql_query", "cypher", "cypher_query", "sql", "sql_query", "gold_query"),
+    "query": ("query", "sparql", SPARQL_QUERY, "cypher", CYPHER_QUERY, "sql", "sql_query", "gold_query"),
     "id": ("id", "question_id", "_id", "uid", "qid", "instance_id"),
     "template": ("template_id", "template", "sparql_template_id"),
     "results": ("results", "result", "output", "gold"),
     "answer": ("reference_answer", "answer"),
 }
 # The name of the step that runs the queries of a column, by what the column's name begins or ends with.
-_STEP_NAMES: Final = {"sparql": SPARQL_QUERY, "cypher": "cypher_query", "sql": "sql_db_query"}
+_STEP_NAMES: Final = {"sparql": SPARQL_QUERY, "cypher": CYPHER_QUERY, "sql": SQL_DB_QUERY}
 _DELIMITERS: Final = (",", ";", "\t")
 
 

@@ -26,7 +26,8 @@ REQUIRED_COLUMNS: Final = "required_columns"
 
 SPARQL_QUERY: Final = "sparql_query"
 
-ROW_TOOLS: Final = ("cypher_query", "read_neo4j_cypher", SQL_DB_QUERY)
+CYPHER_QUERY: Final = "cypher_query"
+ROW_TOOLS: Final = (CYPHER_QUERY, "read_neo4j_cypher", SQL_DB_QUERY)
 """The names of steps beside ``sparql_query`` that are known to give rows: tools of Neo4j, its MCP server, LangChain."""
 
 MEDIA_TYPES: Final = (SPARQL_RESULTS, CSV, TSV, _TSV_TOO, SPARQL_XML)

@@ -37,6 +37,7 @@ from graphrag_eval_lc.matching.rows.xsd_times import (
     has_untyped_time,
 )
 
+_SHAPES_OF_TEXTS: Final = frozenset({("uri", None, None), ("literal", None, None)})
 _WITH_FRACTION: Final = frozenset({f"{XSD}decimal", f"{XSD}double", f"{XSD}float"})
 _NUMBER_CHARACTERS: Final = b"-.0123456789\n"
 _EXACT_LENGTH: Final = 15
@@ -81,6 +82,8 @@ def plain_cells(
         texts: Their texts.
         known: The distinct shapes, where they are known.
     """
+    if isinstance(shapes, tuple) and shapes in _SHAPES_OF_TEXTS:
+        return PlainCells(texts)
     kinds = distinct_shapes(shapes) if known is None else known
     if any(kind in ("", "bnode", "triple") for kind, _, _ in kinds):
         return None

@@ -312,6 +312,8 @@ def _bindings(document: dict[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(results, dict) or not isinstance(results.get("bindings"), list):
         raise UnreadableOutput('SPARQL results without a list "bindings" in "results"')
     bindings: list[Any] = results["bindings"]
+    if set(map(type, bindings)) <= {dict}:  # as all parsed JSON has it
+        return bindings
     for row, binding in enumerate(bindings, start=1):
         if not isinstance(binding, dict):
             raise UnreadableOutput(f"SPARQL results whose row {row} is no object")

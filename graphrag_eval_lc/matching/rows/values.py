@@ -60,7 +60,9 @@ class ValueRules(NamedTuple):
         """
         if values is None:
             return cls()
-        given = values.model_dump() if isinstance(values, ValuesConfig) else dict(values)
+        if isinstance(values, ValuesConfig):  # checked already
+            return cls(values.times, values.durations, values.wkt, values.nfc, values.iri_case)
+        given = dict(values)
         unknown = [name for name in given if name not in cls._fields]
         if unknown:
             raise ValueError(f"values has no {unknown[0]!r:.40}: it has {', '.join(cls._fields)}")

@@ -7,7 +7,7 @@ from decimal import ROUND_UP, Context, Decimal
 from enum import IntEnum
 from itertools import pairwise
 from operator import itemgetter
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.config import ToleranceConfig
 from graphrag_eval_lc.records import relative_tolerance
@@ -178,7 +178,7 @@ class Tolerances(NamedTuple):
     float: Decimal = Decimal(0)
 
     @classmethod
-    def of(cls, tolerance: Tolerance | None, *, strict: bool = False) -> Self:
+    def of(cls, tolerance: Tolerance | None, *, strict: bool = False) -> "Tolerances":
         """Return the tolerances from what a caller says.
 
         Args:
@@ -197,6 +197,8 @@ class Tolerances(NamedTuple):
         if unknown:
             raise ValueError(f"there is no tolerance of {unknown[0]}, only of {' and '.join(RELATIVE_TOLERANCES)}")
         merged = {**RELATIVE_TOLERANCES, **given}
+        if merged == RELATIVE_TOLERANCES:
+            return cls() if strict else _DEFAULTS
         shares = {name: _exact_share(f"tolerance of {name}", share) for name, share in merged.items()}
         return cls() if strict else cls(**shares)
 
@@ -214,6 +216,9 @@ def _exact_share(name: str, share: object) -> Decimal:
         return Decimal(repr(relative_tolerance(share)))
     except ValueError as problem:
         raise ValueError(f"the {name} is {share!r:.40}: {problem}") from None
+
+
+_DEFAULTS: Final = Tolerances(**{name: _exact_share(name, share) for name, share in RELATIVE_TOLERANCES.items()})
 
 
 def tolerated_range(number: int | Decimal, relative: Decimal) -> tuple[Decimal, Decimal]:

@@ -31,6 +31,9 @@ def test_steps_of_earlier_groups_are_scored() -> None:
 
 
 def test_question_with_calls_too_many_says_so() -> None:
-    assert reason_of(result_of(["a"], "x", "a")) == "there were more calls than needed (steps_precision is 0.50)"
+    assert (
+        reason_of(result_of(["a"], "x", "a"))
+        == "all is fulfilled, by more calls than it takes: steps_precision is 0.50"
+    )
     assert reason_of(result_of(["a"], "a")) == ""
     assert reason_of(result_of(["a"], {"a": 0.5})) == "look (nearest: c0): it does not fit. Worth 0.5, so it says."

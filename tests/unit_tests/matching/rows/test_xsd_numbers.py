@@ -180,3 +180,9 @@ def test_special_values_equal_only_themselves() -> None:
 )
 def test_booleans_have_four_lexical_forms(text: str, value: bool | None) -> None:
     assert boolean_from(text) is value
+
+
+@pytest.mark.parametrize("given", [None, {}, {"float": 1e-5}, {"float": 1e-5, "double": 1e-12}])
+def test_tolerances_that_are_the_defaults_are_these_however_they_are_given(given: dict[str, float] | None) -> None:
+    assert Tolerances.of(given) == Tolerances(double=Decimal("1e-12"), float=Decimal("1e-5"))
+    assert Tolerances.of(given, strict=True) == Tolerances()

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import pytest
 
 from graphrag_eval_lc.matching.rows.coded_rows import RowsAs, Rules
-from graphrag_eval_lc.matching.rows.comparison import PlainVerdict, plain_verdict
 from graphrag_eval_lc.matching.rows.plain_cells import PlainCells
+from graphrag_eval_lc.matching.rows.quick_verdict import PlainVerdict, plain_verdict
 from graphrag_eval_lc.matching.rows.values import ValueRules
 from graphrag_eval_lc.matching.rows.xsd_numbers import NumberKind, Tolerances
 
