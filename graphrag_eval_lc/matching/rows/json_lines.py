@@ -48,7 +48,20 @@ def json_lines(text: str) -> list[Mapping[str, Any]] | None:
 
 
 _KEYS_OF_RESULTS: Final = frozenset(
-    ("head", "results", "bindings", "data", "rows", "columns", "fields", "records", "items", "values", "result", "errors")
+    (
+        "head",
+        "results",
+        "bindings",
+        "data",
+        "rows",
+        "columns",
+        "fields",
+        "records",
+        "items",
+        "values",
+        "result",
+        "errors",
+    )
 )
 
 

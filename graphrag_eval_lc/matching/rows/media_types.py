@@ -146,9 +146,18 @@ FORMS: Final = (
     Form(media_type=None, title="rows", parse=read_sparql_results),
 )
 
+
+def _read_sql_output(output: Any) -> SparqlResults:
+    """Read an output of LangChain's tool of SQL, whose empty text means that there are no rows."""
+    return no_rows_of(StepView({"name": SQL_DB_QUERY, "output": output})) or read_sparql_results(output)
+
+
 # By a name alone, or by a key, only what can be read as rows is rows: a sentence is compared as a text.
 SERVED_WHERE: Final = (
-    *(ServedWhere(name=name, reads=read_sparql_results) for name in ROW_TOOLS),
+    *(
+        ServedWhere(name=name, reads=_read_sql_output if name == SQL_DB_QUERY else read_sparql_results)
+        for name in ROW_TOOLS
+    ),
     ServedWhere(media_type=JSON_MEDIA_TYPE, key=REQUIRED_COLUMNS, reads=read_sparql_results),
 )
 

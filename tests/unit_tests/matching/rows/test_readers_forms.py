@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_eval_lc.matching import compare_sparql_results
+from graphrag_eval_lc.matching import compare_sparql_results, match_steps
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.readers import read_sparql_results
 
@@ -48,3 +48,11 @@ def test_json_lines_may_have_lists_and_maps_in_their_cells() -> None:
 def test_two_results_on_two_lines_are_no_rows() -> None:
     with pytest.raises(UnreadableOutput):
         read_sparql_results('{"head": {}, "boolean": true}\n{"head": {}, "boolean": false}\n')
+
+
+@pytest.mark.parametrize(
+    ("output", "score"), [("", 1.0), ("[]", 1.0), (" \n", 1.0), ("[(1,)]", 0.0), ("Error: no", 0.0)]
+)
+def test_the_empty_text_of_sql_db_query_is_no_rows_as_a_reference_too(output: str, score: float) -> None:
+    actual = {"name": "sql_db_query", "args": {}, "id": "1", "status": "success", "output": output}
+    assert match_steps([[{"name": "sql_db_query", "output": ""}]], [actual]).steps_score == score
