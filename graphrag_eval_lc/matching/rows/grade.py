@@ -284,6 +284,8 @@ def grade_of_emptiness(reference: SparqlResults, actual: SparqlResults, required
     wanted = list(required) or list(reference.variables)
     little = "an empty reference tells little of a query"
     named = [name for name in wanted if any(are_same_name(name, other) for other in actual.variables)]
+    if not wanted and reference.is_headless and actual.variables:
+        return Grade(0.5, f"Worth 0.50: both results are empty, and the reference names no columns; {little}.")
     if len(named) == len(wanted):
         optional = [name for name in reference.variables if name not in set(wanted)]
         surplus = [

@@ -56,3 +56,14 @@ def test_two_results_on_two_lines_are_no_rows() -> None:
 def test_the_empty_text_of_sql_db_query_is_no_rows_as_a_reference_too(output: str, score: float) -> None:
     actual = {"name": "sql_db_query", "args": {}, "id": "1", "status": "success", "output": output}
     assert match_steps([[{"name": "sql_db_query", "output": ""}]], [actual]).steps_score == score
+
+
+@pytest.mark.parametrize(
+    "output", ['{"columns": ["a"], "data": []}', '{"head": {"vars": ["x"]}, "results": {"bindings": []}}']
+)
+def test_named_columns_without_rows_are_worth_something_beside_a_reference_that_names_none(output: str) -> None:
+    actual = {"name": "cypher_query", "args": {}, "id": "1", "status": "success", "output": output}
+    match = match_steps([[{"name": "cypher_query", "output": "[]"}]], [actual], grading="graded")
+    assert match.steps_score == 0.5
+    own = match_steps([[{"name": "cypher_query", "output": "[]"}]], [{**actual, "output": "[]"}], grading="graded")
+    assert own.steps_score == 1.0
