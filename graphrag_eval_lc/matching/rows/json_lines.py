@@ -41,13 +41,17 @@ def json_lines(text: str) -> list[Mapping[str, Any]] | None:
             if at == len(lines) and rows and (cut_json(line) or cut_mark(text)):
                 raise CutOutput(f"the JSON lines break off in row {at}") from None
             return None
-        if not isinstance(row, Mapping) or not row or not all(map(_is_cell, row.values())):
+        if not isinstance(row, Mapping) or not row or any(map(_holds_rows, row, row.values())):
             return None
         rows.append(row)
     return rows
 
 
-def _is_cell(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return isinstance(value.get("value"), str) and isinstance(value.get("type"), str)
-    return value is None or isinstance(value, str | int | float)
+_KEYS_OF_RESULTS: Final = frozenset(
+    ("head", "results", "bindings", "data", "rows", "columns", "fields", "records", "items", "values", "result", "errors")
+)
+
+
+def _holds_rows(key: str, value: Any) -> bool:
+    """Return whether a line is rather results of its own, with rows under this key, than a row with a list or map."""
+    return isinstance(value, Mapping | list) and key.lower() in _KEYS_OF_RESULTS

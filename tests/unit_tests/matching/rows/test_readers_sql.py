@@ -235,7 +235,6 @@ def test_a_text_that_the_tool_cut_is_told_in_the_reason() -> None:
         '{"error": ["no such table"]}',
         '{"text": ["Oslo"]}',
         '{"a": 1}\nOslo is a town.\n{"a": 2}',
-        '{"level": {"a": 1}}\n{"level": {"a": 2}}',
         f"{MYSQL}\n\n{MYSQL}",
         "Towns\n-----\nOslo\nBergen",
         "Towns | people\n------+-------\n",

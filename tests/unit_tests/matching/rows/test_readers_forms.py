@@ -1,0 +1,50 @@
+"""Equal rows in the forms that Python and pandas write: booleans in tables of text, JSON lines with lists."""
+
+import pytest
+
+from graphrag_eval_lc.matching import compare_sparql_results
+from graphrag_eval_lc.matching.outputs import UnreadableOutput
+from graphrag_eval_lc.matching.rows.readers import read_sparql_results
+
+BOOLEANS = '[{"name": "Oslo", "live": true}, {"name": "Bergen", "live": false}]'
+
+
+def _score(reference: str, actual: str) -> float:
+    return compare_sparql_results(read_sparql_results(reference), read_sparql_results(actual)).score
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "name,live\nOslo,True\nBergen,False\n",
+        "name\tlive\nOslo\tTrue\nBergen\tFalse\n",
+        "| name | live |\n|---|---|\n| Oslo | True |\n| Bergen | False |\n",
+        "  name  | live  \n--------+-------\n Oslo   | True  \n Bergen | False \n(2 rows)\n",
+    ],
+)
+def test_booleans_as_python_writes_them_in_a_table_are_booleans(table: str) -> None:
+    assert _score(BOOLEANS, table) == 1.0
+    assert _score(table, BOOLEANS) == 1.0
+    assert _score(BOOLEANS.replace("false", "true"), table) == 0.0
+
+
+def test_an_unbound_cell_may_stand_among_the_booleans() -> None:
+    assert _score('[{"a": 1, "b": true}, {"a": 2, "b": null}]', "a,b\n1,True\n2,\n") == 1.0
+
+
+def test_true_among_other_texts_is_a_text() -> None:
+    results = read_sparql_results("name,b\nOslo,True\nBergen,Maybe\n")
+    assert results.columns["b"].texts == ["True", "Maybe"]
+
+
+def test_json_lines_may_have_lists_and_maps_in_their_cells() -> None:
+    lines = '{"name": "Oslo", "tags": ["a", "b"], "at": {"n": 1}}\n{"name": "Bergen", "tags": [], "at": null}\n'
+    rows = '[{"name": "Oslo", "tags": ["a", "b"], "at": {"n": 1}}, {"name": "Bergen", "tags": [], "at": null}]'
+    assert read_sparql_results(lines).form == "JSON lines"
+    assert _score(rows, lines) == 1.0
+    assert _score(rows, lines.replace('"b"', '"c"')) == 0.0
+
+
+def test_two_results_on_two_lines_are_no_rows() -> None:
+    with pytest.raises(UnreadableOutput):
+        read_sparql_results('{"head": {}, "boolean": true}\n{"head": {}, "boolean": false}\n')
