@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from graphrag_eval_lc.json_values import json_number
 from graphrag_eval_lc.matching.rows.graph_times import canonical_text, duration_text
@@ -323,7 +323,7 @@ def pairs_of(parts: Parts) -> Iterator[tuple[str, str | Term]]:
         >>> list(pairs_of(["#", "list 1", "/0", "Oslo"]))
         [('#', 'list 1'), ('/0', 'Oslo')]
     """
-    return zip(parts[::2], parts[1::2], strict=True)  # type: ignore[arg-type]
+    return zip(cast("list[str]", parts[::2]), parts[1::2], strict=True)
 
 
 def are_plain_numbers(items: Sequence[GraphValue]) -> bool:

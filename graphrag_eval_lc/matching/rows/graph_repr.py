@@ -1,6 +1,7 @@
-"""Rows that a tool printed as Python shows them, with objects of a graph's driver, times, UUIDs or decimals in them.
+"""Rows that a tool printed as Python shows them, with objects of Neo4j's driver, sets or points in them.
 
-Nothing is run: the text is read token by token, and only what is listed here is taken.
+``python_form``, which is quicker, reads all that has none of these. Nothing is run: the text is read token by token,
+and only the calls below and those of ``python_calls`` are taken.
 """
 
 import re
@@ -8,10 +9,19 @@ from ast import literal_eval
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
 from graphrag_eval_lc.matching.rows.graph_times import duration_text
+from graphrag_eval_lc.matching.rows.python_calls import (
+    NAMES,
+    UTC,
+    NamedZone,
+    Zone,
+    as_cell,
+    call_value,
+    zone_behind,
+    zone_of,
+)
 
 _LONGEST: Final = 10_000_000
 _DEEPEST: Final = 60
@@ -46,6 +56,7 @@ _ZONE: Final = re.compile(
 )
 _POINT: Final = re.compile(r"POINT\([\d.eE+ -]{1,100}\)")
 _TORN_NAME: Final = re.compile(r"<?[A-Za-z_.]{0,40}\Z|-?\d{0,40}\.?\d{0,40}\Z|['\"][^\n]*\Z|(?:\.\.\.|…)\s*\Z")
+_OTHER_CALL: Final = re.compile(rf"(?:{NAMES}|Decimal(?=\())")
 _NAMED: Final = {"None": None, "True": True, "False": False, "nan": float("nan"), "inf": float("inf")}
 _SRIDS: Final = {
     ("WGS84Point", 2): 4326,
@@ -56,7 +67,7 @@ _SRIDS: Final = {
 
 
 def is_graph_repr(text: str) -> bool:
-    """Return whether a text begins as Python shows rows, and may hold objects of a driver, times, UUIDs or points.
+    """Return whether a text begins as Python shows rows, and may hold objects of a driver, sets, points or times.
 
     Example:
         >>> is_graph_repr("[{'d': neo4j.time.Date(2020, 1, 1)}]"), is_graph_repr("[{'d': 1}]")
@@ -165,7 +176,7 @@ class _Parser:
                 self._need(",")
                 if self._takes(closing):
                     break
-            found.append(self.value(depth + 1))
+            found.append(as_cell(self.value(depth + 1)))
         return found
 
     def _braces(self, depth: int) -> dict[str, Any] | list[Any]:
@@ -182,7 +193,7 @@ class _Parser:
                 continue
             if not isinstance(key, str | int):
                 raise UnreadableOutput("a Python value with a key that is no name")
-            found[str(key)] = self.value(depth + 1)
+            found[str(key)] = as_cell(self.value(depth + 1))
         return sorted(members, key=repr) if members else found
 
     def _object(self, depth: int) -> Any:
@@ -218,11 +229,12 @@ class _Parser:
         if name[0] in _NAMED:
             return _NAMED[name[0]]
         if name[0] == "datetime.timezone.utc":
-            return 0
+            return UTC
         read = _CALLS.get(name[0])
-        if read is None or not self._takes("("):
-            self.at = start if read is None else self.at
+        if read is None and _OTHER_CALL.match(self._text, start) is None:
+            self.at = start
             raise self._problem()
+        self._need("(")
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
         while not self._takes(")"):
@@ -236,6 +248,8 @@ class _Parser:
                 arguments.append(found)
             else:
                 keywords[key[0][:-1]] = found
+        if read is None:
+            return call_value(name[0].rpartition(".")[2], arguments, keywords)
         try:
             return read(arguments, keywords)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError, OSError) as problem:
@@ -250,14 +264,13 @@ def _number(text: str) -> Any:
     return float(text) if "." in text or "e" in text else int(text)
 
 
-def _zone_of(found: re.Match[str]) -> Any:
-    """Return the seconds before UTC of a zone, or its name."""
+def _zone_of(found: re.Match[str]) -> Zone | NamedZone:
     if found["name"] is not None:
-        return found["name"]
+        return NamedZone(found["name"])
     if found["sign"] is None:
-        return 0
-    seconds = int(found["hours"]) * 3_600 + int(found["minutes"]) * 60
-    return -seconds if found["sign"] == "-" else seconds
+        return UTC
+    offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
+    return zone_of(-offset if found["sign"] == "-" else offset)
 
 
 def _object_of(name: str, fields: dict[str, Any]) -> Any:
@@ -287,62 +300,23 @@ def _date(arguments: list[Any], _: dict[str, Any]) -> str:
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
-def _clock(arguments: list[Any], decimals: int) -> str:
-    hour, minute, second, fraction = [*_whole(arguments), 0, 0, 0][:4]
-    return f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{fraction:0{decimals}d}" if fraction else "")
+def _clock(arguments: list[Any]) -> str:
+    hour, minute, second, nanoseconds = [*_whole(arguments), 0, 0, 0][:4]
+    return f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{nanoseconds:09d}" if nanoseconds else "")
 
 
-def _time(decimals: int) -> Callable[[list[Any], dict[str, Any]], str]:
-    def read(arguments: list[Any], more: dict[str, Any]) -> str:
-        return _clock(arguments, decimals) + _offset(more.get("tzinfo"), None)
-
-    return read
+def _time(arguments: list[Any], more: dict[str, Any]) -> str:
+    return _clock(arguments) + zone_behind(more.get("tzinfo"), None)
 
 
-def _date_time(decimals: int) -> Callable[[list[Any], dict[str, Any]], str]:
-    def read(arguments: list[Any], more: dict[str, Any]) -> str:
-        zone = more.get("tzinfo")
-        shown = f"{_date(arguments[:3], {})}T{_clock(arguments[3:], decimals)}"
-        local = datetime.fromisoformat(shown[:19]).replace(fold=int(more.get("fold") == 1))
-        return shown + _offset(zone, local if isinstance(zone, str) else None)
-
-    return read
+def _date_time(arguments: list[Any], more: dict[str, Any]) -> str:
+    shown = f"{_date(arguments[:3], {})}T{_clock(arguments[3:])}"
+    local = datetime.fromisoformat(shown[:19]).replace(fold=int(more.get("fold") == 1))
+    return shown + zone_behind(more.get("tzinfo"), local)
 
 
-def _offset(zone: Any, local: datetime | None) -> str:
-    """Return a zone as it stands behind a time; one that is named needs the time to tell."""
-    if zone is None:
-        return ""
-    if isinstance(zone, str):
-        if local is None:
-            raise ValueError
-        difference = local.replace(tzinfo=ZoneInfo(zone)).utcoffset()
-        zone = 0 if difference is None else int(difference / timedelta(seconds=1))
-    (seconds,) = _whole([zone])
-    minutes = abs(seconds) // 60
-    return f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
-
-
-def _neo4j_duration(_: list[Any], more: dict[str, Any]) -> str:
+def _duration(_: list[Any], more: dict[str, Any]) -> str:
     return duration_text(*_whole([more.get(key, 0) for key in ("months", "days", "seconds", "nanoseconds")]))
-
-
-class _TimeDelta(str):
-    """A timedelta as a text, with its seconds, which a zone is made of."""
-
-    seconds = 0
-
-
-def _timedelta(_: list[Any], more: dict[str, Any]) -> str:
-    days, seconds, micros = _whole([more.get(key, 0) for key in ("days", "seconds", "microseconds")])
-    found = _TimeDelta(duration_text(0, days, seconds, micros * 1_000))
-    found.seconds = days * 86_400 + seconds
-    return found
-
-
-def _timezone(arguments: list[Any], _: dict[str, Any]) -> int:
-    first = arguments[0]
-    return first.seconds if isinstance(first, _TimeDelta) else 0
 
 
 def _point(name: str) -> Callable[[list[Any], dict[str, Any]], Any]:
@@ -356,27 +330,21 @@ def _point(name: str) -> Callable[[list[Any], dict[str, Any]], Any]:
     return read
 
 
-def _first_text(arguments: list[Any], more: dict[str, Any]) -> str:
-    return str(arguments[0] if arguments else more["key"])
+def _fixed_offset(arguments: list[Any], _: dict[str, Any]) -> Zone:
+    (minutes,) = _whole(arguments)
+    return zone_of(timedelta(minutes=minutes))
 
 
 _CALLS: Final[dict[str, Callable[[list[Any], dict[str, Any]], Any]]] = {
     "neo4j.time.Date": _date,
-    "datetime.date": _date,
-    "neo4j.time.Time": _time(9),
-    "datetime.time": _time(6),
-    "neo4j.time.DateTime": _date_time(9),
-    "datetime.datetime": _date_time(6),
-    "neo4j.time.Duration": _neo4j_duration,
-    "datetime.timedelta": _timedelta,
-    "datetime.timezone": _timezone,
-    "pytz.FixedOffset": lambda arguments, _: _whole(arguments)[0] * 60,
-    "zoneinfo.ZoneInfo": _first_text,
-    "UUID": _first_text,
-    "Decimal": lambda arguments, _: {"type": "literal", "value": str(arguments[0])},
+    "neo4j.time.Time": _time,
+    "neo4j.time.DateTime": _date_time,
+    "neo4j.time.Duration": _duration,
+    "pytz.FixedOffset": _fixed_offset,
     "WGS84Point": _point("WGS84Point"),
     "CartesianPoint": _point("CartesianPoint"),
     "Point": _point("Point"),
     "frozenset": lambda arguments, _: list(arguments[0]) if arguments else [],
     "set": lambda arguments, _: list(arguments[0]) if arguments else [],
 }
+"""What Neo4j's driver shows; ``python_calls`` reads all other calls."""

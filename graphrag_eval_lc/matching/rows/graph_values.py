@@ -14,7 +14,9 @@ from uuid import UUID
 
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.graph_times import duration_text, point_from
+from graphrag_eval_lc.matching.rows.python_calls import duration_of
 from graphrag_eval_lc.matching.rows.terms import Term
+from graphrag_eval_lc.matching.rows.xsd_numbers import XSD
 
 GraphValue: TypeAlias = Any
 """A text, number, boolean, decimal, RDF term or None; a list or dict of them; or one of the classes below."""
@@ -272,16 +274,21 @@ class GraphReader:
 _TYPES_OF_TERMS: Final = ("uri", "literal", "typed-literal", "bnode")
 
 
-def _term_of(raw: Mapping[Any, Any]) -> Term | None:
-    """Return the RDF term, or the number that Python shows as a Decimal, that an object is; None for all else."""
+def _term_of(raw: Mapping[Any, Any]) -> Term | str | None:
+    """Return the RDF term that an object is, of a time the text alone, as most forms tell it; None for all else."""
     kind, text, datatype = raw.get("type"), raw.get("value"), raw.get("datatype")
     if kind not in _TYPES_OF_TERMS or not isinstance(text, str) or not raw.keys() <= _TERM_KEYS:
         return None
-    is_bare = kind == "bnode" or not isinstance(datatype, str)  # a blank node inside a value is its label
+    if datatype in _TIMES:
+        return text
+    # A blank node inside a value is its label; that a number is a decimal is told in few forms.
+    is_bare = kind == "bnode" or not isinstance(datatype, str) or datatype == _DECIMAL
     return Term(text, ("literal" if kind == "bnode" else kind, None if is_bare else datatype, None))
 
 
 _TERM_KEYS: Final = frozenset({"type", "value", "datatype", "xml:lang"})
+_TIMES: Final = frozenset(f"{XSD}{name}" for name in ("date", "dateTime", "dayTimeDuration", "time"))
+_DECIMAL: Final = f"{XSD}decimal"
 
 
 def entity_kind(raw: Any) -> str | None:
@@ -393,7 +400,7 @@ def _number_of(text: str) -> GraphValue:
 def _text_of(raw: Any) -> str:
     """Return an object of a driver as the text that other forms have in its place."""
     if isinstance(raw, timedelta):
-        return duration_text(0, raw.days, raw.seconds, raw.microseconds * 1_000)
+        return duration_of(raw)
     if _driver_class(raw) == "Duration":
         return duration_text(raw.months, raw.days, raw.seconds, raw.nanoseconds)
     if isinstance(raw, datetime | date | time):

@@ -1,7 +1,7 @@
 """Rows that a tool printed as Python shows them: lists, tuples and dicts of plain values, and of rdflib's terms.
 
 Nothing is run: a text is parsed only if each of its parts is a value, a bracket or one of the names below or in
-``sql_values``, which reads the values of databases: decimals, times, UUIDs, bytes, numpy's numbers.
+``python_calls``, which reads the values of databases: decimals, times, UUIDs, bytes, numpy's numbers.
 """
 
 import ast
@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.sql_values import CONSTANTS, NAMES, UTC, as_cell, call_value, decimal_term
+from graphrag_eval_lc.matching.rows.python_calls import CONSTANTS, NAMES, UTC, as_cell, call_value, decimal_term
 
 _LONGEST: Final = 2_000_000
 _DEEPEST: Final = 20

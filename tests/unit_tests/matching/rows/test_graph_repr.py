@@ -11,6 +11,10 @@ from graphrag_eval_lc.matching.rows.graph_repr import graph_repr_value
 NODE = "<Node element_id='4:a:0' labels=frozenset({'City'}) properties={'name': 'Os\\'lo'}>"
 
 
+def moment(text: str) -> dict[str, str]:
+    return {"type": "literal", "value": text, "datatype": "http://www.w3.org/2001/XMLSchema#dateTime"}
+
+
 @pytest.mark.parametrize(
     ("shown", "value"),
     [
@@ -22,9 +26,9 @@ NODE = "<Node element_id='4:a:0' labels=frozenset({'City'}) properties={'name': 
         ("neo4j.time.DateTime(2020, 1, 2, 3, 4, 5, 0, tzinfo=<DstTzInfo 'Europe/Oslo' CET+1:00:00 STD>)",
          "2020-01-02T03:04:05+01:00"),
         ("neo4j.time.DateTime(2020, 1, 2, 3, 4, 5, 0, tzinfo=<UTC>)", "2020-01-02T03:04:05+00:00"),
-        ("datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone.utc)", "2020-01-02T03:04:00+00:00"),
+        ("datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone.utc)", moment("2020-01-02T03:04:00+00:00")),
         ("datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone(datetime.timedelta(seconds=3600)))",
-         "2020-01-02T03:04:00+01:00"),
+         moment("2020-01-02T03:04:00+01:00")),
         ("neo4j.time.Time(1, 2, 3, 4000)", "01:02:03.000004000"),
         ("UUID('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
         ("WGS84Point(1.0, 2.0)", {"srid": 4326, "x": 1.0, "y": 2.0}),
@@ -67,3 +71,37 @@ def test_what_is_not_known_is_refused(text: str) -> None:
     with pytest.raises(UnreadableOutput) as problem:
         graph_repr_value(text)
     assert not isinstance(problem.value, CutOutput)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "datetime.date(1960, 11, 1)",
+        "datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.timezone.utc)",
+        "datetime.time(1, 2, 3)",
+        "datetime.timedelta(days=1, seconds=90)",
+        "Decimal('1.50')",
+        "UUID('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')",
+        "datetime.datetime(2020, 7, 2, 3, 4, tzinfo=zoneinfo.ZoneInfo(key='Europe/Oslo'))",
+    ],
+)
+@pytest.mark.parametrize("form", ["[{{'n': {}}}]", "[{{'n': {{'_LABEL': 'P', 'x': {}}}}}]", "[{{'n': [{}]}}]"])
+def test_a_value_means_the_same_beside_the_objects_of_the_driver(shown: str, form: str) -> None:
+    plain = form.format(shown)
+    beside = (
+        plain.replace("}]", ", 's': set()}]", 1) if form.startswith("[{{'n': {{") else plain[:-2] + ", 's': set()}]"
+    )
+    compared = compare_sparql_results(plain, beside, ["n"])
+    assert compared.score == 1.0, compared.reason
+
+
+def test_a_date_of_a_node_equals_its_text() -> None:
+    shown = "[{'s': {'_ID': {'offset': 0, 'table': 0}, '_LABEL': 'Town', 'since': datetime.date(1960, 11, 1)}}]"
+    assert compare_sparql_results([{"s": {"since": "1960-11-01"}}], shown).score == 1.0
+    assert compare_sparql_results([{"s": {"since": "1960-11-02"}}], shown).score == 0.0
+
+
+def test_records_with_times_and_decimals_equal_their_json() -> None:
+    shown = "[<Record d=neo4j.time.Date(2020, 1, 1) n=Decimal('1.50')>]"
+    assert compare_sparql_results([{"d": "2020-01-01", "n": 1.5}], shown).score == 1.0
+    assert compare_sparql_results([{"d": "2020-01-01", "n": 1.6}], shown).score == 0.0

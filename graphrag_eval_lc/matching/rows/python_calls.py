@@ -1,4 +1,4 @@
-"""Values of SQL drivers, numpy and pandas as Python shows them: calls such as ``Decimal('1.5')``, as terms."""
+"""Values of drivers, numpy and pandas that Python shows as calls, such as ``Decimal('1.5')``, as terms."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,15 @@ _MOST_DIGITS: Final = 1_000
 _ZONE: Final = re.compile(r"[\w+-]{1,20}(?:/[\w+-]{1,20}){0,2}", re.ASCII)
 
 
-class _Zone(str):
+class Zone(str):
     """A zone as it stands behind a time: ``+01:00``."""
 
 
-class _NamedZone(str):
+class NamedZone(str):
     """The name of a zone, of which the time must say how far it is from UTC."""
 
 
-class _Duration(str):
+class Duration(str):
     """A duration as XSD writes it, with its length."""
 
     length = timedelta()
@@ -70,7 +70,7 @@ def as_cell(value: Any) -> Any:
         >>> as_cell(b"ab"), as_cell(bytes([0, 255]))["value"]
         ('ab', '00FF')
     """
-    if isinstance(value, _Duration):
+    if isinstance(value, Duration):
         return _term(str(value), "dayTimeDuration")
     if isinstance(value, bytes):
         try:
@@ -78,7 +78,7 @@ def as_cell(value: Any) -> Any:
         except UnicodeDecodeError:
             text = "\0"
         return text if text.isprintable() else _term(value.hex().upper(), "hexBinary")
-    if isinstance(value, _Zone | _NamedZone):
+    if isinstance(value, Zone | NamedZone):
         raise UnreadableOutput("a Python value with a time zone alone")
     return value
 
@@ -115,15 +115,13 @@ def _date(year: int, month: int, day: int) -> dict[str, str]:
 def _date_time(year: int, month: int, day: int, *clock: int, tzinfo: Any = None, fold: int = 0) -> dict[str, str]:
     hour, minute, second, micro = _four(clock)
     local = datetime(year, month, day, hour, minute, second, micro, fold=fold)
-    return _term(local.isoformat() + _offset(tzinfo, local), "dateTime")
+    return _term(local.isoformat() + zone_behind(tzinfo, local), "dateTime")
 
 
 def _time(*clock: int, tzinfo: Any = None, fold: int = 0) -> dict[str, str]:
     hour, minute, second, micro = _four(clock)
     local = datetime(2000, 1, 1, hour, minute, second, micro, fold=fold)
-    if isinstance(tzinfo, _NamedZone):  # which says nothing without a date
-        raise TypeError
-    return _term(local.time().isoformat() + _offset(tzinfo, local), "time")
+    return _term(local.time().isoformat() + zone_behind(tzinfo, None), "time")  # a named one needs a date
 
 
 def _four(clock: Sequence[int]) -> list[int]:
@@ -132,36 +130,55 @@ def _four(clock: Sequence[int]) -> list[int]:
     return [*clock, 0, 0, 0, 0][:4]
 
 
-def _offset(zone: Any, local: datetime) -> str:
-    if zone is None or isinstance(zone, _Zone):
+def zone_behind(zone: Any, local: datetime | None) -> str:
+    """Return a zone as it stands behind a time; one that is named needs the local time to tell.
+
+    Raises:
+        TypeError: It is no zone, or a named one without a time.
+
+    Example:
+        >>> zone_behind(NamedZone("Europe/Oslo"), datetime(2020, 7, 1)), zone_behind(None, None)
+        ('+02:00', '')
+    """
+    if zone is None or isinstance(zone, Zone):
         return zone or ""
-    if not isinstance(zone, _NamedZone):
+    if not isinstance(zone, NamedZone) or local is None:
         raise TypeError
     offset = local.replace(tzinfo=ZoneInfo(zone)).utcoffset()
-    return _zone_of(offset) if offset is not None else ""
+    return zone_of(offset) if offset is not None else ""
 
 
-def _zone_of(offset: timedelta) -> _Zone:
+def zone_of(offset: timedelta) -> Zone:
+    """Return the zone that is so far from UTC."""
     minutes = abs(offset) // timedelta(minutes=1)
-    return _Zone(f"{'-' if offset < timedelta() else '+'}{minutes // 60:02d}:{minutes % 60:02d}")
+    return Zone(f"{'-' if offset < timedelta() else '+'}{minutes // 60:02d}:{minutes % 60:02d}")
 
 
-def _timezone(offset: Any, name: str = "") -> _Zone:
-    return _zone_of(offset.length)
+def _timezone(offset: Any, name: str = "") -> Zone:
+    return zone_of(offset.length)
 
 
-def _named_zone(key: str) -> _NamedZone:
+def _named_zone(key: str) -> NamedZone:
     if _ZONE.fullmatch(key) is None:
         raise ValueError
-    return _NamedZone(key)
+    return NamedZone(key)
 
 
-def _duration(days: int = 0, seconds: int = 0, microseconds: int = 0) -> _Duration:
-    length = timedelta(days=days, seconds=seconds, microseconds=microseconds)
+def _duration(days: int = 0, seconds: int = 0, microseconds: int = 0) -> Duration:
+    return duration_of(timedelta(days=days, seconds=seconds, microseconds=microseconds))
+
+
+def duration_of(length: timedelta) -> Duration:
+    """Return a timedelta as XSD writes it.
+
+    Example:
+        >>> duration_of(timedelta(days=1, seconds=90))
+        'P1DT90S'
+    """
     size = abs(length)
     fraction = f".{size.microseconds:06d}".rstrip("0") if size.microseconds else ""
     clock = f"T{size.seconds}{fraction}S" if size.seconds or fraction or not size.days else ""
-    found = _Duration(f"{'-' if length < timedelta() else ''}P{f'{size.days}D' if size.days else ''}{clock}")
+    found = Duration(f"{'-' if length < timedelta() else ''}P{f'{size.days}D' if size.days else ''}{clock}")
     found.length = length
     return found
 
@@ -177,7 +194,7 @@ def _timestamp(text: str, tz: str | None = None) -> dict[str, str]:
 _TIMEDELTA: Final = re.compile(r"(-?\d{1,9}) days (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?", re.ASCII)
 
 
-def _timedelta_text(text: str) -> _Duration:
+def _timedelta_text(text: str) -> Duration:
     """Read a Timedelta of pandas: ``1 days 00:00:01``."""
     found = _TIMEDELTA.fullmatch(text)
     if found is None:
@@ -225,4 +242,4 @@ _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     **dict.fromkeys(("OrderedDict", "RealDictRow", "Row"), _row),
 }
 
-UTC: Final = _Zone("+00:00")
+UTC: Final = Zone("+00:00")
