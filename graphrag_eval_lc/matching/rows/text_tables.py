@@ -172,6 +172,7 @@ def untyped_table(rows: Rows, form: str) -> SparqlResults:
 
 _LITERAL: Final[Shape] = ("literal", None, None)
 _BLANK_NODE: Final[Shape] = ("bnode", None, None)
+_BOOLEAN: Final[Shape] = ("literal", XSD_BOOLEAN, None)
 _BOOLEANS_OF_PYTHON: Final = frozenset({"True", "False", ""})
 
 
@@ -181,8 +182,8 @@ def _untyped_column(cells: Sequence[str | None]) -> TermColumn:
     A column of nothing but True and False is one of booleans, as Python writes them.
     """
     texts = [cell or "" for cell in cells]
-    if texts and texts[0] in _BOOLEANS_OF_PYTHON and _BOOLEANS_OF_PYTHON.issuperset(texts):
-        texts = [text.lower() for text in texts]
+    if texts and texts[0] in _BOOLEANS_OF_PYTHON and _BOOLEANS_OF_PYTHON.issuperset(texts) and any(texts):
+        return TermColumn(texts, [_BOOLEAN if text else UNBOUND_SHAPE for text in texts])
     if all(texts) and not any(text.startswith("_:") for text in texts):
         return TermColumn(texts, _LITERAL)
     kinds = [_BLANK_NODE if len(text) > 2 and text.startswith("_:") else _LITERAL for text in texts]

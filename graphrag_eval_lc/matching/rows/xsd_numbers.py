@@ -36,7 +36,7 @@ _UNTYPED = re.compile(r"(-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?)(?:[eE]([+-]?[0-9]+)
 _FIRST_CHARACTERS: Final = frozenset("-0123456789")
 _first_character = itemgetter(slice(1))
 _SPECIAL: Final[dict[str, Number]] = {"INF": "INF", "+INF": "INF", "-INF": "-INF", "NaN": "NaN"}
-_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+_BOOLEANS: Final = {"true": True, "1": True, "True": True, "false": False, "0": False, "False": False}
 _WHITE_SPACE: Final = " \t\n\r"
 _EXACT: Final = Context(prec=20_000)
 
@@ -235,7 +235,7 @@ def _absolute(number: int | Decimal) -> int | Decimal:
 
 
 def boolean_from(lexical: str) -> bool | None:
-    """Read an xsd:boolean; None where ``lexical`` is none of true, false, 1 and 0."""
+    """Read an xsd:boolean, or True and False as Python writes them; None where ``lexical`` is none of these."""
     return _BOOLEANS.get(lexical.strip(_WHITE_SPACE))
 
 

@@ -32,6 +32,12 @@ def test_an_unbound_cell_may_stand_among_the_booleans() -> None:
     assert _score('[{"a": 1, "b": true}, {"a": 2, "b": null}]', "a,b\n1,True\n2,\n") == 1.0
 
 
+@pytest.mark.parametrize("table", ["name,b\nOslo,True\n", "| name | b |\n|---|---|\n| Oslo | True |\n"])
+def test_true_in_a_table_still_equals_the_text_that_is_written_so(table: str) -> None:
+    assert _score('[{"name": "Oslo", "b": "True"}]', table) == 1.0
+    assert _score('[{"name": "Oslo", "b": "False"}]', table) == 0.0
+
+
 def test_true_among_other_texts_is_a_text() -> None:
     results = read_sparql_results("name,b\nOslo,True\nBergen,Maybe\n")
     assert results.columns["b"].texts == ["True", "Maybe"]

@@ -176,9 +176,19 @@ def test_special_values_equal_only_themselves() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("true", True), ("1", True), ("false", False), (" 0 ", False), ("TRUE", None), ("yes", None), ("", None)],
+    [
+        ("true", True),
+        ("1", True),
+        ("True", True),
+        ("false", False),
+        (" 0 ", False),
+        ("False", False),
+        ("TRUE", None),
+        ("yes", None),
+        ("", None),
+    ],
 )
-def test_booleans_have_four_lexical_forms(text: str, value: bool | None) -> None:
+def test_booleans_have_four_lexical_forms_and_two_of_python(text: str, value: bool | None) -> None:
     assert boolean_from(text) is value
 
 
