@@ -5,6 +5,7 @@ import random
 import time
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,6 +74,7 @@ def test_deep_values_are_refused_with_a_reason() -> None:
     assert "nested more than 60 deep" in compare_sparql_results([{"v": 1}], [{"v": deep}]).reason
 
 
+@pytest.mark.full
 def test_a_value_that_holds_itself_many_times_is_refused() -> None:
     wide: Any = [1]
     for _ in range(50):
