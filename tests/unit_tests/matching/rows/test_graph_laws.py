@@ -28,7 +28,7 @@ ROWS = st.lists(st.fixed_dictionaries({"v": VALUES, "w": VALUES}), min_size=1, m
 
 
 @given(ROWS, ROWS, st.booleans(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_nothing_raises(one: Any, other: Any, list_order: bool, strict: bool) -> None:
     compared = compare_sparql_results(one, other, list_order=list_order, strict=strict, node_keys=["name"])
     assert compared.score in (0.0, 1.0)
@@ -36,7 +36,7 @@ def test_nothing_raises(one: Any, other: Any, list_order: bool, strict: bool) ->
 
 
 @given(ROWS, st.randoms())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_rows_equal_themselves_in_another_order_and_as_python_shows_them(rows: Any, shuffle: random.Random) -> None:
     try:
         results = read_sparql_results(rows)
