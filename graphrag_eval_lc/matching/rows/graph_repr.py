@@ -1,7 +1,8 @@
 """Rows that a tool printed as Python shows them, with objects of Neo4j's driver, sets or points in them.
 
-``python_form``, which is quicker, reads all that has none of these. Nothing is run: the text is read token by token,
-and only the calls below and those of ``python_calls`` are taken.
+``python_form``, which is quicker, goes first and reads all texts that have none of these. Here the calls below, Neo4j's
+own, give texts without a type; all other calls are those of ``python_calls``, so that a printed value means the same in
+both readers. Nothing is run: the text is read token by token.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Any, Final
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
 from graphrag_eval_lc.matching.rows.graph_times import duration_text
 from graphrag_eval_lc.matching.rows.python_calls import (
+    CONSTANTS,
     NAMES,
     UTC,
     NamedZone,
@@ -56,7 +58,7 @@ _ZONE: Final = re.compile(
 )
 _POINT: Final = re.compile(r"POINT\([\d.eE+ -]{1,100}\)")
 _TORN_NAME: Final = re.compile(r"<?[A-Za-z_.]{0,40}\Z|-?\d{0,40}\.?\d{0,40}\Z|['\"][^\n]*\Z|(?:\.\.\.|…)\s*\Z")
-_OTHER_CALL: Final = re.compile(rf"(?:{NAMES}|Decimal(?=\())")
+_OTHER_NAME: Final = re.compile(NAMES)
 _NAMED: Final = {"None": None, "True": True, "False": False, "nan": float("nan"), "inf": float("inf")}
 _SRIDS: Final = {
     ("WGS84Point", 2): 4326,
@@ -189,7 +191,7 @@ class _Parser:
                 self._need(",")
             key = self.value(depth + 1)
             if members or not self._takes(":"):
-                members.append(key)
+                members.append(as_cell(key))
                 continue
             if not isinstance(key, str | int):
                 raise UnreadableOutput("a Python value with a key that is no name")
@@ -213,7 +215,8 @@ class _Parser:
             if key is None:
                 raise self._problem()
             self.at = key.end()
-            fields[key[0][:-1].strip("'") if name[0] == "Record" else key[0][:-1]] = self.value(depth + 1)
+            field = key[0][:-1].strip("'") if name[0] == "Record" else key[0][:-1]
+            fields[field] = as_cell(self.value(depth + 1))
         return _object_of(name[0], fields)
 
     def _named(self, depth: int) -> Any:
@@ -231,9 +234,13 @@ class _Parser:
         if name[0] == "datetime.timezone.utc":
             return UTC
         read = _CALLS.get(name[0])
-        if read is None and _OTHER_CALL.match(self._text, start) is None:
-            self.at = start
-            raise self._problem()
+        short_name = name[0].rpartition(".")[2]
+        if read is None:
+            if _OTHER_NAME.match(self._text, start) is None:
+                self.at = start
+                raise self._problem()
+            if short_name in CONSTANTS:
+                return CONSTANTS[short_name]
         self._need("(")
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
@@ -249,7 +256,7 @@ class _Parser:
             else:
                 keywords[key[0][:-1]] = found
         if read is None:
-            return call_value(name[0].rpartition(".")[2], arguments, keywords)
+            return call_value(short_name, arguments, keywords)
         try:
             return read(arguments, keywords)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError, OSError) as problem:

@@ -275,20 +275,20 @@ _TYPES_OF_TERMS: Final = ("uri", "literal", "typed-literal", "bnode")
 
 
 def _term_of(raw: Mapping[Any, Any]) -> Term | str | None:
-    """Return the RDF term that an object is, of a time the text alone, as most forms tell it; None for all else."""
+    """Return the RDF term that an object is; of a time or decimal its text, as in most forms; None for all else."""
     kind, text, datatype = raw.get("type"), raw.get("value"), raw.get("datatype")
     if kind not in _TYPES_OF_TERMS or not isinstance(text, str) or not raw.keys() <= _TERM_KEYS:
         return None
-    if datatype in _TIMES:
+    is_typed = isinstance(datatype, str)
+    if is_typed and datatype in _BY_VALUE:
         return text
-    # A blank node inside a value is its label; that a number is a decimal is told in few forms.
-    is_bare = kind == "bnode" or not isinstance(datatype, str) or datatype == _DECIMAL
+    is_bare = kind == "bnode" or not is_typed  # a blank node inside a value is its label
     return Term(text, ("literal" if kind == "bnode" else kind, None if is_bare else datatype, None))
 
 
 _TERM_KEYS: Final = frozenset({"type", "value", "datatype", "xml:lang"})
-_TIMES: Final = frozenset(f"{XSD}{name}" for name in ("date", "dateTime", "dayTimeDuration", "time"))
-_DECIMAL: Final = f"{XSD}decimal"
+_BY_VALUE: Final = frozenset(f"{XSD}{name}" for name in ("date", "dateTime", "dayTimeDuration", "decimal", "time"))
+"""The types of texts that are compared by their values also without a type."""
 
 
 def entity_kind(raw: Any) -> str | None:

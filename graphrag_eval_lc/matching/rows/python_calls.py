@@ -12,12 +12,13 @@ from graphrag_eval_lc.matching.rows.xsd_numbers import XSD
 
 NAMES: Final = (
     r"datetime\.timezone\.utc|datetime\.(?:datetime|date|timedelta|timezone|time)(?=\()"
-    r"|(?:zoneinfo\.ZoneInfo|UUID|Timestamp|Timedelta|IPv[46](?:Address|Network|Interface)|OrderedDict|RealDictRow|Row)"
-    r"(?=\()|(?:np|numpy)\.(?:(?:u?int(?:8|16|32|64)|float(?:16|32|64)|str_|bool_?)(?=\()|True_|False_)|NaT"
+    r"|(?:zoneinfo\.ZoneInfo|UUID|Decimal|Timestamp|Timedelta|IPv[46](?:Address|Network|Interface))(?=\()"
+    r"|(?:OrderedDict|RealDictRow|Row)(?=\()|(?:np|numpy)\.(?:(?:u?int(?:8|16|32|64)|float(?:16|32|64)|str_|bool_?)(?=\()|True_|False_)|NaT"
 )
 """The names that may stand in a text, as a regular expression."""
 
 CONSTANTS: Final[Mapping[str, Any]] = {"NaT": None, "True_": True, "False_": False}
+"""Those of them that are not called, without their module."""
 
 _MOST_DIGITS: Final = 1_000
 _ZONE: Final = re.compile(r"[\w+-]{1,20}(?:/[\w+-]{1,20}){0,2}", re.ASCII)
@@ -57,6 +58,8 @@ def call_value(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any])
         raise UnreadableOutput("a Python value that is neither plain nor a term")
     try:
         return read(*arguments, **keywords)
+    except UnreadableOutput:
+        raise
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError):
         raise UnreadableOutput(f"a Python value with a {name} that cannot be") from None
 

@@ -1,7 +1,8 @@
 """Rows that a tool printed as Python shows them: lists, tuples and dicts of plain values, and of rdflib's terms.
 
-Nothing is run: a text is parsed only if each of its parts is a value, a bracket or one of the names below or in
-``python_calls``, which reads the values of databases: decimals, times, UUIDs, bytes, numpy's numbers.
+``python_calls`` reads the values of databases in them: decimals, times, UUIDs, numpy's numbers. A text with anything
+else, such as objects of Neo4j's driver, sets or points, is for ``graph_repr``. Nothing is run: a text is parsed only if
+each of its parts is a value, a bracket or one of the names below or in ``python_calls``.
 """
 
 import ast
@@ -9,7 +10,7 @@ import re
 from typing import Any, Final
 
 from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_mark
-from graphrag_eval_lc.matching.rows.python_calls import CONSTANTS, NAMES, UTC, as_cell, call_value, decimal_term
+from graphrag_eval_lc.matching.rows.python_calls import CONSTANTS, NAMES, UTC, as_cell, call_value
 
 _LONGEST: Final = 2_000_000
 _DEEPEST: Final = 20
@@ -20,7 +21,7 @@ _STRING: Final = (
 )
 _NUMBER: Final = r"-?(?:0|[1-9]\d{0,999}+)(?:\.\d{1,400}+)?(?:e[+-]?\d{1,4})?"
 _NAME: Final = (
-    r"rdflib\.term\.Variable(?=\()|(?:rdflib\.term\.)?(?:URIRef|Literal|BNode)(?=\()|Decimal(?=\()"
+    r"rdflib\.term\.Variable(?=\()|(?:rdflib\.term\.)?(?:URIRef|Literal|BNode)(?=\()"
     r"|(?:datatype|lang)(?==)|True|False|None|nan|-?inf"
     rf"|{NAMES}|[A-Za-z_]\w{{0,99}}(?==[^=])"
 )
@@ -112,7 +113,7 @@ def python_value(text: str) -> Any:
         raise UnreadableOutput(f"no Python value ({type(problem).__name__})") from None
 
 
-_NAMED: Final = {"nan": float("nan"), "inf": float("inf"), "NaT": None}
+_NAMED: Final = {"nan": float("nan"), "inf": float("inf"), "NaT": CONSTANTS["NaT"]}
 
 
 def _value(node: ast.expr) -> Any:
@@ -152,7 +153,7 @@ def _values(keywords: list[ast.keyword]) -> dict[str, Any]:
     return {word.arg: _value(word.value) for word in keywords if word.arg is not None}
 
 
-_TERMS: Final = frozenset({"Decimal", "Variable", "URIRef", "BNode", "Literal"})
+_TERMS: Final = frozenset({"Variable", "URIRef", "BNode", "Literal"})
 
 
 def _key(node: ast.expr | None) -> str:
@@ -163,8 +164,6 @@ def _key(node: ast.expr | None) -> str:
 
 
 def _term(kind: str, text: str, more: dict[str | None, ast.expr]) -> Any:
-    if kind == "Decimal":
-        return decimal_term(text)
     if kind == "Variable":
         return text
     if kind in ("URIRef", "BNode"):

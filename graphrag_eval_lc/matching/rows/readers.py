@@ -241,7 +241,11 @@ CHAIN: Final = (
     Reader("a sentence", has_value, _read_sentence),
     Reader("an error", is_error, lambda text, _: refuse_error_text(text)),
 )
-"""The readers in their order. JSON, JSON lines, Python's repr, TSV and CSV hand on what they do not take."""
+"""The readers in their order. JSON, JSON lines, Python's repr, TSV and CSV hand on what they do not take.
+
+Python's repr is read by ``python_form`` where it is whole plain values; what has objects of Neo4j's driver, sets or
+points in it is handed on to ``graph_repr``. A text that breaks off is undecided in both.
+"""
 
 
 def _sparql_json(text: Any) -> SparqlResults:

@@ -81,6 +81,8 @@ def test_what_is_not_known_is_refused(text: str) -> None:
         "datetime.time(1, 2, 3)",
         "datetime.timedelta(days=1, seconds=90)",
         "Decimal('1.50')",
+        "NaT",
+        "np.True_",
         "UUID('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')",
         "datetime.datetime(2020, 7, 2, 3, 4, tzinfo=zoneinfo.ZoneInfo(key='Europe/Oslo'))",
     ],
@@ -105,3 +107,47 @@ def test_records_with_times_and_decimals_equal_their_json() -> None:
     shown = "[<Record d=neo4j.time.Date(2020, 1, 1) n=Decimal('1.50')>]"
     assert compare_sparql_results([{"d": "2020-01-01", "n": 1.5}], shown).score == 1.0
     assert compare_sparql_results([{"d": "2020-01-01", "n": 1.6}], shown).score == 0.0
+
+
+TWO_DAYS = {"type": "literal", "value": "P2D", "datatype": "http://www.w3.org/2001/XMLSchema#dayTimeDuration"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "value"),
+    [
+        ("[<Record d={}>]", [{"d": TWO_DAYS}]),
+        ("[{{'d': {{{}}}}}]", [{"d": [TWO_DAYS]}]),
+        ("[{{'d': frozenset({{{}}})}}]", [{"d": [TWO_DAYS]}]),
+        ("[{{'d': [{}]}}]", [{"d": [TWO_DAYS]}]),
+    ],
+)
+def test_a_duration_of_python_has_its_type_wherever_it_stands(shown: str, value: object) -> None:
+    assert graph_repr_value(shown.format("datetime.timedelta(days=2)")) == value
+
+
+@pytest.mark.parametrize("shown", ["[<Record z={}>]", "[{{'z': {{{}}}}}]", "[{{'z': [{}]}}]"])
+def test_a_zone_alone_is_no_value(shown: str) -> None:
+    with pytest.raises(UnreadableOutput, match="time zone alone"):
+        graph_repr_value(shown.format("datetime.timezone.utc"))
+
+
+def test_a_name_that_only_begins_as_a_constant_is_refused() -> None:
+    with pytest.raises(UnreadableOutput):
+        graph_repr_value("[{'a': NaTional, 's': set()}]")
+
+
+@pytest.mark.parametrize("price", ["{}", "[{}]", "{{'_LABEL': 'Sale', 'price': {}}}"])
+@pytest.mark.parametrize("beside", ["None", "set()"])
+def test_decimals_inside_values_are_numbers_with_or_without_their_type(price: str, beside: str) -> None:
+    def shown(value: str) -> str:
+        return f"[{{'n': {price.format(value)}, 'beside': {beside}}}]"
+
+    for value in ("1.5", "'1.50'", "Decimal('1.5')"):
+        assert compare_sparql_results(shown(value), shown("Decimal('1.50')"), ["n"]).score == 1.0
+        assert compare_sparql_results(shown("Decimal('1.50')"), shown(value), ["n"]).score == 1.0
+        assert compare_sparql_results(shown(value), shown("Decimal('1.51')"), ["n"]).score == 0.0
+
+
+def test_a_datatype_that_is_no_text_is_none() -> None:
+    rows = [{"n": {"x": {"type": "literal", "value": "5", "datatype": ["decimal"]}}}]
+    assert compare_sparql_results(rows, rows).score == 1.0

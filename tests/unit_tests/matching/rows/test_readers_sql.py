@@ -160,6 +160,17 @@ def test_values_of_drivers_are_what_they_mean(shown: str, same: dict[str, str], 
     assert compare_sparql_results(results({"x": other, "name": term("Oslo")}), output).score == 0.0
 
 
+def test_tuples_of_drivers_values_are_read_with_their_types_beside_sparql() -> None:
+    output = "[(datetime.date(2020, 1, 31), Decimal('1.50'), 'Oslo')]"
+    columns = read_sparql_results(output).columns
+    types = [columns[f"column {at}"].shapes[1] for at in (1, 2)]
+    assert types == [term("", name)["datatype"] for name in ("date", "decimal")]
+    expected = results({"on": term("2020-01-31", "date"), "price": term("1.5", "decimal"), "name": term("Oslo")})
+    assert compare_sparql_results(expected, output).score == 1.0
+    other = results({"on": term("2020-01-30", "date"), "price": term("1.5", "decimal"), "name": term("Oslo")})
+    assert compare_sparql_results(other, output).score == 0.0
+
+
 @pytest.mark.parametrize("value", ["None", "NaT"])
 def test_a_missing_value_is_unbound(value: str) -> None:
     assert compare_sparql_results(results({"name": term("Oslo")}), f"[('Oslo', {value})]").score == 1.0
