@@ -1,5 +1,7 @@
 """The command import-dataset."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +10,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, comma_separated, tell
-from graphrag_eval_lc.matching.rows.media_types import CYPHER_QUERY, SPARQL_QUERY
-from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY
 from graphrag_eval_lc.texts import counted
 
 _TABLE = "Columns of CSV and JSON records"
@@ -45,8 +45,8 @@ def import_dataset(
         str | None,
         typer.Option(
             "--step-name",
-            help=f"The name of the steps that run the queries: {SPARQL_QUERY} by default, {CYPHER_QUERY} or "
-            f"{SQL_DB_QUERY} where the column of the queries is called after Cypher or SQL.",
+            help="The name of the steps that run the queries, which is that of your tool; without it the usual one of "
+            "SPARQL, or of Cypher or SQL where the column of the queries is called after these.",
             metavar="NAME",
         ),
     ] = None,
@@ -120,11 +120,8 @@ def import_dataset(
     columns = Columns(question_column, query_column, id_column, template_column, results_column, answer_column)
     languages = comma_separated(language or ())
     options = ImportOptions(languages, step_name, template_id, keep_empty, columns, endpoint, refresh, timeout)
-    with _progress() as bar:
-        task = bar.add_task("Queries asked", total=None, visible=False)
-        found = imported(
-            source, options, lambda done, total: bar.update(task, completed=done, total=total, visible=True)
-        )
+    with _progress() as show:
+        found = imported(source, options, show)
     for problem in found.problems:
         tell(str(problem))
     for note in found.notes:
@@ -141,8 +138,14 @@ def import_dataset(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _progress() -> Progress:
-    """Return a bar on standard error, which shows nothing where that is no terminal."""
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Give a function that shows on standard error how many queries were asked, of how many."""
     console = Console(stderr=True)
+    if not console.is_terminal:  # where older versions of rich end a bar that shows nothing with an empty line
+        yield lambda done, total: None
+        return
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*parts, console=console, transient=True, disable=not console.is_terminal)
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task("Queries asked", total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
