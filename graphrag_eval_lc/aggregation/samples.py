@@ -11,6 +11,8 @@ from typing import cast
 
 from graphrag_eval_lc.aggregation.sample_values import Metrics, Sample, counts_of, steps_of, with_upper_bounds
 from graphrag_eval_lc.json_values import parse_json
+from graphrag_eval_lc.matching.rows.media_types import ROW_TOOLS
+from graphrag_eval_lc.matching.rows.sql_texts import SQL_DB_QUERY
 from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.records import StepsSummary, is_error
 from graphrag_eval_lc.registry.metrics import UPPER_BOUNDS, metric_spec
@@ -235,7 +237,7 @@ class StepCounts:
             self._counters["total"][name] += 1
             if step.get("status") == "error" or "comparison_error" in step:
                 self._counters["errors"][name] += 1
-            elif _has_no_rows(step.get("output")):
+            elif _has_no_rows(step.get("output")) or _is_empty_list(name, step.get("output")):
                 self._counters["empty_results"][name] += 1
         self._counters["once_per_sample"].update(names)
 
@@ -260,6 +262,14 @@ def _has_no_rows(output: object) -> bool:
         return False
     results = value.get("results") if isinstance(value, dict) else None
     return isinstance(results, dict) and results.get("bindings") == []
+
+
+def _is_empty_list(name: str, output: object) -> bool:
+    """Return whether a tool of Cypher or SQL, known by its name, gave no rows."""
+    if name not in ROW_TOOLS:
+        return False
+    text = "".join(output.split()) if isinstance(output, str) and len(output) < 100 else None
+    return output == [] or text in (("", "[]") if name == SQL_DB_QUERY else ("[]",))
 
 
 Statistics = dict[str, float]

@@ -232,8 +232,10 @@ def check_step_kinds(kinds: Mapping[str, str], names: Mapping[str, str], retriev
             what = f"there is no step kind {key!r:.80}"
             hint = f"{named(known, key)}, and those that plugins register (--plugin, or plugins in the config)."
         elif reference in documents:
-            what = f"{name} counts as {RETRIEVAL}, and is compared by its documents"
-            hint = f"Remove it here, or from the steps of the section {RETRIEVAL}."
+            verb = "is" if reference == RETRIEVAL else f"counts as {RETRIEVAL}, and is"
+            what = f"{name} {verb} compared by its documents"
+            elsewhere = "" if reference == RETRIEVAL else f", or from the steps of the section {RETRIEVAL}"
+            hint = f"Remove it here{elsewhere}."
         elif reference not in kinds and kinds[other] != key:
             what = f"{other} and {name} are both {reference} in steps.names, with different kinds"
             hint = f"Give both the same kind, or name {reference} here too, with its own."
@@ -359,8 +361,10 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
         location = (*location, *(int(part) if part.isdigit() else part for part in first["ctx"]["key"]))
         what, hint = first["ctx"]["what"], first["ctx"]["hint"]
     else:
-        what = f"{_shown(first['input'], location)} is not allowed here"
-        hint = f"{first['msg']}."
+        shown = _shown(first["input"], location)
+        what = f"{shown} is not allowed here"
+        is_one_text = first["type"] == "list_type" and isinstance(first["input"], str)
+        hint = f"Write a list: [{shown}]." if is_one_text else f"{first['msg']}."
     return _error_at(location, what, hint, file)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from graphrag_eval_lc.json_values import json_text, parse_json
-from graphrag_eval_lc.matching.matchers import UnreadableOutput
+from graphrag_eval_lc.matching.matchers import CutOutput, UnreadableOutput
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
 from graphrag_eval_lc.matching.rows.media_types import JSON_MEDIA_TYPE
 from graphrag_eval_lc.texts import listed, plural, shortened
@@ -55,7 +55,7 @@ def gold_of_text(text: str) -> Gold:
     r"""Return the gold that a text holds: SPARQL JSON, rows as JSON, or any other text.
 
     Raises:
-        BrokenGoldError: It begins as SPARQL JSON and breaks the format.
+        BrokenGoldError: It begins as SPARQL JSON and breaks the format, or begins as rows and breaks off.
 
     Example:
         >>> gold_of_text('[{"name": "OSLO", "load": 7}]').as_step_keys()["required_columns"]
@@ -64,6 +64,7 @@ def gold_of_text(text: str) -> Gold:
     try:
         value = parse_json(text)
     except (ValueError, RecursionError):
+        _require_whole(text)
         return Gold(text, None, None)
     if isinstance(value, Mapping) and ("head" in value or "results" in value):
         return gold_of_sparql(value)
@@ -73,6 +74,16 @@ def gold_of_text(text: str) -> Gold:
         return Gold(text, JSON_MEDIA_TYPE, None, is_empty=value in ([], {}, None))
     is_named = isinstance(value, list) and any(isinstance(row, Mapping) for row in value)
     return Gold(text, JSON_MEDIA_TYPE, results.variables if is_named else None, is_empty=not results.row_count)
+
+
+def _require_whole(text: str) -> None:
+    """Raise BrokenGoldError where a text begins as rows and breaks off; any other text may be gold."""
+    try:
+        read_sparql_results(text)
+    except CutOutput as problem:
+        raise BrokenGoldError(str(problem)) from None
+    except UnreadableOutput:
+        pass
 
 
 def gold_of_sparql(value: Any) -> Gold:

@@ -29,7 +29,18 @@ _USUAL: Final = {
         "nl",
         "utterance",
     ),
-    "query": ("query", "sparql", SPARQL_QUERY, "cypher", CYPHER_QUERY, "sql", "sql_query", "gold_query"),
+    "query": (
+        "query",
+        "sparql",
+        SPARQL_QUERY,
+        "sparql_wikidata",
+        "sparql_dbpedia18",
+        "cypher",
+        CYPHER_QUERY,
+        "sql",
+        "sql_query",
+        "gold_query",
+    ),
     "id": ("id", "question_id", "_id", "uid", "qid", "instance_id"),
     "template": ("template_id", "template", "sparql_template_id"),
     "results": ("results", "result", "output", "gold"),
@@ -100,6 +111,8 @@ def _read_row(dataset: SourceDataset, columns: Columns, place: int, line: int | 
         what = f"the question has no text in the column {columns.question}"
         dataset.add_problem(what, "Add it. The question is left out.", question_id=identifier, line=line)
         return
+    if row.get(columns.answer or "") in ([], {}):
+        cells["answer"] = None
     gold: Gold | None = None
     try:
         gold = gold_of_text(cells["results"]) if cells["results"] is not None else None

@@ -55,3 +55,21 @@ def test_names_are_sorted_whatever_was_called_first() -> None:
 def test_empty_result_is_a_select_without_rows(output: Any, is_empty: bool) -> None:
     steps = [{"name": "s", "status": "success", "output": output}]
     assert ("empty_results" in compute_aggregates([sample(actual_steps=steps)])["micro"]["steps"]) is is_empty
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "is_empty"),
+    [
+        ("cypher_query", "[]", True),
+        ("read_neo4j_cypher", " [ ]\n", True),
+        ("cypher_query", [], True),
+        ("sql_db_query", "", True),
+        ("cypher_query", "", False),
+        ("cypher_query", "[{}]", False),
+        ("sql_db_query", "[(0,)]", False),
+        ("autocomplete_search", "[]", False),
+    ],
+)
+def test_known_tools_of_cypher_and_sql_give_empty_results_too(name: str, output: Any, is_empty: bool) -> None:
+    steps = [{"name": name, "status": "success", "output": output}]
+    assert ("empty_results" in compute_aggregates([sample(actual_steps=steps)])["micro"]["steps"]) is is_empty

@@ -59,6 +59,10 @@ def test_empty_file_is_an_error_and_a_comment_is_the_defaults(tmp_path: Path) ->
         ({"sparql": {"tolerance": {"float": "5%"}}}, "key sparql.tolerance.float: '5%' is not allowed here."),
         ({"sparql": {"tolerance": {"float": True}}}, "key sparql.tolerance.float: True is not allowed here."),
         ({"sparql": {"tolerance": {"float": None}}}, "key sparql.tolerance.float: None is not allowed here."),
+        (
+            {"steps": {"rows": {"node_keys": "iri"}}},
+            "key steps.rows.node_keys: 'iri' is not allowed here. Write a list: ['iri'].",
+        ),
         ({"llm": {"generatoin": {}}}, "Did you mean generation?"),
         ({"judges": {"max_concurency": 4}}, "Did you mean max_concurrency?"),
         ({"judges": {"max_concurrency": 0}}, "key judges.max_concurrency: 0 is not allowed here"),

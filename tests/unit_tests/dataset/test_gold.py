@@ -130,3 +130,14 @@ def test_texts_are_read_by_their_form() -> None:
     assert gold_of_text("OSLO, BERGEN").as_step_keys() == {"output": "OSLO, BERGEN"}
     with pytest.raises(BrokenGoldError):
         gold_of_text('{"head": {"vars": ["x"]}, "results": {"bindings": 1}}')
+
+
+@pytest.mark.parametrize("text", ['[{"name": "OSLO"}, {"na', '{"head": {"vars": ["a"]}, "resul', "[('OSLO',), ('BER"])
+def test_gold_that_breaks_off_is_broken_and_no_text(text: str) -> None:
+    with pytest.raises(BrokenGoldError, match="breaks? off"):
+        gold_of_text(text)
+
+
+@pytest.mark.parametrize("text", ["[note: see the map]", "Oslo", "name,kv\r\nOSLO,420\r\n"])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert gold_of_text(text).as_step_keys() == {"output": text}

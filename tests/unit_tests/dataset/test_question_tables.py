@@ -118,3 +118,17 @@ def test_records_have_the_keys_of_columns() -> None:
 def test_other_json_is_an_error(records: Any) -> None:
     with pytest.raises(DatasetError, match="neither QALD's JSON nor a list of records"):
         read_records(records)
+
+
+def test_the_columns_of_lc_quad_2_are_known() -> None:
+    record = {"uid": 7, "question": "Which?", "sparql_wikidata": "SELECT 1", "template_id": 3, "answer": []}
+    [found] = read_records([record]).questions
+    assert (found.id, found.query, found.template_id, found.answer) == ("7", "SELECT 1", "3", None)
+
+
+def test_one_of_several_queries_has_to_be_named() -> None:
+    record = {"question": "Which?", "sparql_wikidata": "SELECT 1", "sparql_dbpedia18": "SELECT 2"}
+    with pytest.raises(DatasetError, match="--query-column sparql_wikidata"):
+        read_records([record])
+    [found] = read_records([record], query="sparql_dbpedia18").questions
+    assert found.query == "SELECT 2"

@@ -81,7 +81,11 @@ KNOWN = "There are rows, iri_discovery"
             "steps.kinds.find",
             r"cannot be made retrieval here.*retrieval\.steps",
         ),
-        ({"steps": {"kinds": {"retrieval": "json"}}}, "steps.kinds.retrieval", "retrieval counts as retrieval"),
+        (
+            {"steps": {"kinds": {"retrieval": "json"}}},
+            "steps.kinds.retrieval",
+            "retrieval is compared by its documents. Remove it here.",
+        ),
         (
             {"steps": {"kinds": {"docs": "json"}}, "retrieval": {"steps": ["docs"]}},
             "steps.kinds.docs",
