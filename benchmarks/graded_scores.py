@@ -58,7 +58,7 @@ def main() -> int:
     is_met = graded.within <= GOAL and all(
         graded.within < other.within and graded.of_all < other.of_all for other in others
     )
-    print(f"\ngraded at most {GOAL}, and nearer to -1 than both others: {'met' if is_met else 'NOT MET'}")
+    print(f"\ngraded within a question at most {GOAL}, nearer to -1 than both others: {'met' if is_met else 'NOT MET'}")
     return 0 if is_met else 1
 
 
