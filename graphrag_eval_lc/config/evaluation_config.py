@@ -350,7 +350,9 @@ def _config_error(problem: ValidationError, file: TextFile | None) -> ConfigErro
         known = _known_keys(location[:-1])
         what = f"there is no key {'.'.join(map(str, location))}"
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
-        hint = f"Did you mean {near[0]}?" if near else f"Known keys here: {', '.join(known)}."
+        elsewhere = _places_of(str(location[-1]), location[:-1])
+        meant = " or ".join(elsewhere or near)
+        hint = f"Did you mean {meant}?" if meant else f"Known keys here: {', '.join(known)}."
     elif first["type"] in {"model_type", "model_attributes_type"}:
         what = "a mapping of keys to values is needed here"
         hint = f"Known keys: {', '.join(_known_keys(location))}."
@@ -383,6 +385,12 @@ def _shown(value: Any, location: _Location) -> str:
     masked = masked_values({str(location[-1]) if location else "": value}).popitem()[1]
     is_hidden = masked == MASK or any(masked_values({str(part): "-"})[str(part)] == MASK for part in location)
     return "the value" if is_hidden else f"{masked!r:.200}"
+
+
+def _places_of(key: str, location: _Location) -> list[str]:
+    """Return where a key belongs that stands one section too high: ``steps.grading`` for ``grading``."""
+    sections = [(*location, section) for section in _known_keys(location)]
+    return [".".join(map(str, (*place, key))) for place in sections if key in _known_keys(place)]
 
 
 def _known_keys(location: _Location) -> list[str]:

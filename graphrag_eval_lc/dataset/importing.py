@@ -16,6 +16,10 @@ from graphrag_eval_lc.dataset.sparql_endpoint import EndpointError, EndpointGone
 from graphrag_eval_lc.dataset.validation import Problem
 from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalWarning, OptionError
 from graphrag_eval_lc.files.reading import TextFile, parse_json_at, read_text
+from graphrag_eval_lc.matching.matchers import StepView
+from graphrag_eval_lc.matching.rows import read_sparql_results
+from graphrag_eval_lc.matching.rows.row_steps import ROWS
+from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.records import Template
 from graphrag_eval_lc.texts import counted, listed
 
@@ -175,7 +179,7 @@ def imported(source: str | PathLike[str], options: ImportOptions, progress: Prog
         _ask(dataset, options, progress)
     templates: dict[str, list[dict[str, Any]]] = {}
     template_of: dict[str, str] = {}
-    lists: dict[str, list[str]] = {"query": [], "gold": [], "empty": [], "kept": [], "moved": []}
+    lists: dict[str, list[str]] = {name: [] for name in ("query", "gold", "empty", "kept", "moved", "other", "own")}
     for identifier, question in unique_ids(dataset.questions):
         own = options.template_id or question.template_id or dataset.template_id
         # A question that stands there twice is one of one template.
@@ -274,7 +278,11 @@ def _written(
     if gold.is_empty:
         lists["kept"].append(identifier)
     args = {} if query is None else {"query": query}
-    return {**written, "reference_steps": [[{"name": step_name, "args": args, **gold.as_step_keys()}]]}
+    step = {"name": step_name, "args": args, **gold.as_step_keys()}
+    reference = StepView(step)
+    if StepViews().kind_of(reference) is not ROWS:
+        lists["own" if reference.is_read_by(read_sparql_results) else "other"].append(identifier)
+    return {**written, "reference_steps": [[step]]}
 
 
 def _tidy(query: str) -> str:
@@ -305,3 +313,8 @@ def _lacking(dataset: SourceDataset, lists: dict[str, list[str]], options: Impor
     yield from note_on(f"Without gold, {unscored}", lists["gold"], add)
     yield from note_on(f"The gold is empty, {unscored}", lists["empty"], f"{little} {add}".strip())
     yield from note_on("The gold is empty, and any query without rows fits it", lists["kept"])
+    otherwise, name = "compared as a text or JSON", dataset.step_name
+    rows = """Store rows, as in [{"name": "Oslo"}]."""
+    yield from note_on(f"The gold cannot be read as rows, and is {otherwise}", lists["other"], rows)
+    kinds = f"Have its rows compared: steps: {{kinds: {{{name}: rows}}}} in the config."
+    yield from note_on(f"The gold is {otherwise}, as no step kind serves {name}", lists["own"], kinds)

@@ -18,7 +18,8 @@ from graphrag_eval_lc.matching.matchers import CutOutput, StepView, UnreadableOu
 from graphrag_eval_lc.matching.outputs import cut_json
 from graphrag_eval_lc.matching.retrieval import parse_relevant_ids
 from graphrag_eval_lc.matching.rows import SPARQL_RESULTS, parse_sparql_results, read_sparql_results
-from graphrag_eval_lc.matching.rows.media_types import REQUIRED_COLUMNS, SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.media_types import JSON_MEDIA_TYPE, REQUIRED_COLUMNS, SPARQL_QUERY
+from graphrag_eval_lc.matching.rows.query_texts import is_query
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.registry.step_kinds import (
     Check,
@@ -29,8 +30,6 @@ from graphrag_eval_lc.registry.step_kinds import (
     step_kind_for,
 )
 from graphrag_eval_lc.texts import shortened
-
-# What Python's parser says of a string that ends with the text, or inside of its last escape.
 
 
 def step_groups_findings(location: Location, groups: Any, views: StepViews) -> Iterator[Finding]:
@@ -109,6 +108,11 @@ def _media_type_findings(
         what = f"the output is {results.form} and compared as JSON, so that the order of its rows and its names count"
         columns = json_text(list(results.variables))
         yield Finding(what, f"Add {REQUIRED_COLUMNS}: {columns}.", location, severity="warning")
+    elif (form := _rows_of_own_query(given, kind, reference)) is not None:
+        as_what = "a text" if kind is step_kind_for(None, None) else kind.title
+        what = f"a query gave the output, {form}, and it is compared as {as_what}, so that the order of its rows and"
+        hint = f"Have its rows compared: steps: {{kinds: {{{reference['name']}: rows}}}} in the config."
+        yield Finding(f"{what} its names count", hint, location, severity="warning")
 
 
 def _column_findings(location: Location, kind: StepKind, reference: StepView) -> Iterator[Finding]:
@@ -133,6 +137,16 @@ def _results_not_compared_as_rows(given: str | None, kind: StepKind, reference: 
     if is_query and kind is JSON and _is_readable(reference, parse_sparql_results):
         return "SPARQL results and compared as JSON"
     return None
+
+
+def _rows_of_own_query(given: str | None, kind: StepKind, reference: StepView) -> str | None:
+    """Return the form of rows that a tool of any name gave to a query; None where it is none, or they are compared."""
+    args = reference.get("args")
+    if kind not in (JSON, step_kind_for(None, None)) or given not in (None, JSON_MEDIA_TYPE):
+        return None
+    if not isinstance(args, Mapping) or not any(isinstance(arg, str) and is_query(arg) for arg in args.values()):
+        return None
+    return reference.parsed(read_sparql_results).form if _is_readable(reference, read_sparql_results) else None
 
 
 def _is_readable(reference: StepView, parse: Callable[[Any], Any]) -> bool:

@@ -166,6 +166,20 @@ def test_cypher_with_results_is_json_with_columns(folder: Path) -> None:
     assert validate_dataset(found.templates) == []
 
 
+def test_gold_that_is_not_compared_as_rows_is_told_with_what_helps(folder: Path) -> None:
+    Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[(1,)]"\nTwo?,SELECT 2,two\nThree?,SELECT 3,3\n')
+    other = "The gold cannot be read as rows, and is compared as a text or JSON (2 questions): 2, 3. Store rows, as in"
+    own = (
+        "The gold is compared as a text or JSON, as no step kind serves my_sql (1 question): 1. Have its rows compared:"
+    )
+    assert [note[: len(other)] for note in imported("a.csv", ImportOptions()).notes] == [other]
+    notes = imported("a.csv", ImportOptions(step_name="my_sql")).notes
+    assert notes[0].startswith(other)
+    assert notes[1] == f"{own} steps: {{kinds: {{my_sql: rows}}}} in the config."
+    Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[{""n"": 1}]"\n')
+    assert imported("a.csv", ImportOptions(step_name="my_sql")).notes == ()
+
+
 def test_json_lines_are_records(folder: Path) -> None:
     Path("lc.jsonl").write_text('{"question": "Who?", "sparql": "ASK {}", "answer": "OSLO"}\n\n{"question": "Why?"}\n')
     found = questions_in(imported("lc.jsonl", ImportOptions()))

@@ -57,6 +57,30 @@ def test_results_that_are_compared_as_a_text_are_a_warning() -> None:
     assert found(output="n,m\r\na,1\r\n", output_media_type="text/csv") == []
 
 
+@pytest.mark.parametrize(
+    ("query", "output", "form"),
+    [
+        ("MATCH (s:Station) RETURN s.name AS name", '[{"name": "Oslo"}]', "an array of row objects"),
+        ("WITH t AS (SELECT 1) SELECT name FROM t", "[('Oslo',)]", "an array of arrays as Python shows it"),
+        ("PREFIX : <urn:> SELECT ?name { ?s :name ?name }", "name,kv\r\nOslo,420\r\n", "W3C CSV"),
+    ],
+)
+def test_rows_that_a_tool_of_ones_own_gave_to_a_query_and_that_are_not_compared_as_rows_are_a_warning(
+    query: str, output: str, form: str
+) -> None:
+    step = {"name": "ask_graph", "args": {"query": query}, "output": output}
+    what = f"a query gave the output, {form}, and it is compared as {{}}, so that the order of its rows and its names"
+    what = f"{what} count"
+    hint = "Have its rows compared: steps: {kinds: {ask_graph: rows}} in the config."
+    assert found(**step) == [("warning", what.format("a text"), hint)]
+    if form == "an array of row objects":
+        assert found(**step, output_media_type="application/json") == [("warning", what.format("JSON"), hint)]
+    for kind in ("rows", "json", "text"):
+        config = {"steps": {"kinds": {"ask_graph": kind}}}
+        assert "a query gave" not in str(validate_dataset(dataset(**step), config=config))
+    assert found(**{**step, "args": {"query": "Oslo"}}) == []
+
+
 @pytest.mark.parametrize("media_type", [5, ["x"], {"x": 1}])
 def test_media_type_that_is_no_text_is_one_finding(media_type: Any) -> None:
     hint = "Put it in quotes." if media_type == 5 else "Give a text, in quotes."
