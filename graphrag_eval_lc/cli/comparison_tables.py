@@ -84,7 +84,7 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
         table.add_row(*_cells(metric, is_wide=is_wide))
     table.caption = (
         "means over questions; intervals by a bootstrap, p-values by a permutation test, both clustered by template\n"
-        f"{p_values_note(main)}\nno evidence: of a difference; "
+        f"{p_values_note(main, pair.metrics)}\nno evidence: of a difference; "
         "cannot tell: too few templates differ for any p-value below 0.05"
         + ("; needed: how many questions would show one of this size; +: more templates would" if is_wide else "")
     )

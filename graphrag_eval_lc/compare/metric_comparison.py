@@ -20,7 +20,7 @@ from graphrag_eval_lc.stats import (
     permutation_p_value,
     questions_needed,
 )
-from graphrag_eval_lc.texts import counted
+from graphrag_eval_lc.texts import counted, listed
 
 _FORMATS = {"tokens": ",.0f", "seconds": ",.2f", "score": ",.3f", "count": ",.3f"}
 # How many digits a number of a user's own unit has at least, and how many of them stand behind the point at most.
@@ -214,14 +214,20 @@ def interval_text(metric: MetricComparison) -> str:
     return f"{change_text(metric.interval.low, metric.unit)} to {change_text(metric.interval.high, metric.unit)}"
 
 
-def p_values_note(main: str | None) -> str:
+def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
     """Say which p-values decide, and what the intervals are of.
 
     Args:
         main: The comparison's metric.
+        metrics: The metrics that are shown.
     """
+    parts = [
+        each.metric for each in metrics if each.is_tested and each.metric != main and _is_part_of_main(each.metric)
+    ]
+    how = "among themselves" if len(parts) > 1 else "by itself"
+    apart = f", but {listed(parts)} {how}" if parts else ""
     own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
-    return f"{own} adjusted together (Holm). Each 95 % interval is of its metric for itself."
+    return f"{own} adjusted together (Holm){apart}. Each 95 % interval is of its metric for itself."
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:

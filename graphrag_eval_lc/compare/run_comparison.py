@@ -278,7 +278,8 @@ class RunComparison:
                     verdict_text(metric, pair.run.letter),
                 )
                 parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in cells), "</tr>"]
-        notes = (p_values_note(self.metric), *self.warnings)
+        shown = {metric.metric: metric for pair in self.pairs for metric in pair.metrics}.values()
+        notes = (p_values_note(self.metric, shown), *self.warnings)
         parts += ["</tbody></table>", *(f"<p>{escape(note)}</p>" for note in notes)]
         return "".join(parts)
 

@@ -324,7 +324,7 @@ class Pairing:
             ("capture", _RECORDED_BY, "were recorded with other options of the capture"),
         ):
             a, b = (run.results.section(name) for run in (self.a, self.b))
-            different = [] if a is None or b is None else [key for key in keys if _setting(a, key) != _setting(b, key)]
+            different = [] if a is None or b is None else [name for key in keys for name in _differing(a, b, key)]
             if different:
                 yield (
                     f"A and {self.b.letter} {how} ({', '.join(different)}), so that their scores may not be comparable."
@@ -342,6 +342,16 @@ class Pairing:
                 f"The steps of A and {self.b.letter} were compared by other matchers "
                 f"({', '.join(sorted(matchers_a ^ matchers_b))}), so that their scores may not be comparable."
             )
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any], key: str) -> list[str]:
+    """Return the names of the settings that differ, such as ``steps.grading``; none where they score alike."""
+    one, other = _setting(a, key), _setting(b, key)
+    if one == other:
+        return []
+    if key == "steps" and isinstance(one, Mapping) and isinstance(other, Mapping):
+        return [f"{key}.{part}" for part in dict.fromkeys((*one, *other)) if one.get(part) != other.get(part)]
+    return [key]
 
 
 def _setting(section: Mapping[str, Any], key: str) -> Any:

@@ -122,6 +122,8 @@ def _column_findings(location: Location, kind: StepKind, reference: StepView) ->
     try:
         reference.parsed(read_sparql_results)
     except UnreadableOutput as problem:
+        if kind.parse is not None and not _is_readable(reference, kind.parse):  # said of the kind, with what mends it
+            return
         what = f"{REQUIRED_COLUMNS} are given, and the output is no rows, so that it is compared as {kind.title}"
         hint = f"Store the rows that the tool gives, or leave {REQUIRED_COLUMNS} out."
         yield Finding(f"{what}: {problem}", hint, (*location, "output"))

@@ -317,7 +317,7 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
     assert compare_runs(a, b).warnings == (
         "Run A ended before its time (Ctrl-C); 2 samples were not asked.",
         "1 common question is of another template in B than in A; A's templates are taken.",
-        "A and B were scored with other settings (steps), so that their scores may not be comparable.",
+        "A and B were scored with other settings (steps.scoring), so that their scores may not be comparable.",
         "Only B has answer_f1; A has not, so that is not compared.",
     )
 
@@ -425,6 +425,15 @@ def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> Non
         with pytest.raises(OptionError, match=r"no frame of kind 'nope'\. Give metrics, questions\."):
             rows(kind)
     assert not (tmp_path / "rows.csv").exists()
+
+
+def test_it_says_which_metrics_are_adjusted_among_themselves(scored: Scored) -> None:
+    a = scored(*WORSE, steps_f1=0.5, steps_recall=0.5, elapsed_sec=2.0)
+    b = scored(*BETTER, steps_f1=1.0, steps_recall=1.0, elapsed_sec=1.0)
+    note = "all others are adjusted together (Holm), but {}. Each 95"
+    assert note.format("steps_recall, steps_f1 among themselves") in compare_runs(a, b)._repr_html_()
+    by_f1 = compare_runs(a, b, metrics=["steps_f1", "steps_recall"])
+    assert note.format("steps_recall by itself") in by_f1._repr_html_()
 
 
 def test_comparison_is_the_same_each_time(scored: Scored) -> None:

@@ -224,3 +224,12 @@ def test_steps_whose_kind_the_config_gives_need_no_media_type() -> None:
     assert validate_dataset(dataset(), config=config) == []
     [problem] = validate_dataset(dataset(name="run_sparql", output="No."), config=config)
     assert problem.what.startswith("the output cannot be read as rows: ")
+
+
+def test_rows_that_break_off_beside_required_columns_are_one_problem_whose_hint_keeps_the_columns() -> None:
+    step = {"name": "cypher_query", "output_media_type": "application/json", "required_columns": ["n"]}
+    [(severity, what, hint)] = found(**step, output='[{"n": 1}, {"n')
+    assert (severity, hint) == ("error", "Store all that the tool gives.")
+    assert what == "the output cannot be read as JSON: the JSON breaks off in row 2"
+    [(_, what, _)] = found(**step, output="Oslo and Hamar")
+    assert what == "the output cannot be read as JSON: the output is not JSON: Oslo and Hamar"
