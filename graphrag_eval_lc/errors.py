@@ -87,6 +87,10 @@ class ComparisonError(GraphRAGEvalError):
     """Runs cannot be compared."""
 
 
+class NothingToCompareError(ComparisonError):
+    """Runs have nothing in common that could be compared, such as no question or no metric."""
+
+
 class MatcherError(GraphRAGEvalError):
     """A matcher is registered wrongly or returns no score."""
 

@@ -14,18 +14,18 @@ from graphrag_eval_lc.cli.dataset_commands import draft_dataset, validate
 from graphrag_eval_lc.cli.import_command import import_dataset
 from graphrag_eval_lc.cli.judge_commands import answer_correctness, judge_agreement
 from graphrag_eval_lc.cli.model_options import ModelCommand
-from graphrag_eval_lc.cli.options import EXIT_ERROR, tell
+from graphrag_eval_lc.cli.options import EXIT_ERROR, EXIT_NOTHING, tell
 from graphrag_eval_lc.cli.plugins import plugins
 from graphrag_eval_lc.cli.report import report
 from graphrag_eval_lc.cli.run import demo, run
 from graphrag_eval_lc.cli.score import score
-from graphrag_eval_lc.errors import GraphRAGEvalError
+from graphrag_eval_lc.errors import GraphRAGEvalError, NothingToCompareError
 
 app = typer.Typer(
     name="graphrag-eval-lc",
     help="Find out how good a LangGraph agent over a knowledge graph is, which step went wrong, and what it costs.",
-    epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early, a mean below --fail-under, a "
-    "regression), 2 wrong usage or input, 130 interrupted by Ctrl-C, 143 by SIGTERM.",
+    epilog="Exit codes: 0 good, 1 findings (no question answered, a run that ended early, a gate that is not "
+    "passed), 2 wrong usage or input, 3 nothing that could be compared, 130 interrupted by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         tell(f"Error: {problem}")
-        _exit(EXIT_ERROR)
+        _exit(EXIT_NOTHING if isinstance(problem, NothingToCompareError) else EXIT_ERROR)
     except SystemExit as ending:
         _exit(ending.code)
     except Exception as problem:

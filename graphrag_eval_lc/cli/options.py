@@ -17,6 +17,7 @@ from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
+EXIT_NOTHING = 3
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 

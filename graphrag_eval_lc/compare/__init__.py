@@ -2,15 +2,9 @@
 
 from graphrag_eval_lc.compare.compare_runs import compare_runs
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep, StepPair
-from graphrag_eval_lc.compare.gates import (
-    DEFAULT_MAX_DROP,
-    GateResult,
-    RegressionGate,
-    allowed_drop,
-    gate_requirements,
-    gate_results,
-)
+from graphrag_eval_lc.compare.gates import GateResult, gate_requirements, gate_results
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
+from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, allowed_drop
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.deprecation import renamed_names
 

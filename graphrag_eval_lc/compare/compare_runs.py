@@ -9,7 +9,7 @@ from graphrag_eval_lc.compare.metric_comparison import MetricValues, compared_me
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
-from graphrag_eval_lc.errors import ComparisonError, OptionError
+from graphrag_eval_lc.errors import ComparisonError, NothingToCompareError, OptionError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, STEPS_SCORE
@@ -102,21 +102,23 @@ def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:
     a, b = pairing.a, pairing.b
     for run in (a, b):
         if not run.numbers.questions:
-            raise ComparisonError(f"run {run.letter} has no results", path=run.results.path, hint="Give another run.")
+            raise NothingToCompareError(
+                f"run {run.letter} has no results", path=run.results.path, hint="Give another run."
+            )
     what, path = f"runs A and {b.letter} have no question in common", b.results.path
     if not pairing.common:
         hint = "Compare runs on the same dataset; questions are paired by their ids."
-        raise ComparisonError(what, path=path, hint=hint)
+        raise NothingToCompareError(what, path=path, hint=hint)
     if pairing.texts_that_differ() == len(pairing.common):
         what = f"{what}: under the same ids they have other texts"
-        raise ComparisonError(what, path=path, hint="Compare runs on the same dataset.")
+        raise NothingToCompareError(what, path=path, hint="Compare runs on the same dataset.")
     unknown = [metric for metric in wanted or () if metric not in {*a.numbers.measured(), *b.numbers.measured()}]
     if unknown:
         hint = f"Those that both runs have are {', '.join(pairing.metrics()) or 'none'}."
         raise ComparisonError(f"no result has the metric {unknown[0]}", hint=hint)
     if not any(map(pairing.can_compare, wanted if wanted is not None else pairing.metrics())):
         hint = "Score both runs with the same configuration."
-        raise ComparisonError(f"runs A and {b.letter} have no metric in common", path=path, hint=hint)
+        raise NothingToCompareError(f"runs A and {b.letter} have no metric in common", path=path, hint=hint)
     return pairing
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from graphrag_eval_lc.compare.flips import Flip
-from graphrag_eval_lc.compare.gates import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
@@ -20,8 +19,9 @@ from graphrag_eval_lc.compare.metric_comparison import (
     value_text,
     verdict_text,
 )
+from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, regression_gate
 from graphrag_eval_lc.deprecation import renamed_attribute
-from graphrag_eval_lc.errors import ComparisonError, OptionError
+from graphrag_eval_lc.errors import NothingToCompareError, OptionError
 from graphrag_eval_lc.tables import Table
 from graphrag_eval_lc.tables.plots import plot_differences, plot_questions
 
@@ -148,7 +148,7 @@ class RunComparison:
                 of its mean, of all else (scores from 1 to 5, tokens, seconds) a share of the baseline's mean.
 
         Raises:
-            ComparisonError: A run was not compared in this metric.
+            NothingToCompareError: A run was not compared in this metric.
             OptionError: ``max_drop`` is no number from 0 to 1.
 
         Example:
@@ -171,7 +171,7 @@ class RunComparison:
             max_drop: As for ``regression_gates``.
 
         Raises:
-            ComparisonError: A run was not compared in this metric.
+            NothingToCompareError: A run was not compared in this metric.
             OptionError: ``max_drop`` is no number from 0 to 1.
         """
         return [gate.metric for gate in self.regression_gates(max_drop) if not gate.has_passed]
@@ -286,11 +286,11 @@ class RunComparison:
     def _main_of(self, pair: PairComparison) -> MetricComparison:
         letter = pair.run.letter
         if self.metric is None:
-            raise ComparisonError(f"A and {letter} have no score by which {letter} could be worse", hint=_INSTEAD)
+            raise NothingToCompareError(f"A and {letter} have no score by which {letter} could be worse", hint=_INSTEAD)
         metric = pair.metric(self.metric)
         if metric is None:
             what = f"A and {letter} do not both have {self.metric}, so that {letter} could not be worse in it"
-            raise ComparisonError(what, hint=_INSTEAD)
+            raise NothingToCompareError(what, hint=_INSTEAD)
         return metric
 
     def _metric_rows(self) -> Iterable[dict[str, Any]]:

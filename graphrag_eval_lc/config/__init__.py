@@ -9,6 +9,7 @@ from graphrag_eval_lc.config.evaluation_config import (
     load_config,
     with_measures,
 )
+from graphrag_eval_lc.config.gates import GateConfig
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
     AnswerRelevanceConfig,
@@ -49,6 +50,7 @@ __all__ = [
     "CustomInput",
     "EmbeddingConfig",
     "EvaluationConfig",
+    "GateConfig",
     "GenerationConfig",
     "Grading",
     "JudgesConfig",

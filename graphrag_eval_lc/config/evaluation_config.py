@@ -8,6 +8,7 @@ from typing import Any, Self, get_args
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from graphrag_eval_lc.config.base import MISTAKE, Section, mistake, named
+from graphrag_eval_lc.config.gates import GateConfig
 from graphrag_eval_lc.config.judges import (
     AnswerCorrectnessConfig,
     AnswerRelevanceConfig,
@@ -54,6 +55,7 @@ class EvaluationConfig(Section):
         plugins: Modules that register metrics, step kinds and evaluators, as ``package.module`` or
             ``path/to/file.py``, relative to the current folder. They are loaded before the rest is checked; those that
             a run's folder names are not loaded.
+        gates: What a run must reach, alone or beside a baseline.
 
     Example:
         >>> EvaluationConfig(steps=StepsConfig(scoring="all_groups")).sparql.ignore_duplicates
@@ -73,6 +75,7 @@ class EvaluationConfig(Section):
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
     capture: CaptureConfig = Field(default_factory=CaptureConfig)
     plugins: list[str] = Field(default_factory=list)
+    gates: list[GateConfig] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _custom_keys_are_unique(self) -> Self:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import metric_comparison
-from graphrag_eval_lc.compare.gates import RegressionGate
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
+from graphrag_eval_lc.compare.regression import RegressionGate
 from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import parse_json

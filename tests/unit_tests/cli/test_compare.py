@@ -82,14 +82,14 @@ def test_regression_is_a_finding_on_demand(
 
 
 @pytest.mark.usefixtures("runs")
-def test_regression_in_a_metric_that_a_run_lacks_is_wrong_usage(exit_code: Command, capsys: Output) -> None:
+def test_regression_in_a_metric_that_a_run_lacks_is_nothing_to_compare(exit_code: Command, capsys: Output) -> None:
     unscored = [{**result(index, 0.0), "answer_f1": 0.0} for index in range(12)]
     for each in unscored:
         del each["steps_score"]
     folder(Path("unscored"), unscored)
     assert exit_code("compare", "better", "unscored") == 0
     options = ["--fail-on-regression", "--html", "page.html", "--fail-under", "answer_f1=0"]
-    assert exit_code("compare", "better", "unscored", *options) == 2
+    assert exit_code("compare", "better", "unscored", *options) == 3
     output = capsys.readouterr()
     assert "A and B do not both have steps_score, so that B could not be worse in it" in output.err
     assert "Name another metric (--metric), or require a mean (--fail-under)." in output.err
@@ -205,12 +205,20 @@ def test_warnings_go_to_standard_error(exit_code: Command, capsys: Output) -> No
 
 
 @pytest.mark.usefixtures("runs")
+def test_runs_without_a_common_question_are_nothing_to_compare(exit_code: Command, capsys: Output) -> None:
+    folder(Path("other"), [result(99, 1.0)])
+    assert exit_code("compare", "worse", "other") == 3
+    output = capsys.readouterr()
+    assert "runs A and B have no question in common" in output.err
+    assert output.out == ""
+
+
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["worse"], "there is only one run to compare. Write: compare RUN_A RUN_B."),
         (["worse", "absent"], "absent: there is no such folder"),
-        (["worse", "other"], "runs A and B have no question in common"),
         (["worse", "better", "--metric", "f1"], "no result has the metric f1"),
         (["worse", "better", "--label", "one"], "1 labels for 2 runs"),
         (["worse", "better", "--fail-under", "0.9"], "'0.9' is no requirement"),
@@ -223,7 +231,6 @@ def test_warnings_go_to_standard_error(exit_code: Command, capsys: Output) -> No
     ],
 )
 def test_wrong_usage_is_told(exit_code: Command, capsys: Output, arguments: list[str], complaint: str) -> None:
-    folder(Path("other"), [result(99, 1.0)])
     assert exit_code("compare", *arguments) == 2
     output = capsys.readouterr()
     assert complaint in output.err

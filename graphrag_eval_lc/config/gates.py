@@ -1,0 +1,80 @@
+"""The section ``gates``: the means that a run must reach, and how much worse than a baseline it may be."""
+
+import re
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from graphrag_eval_lc.config.base import Section, mistake
+
+_CHANGE = re.compile(r"\+(?P<number>[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?)(?P<percent>%?)")
+
+
+def _change(text: str) -> str:
+    if not _CHANGE.fullmatch(text):
+        what = f"{text!r:.40} is no increase over the baseline"
+        raise mistake(what, 'Write a share of its mean as "+10%", a difference as "+0.05", or a bound as a number.')
+    return text
+
+
+class GateConfig(Section):
+    """One gate: exactly one of the conditions ``under`` to ``max_lost_per_template``, of a metric.
+
+    ``under``, and ``over`` as a number, are of one run; all others hold a run against a baseline, so that only
+    ``compare`` can check them.
+
+    Attributes:
+        metric: A metric, or one of its statistics over the samples as in ``elapsed_sec.p95``; None: the main metric.
+        template: Only the questions of this template; None: all.
+        under: The gate fails where the mean is below this.
+        over: The gate fails where the mean is above this: a number, or an increase over the baseline as ``"+10%"`` or
+            ``"+0.05"``.
+        max_drop: How much worse than the baseline the mean may be, at least 0: of a score between 0 and 1 points, of
+            all else a share of the baseline's mean.
+        max_drop_per_template: The same for the mean of each template.
+        max_lost: How many questions that were right in the baseline may be wrong, at least 0.
+        max_lost_per_template: The same for each template.
+        confident: Whether only a sure drop fails: the lower end of its 95 % interval counts in place of the drop.
+
+    Example:
+        >>> GateConfig(metric="steps_score", max_drop=0.05, template="notes").needs_baseline
+        True
+    """
+
+    metric: str | None = None
+    template: str | None = None
+    under: float | None = Field(default=None, allow_inf_nan=False)
+    over: Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, AfterValidator(_change)] | None = None
+    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    max_drop_per_template: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    max_lost: int | None = Field(default=None, ge=0)
+    max_lost_per_template: int | None = Field(default=None, ge=0)
+    confident: bool = False
+
+    @property
+    def condition(self) -> str:
+        """The key of the condition that is set."""
+        return next(key for key in CONDITIONS if getattr(self, key) is not None)
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether it holds a run against a baseline."""
+        return self.condition != "under" and not isinstance(self.over, int | float)
+
+    @model_validator(mode="after")
+    def _has_one_condition(self) -> Self:
+        given = [key for key in CONDITIONS if getattr(self, key) is not None]
+        if len(given) != 1:
+            what = f"a gate has one condition, not {' and '.join(given)}" if given else "the gate has no condition"
+            raise mistake(what, f"Give one of {', '.join(CONDITIONS)}.")
+        return self
+
+
+CONDITIONS: Final = (
+    "under",
+    "over",
+    "max_drop",
+    "max_drop_per_template",
+    "max_lost",
+    "max_lost_per_template",
+)
