@@ -1,6 +1,7 @@
 """Confidence intervals and tests of significance for means of questions that come in templates."""
 
 from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
+from graphrag_eval_lc.stats.mean_interval import FEWEST_TEMPLATES, MeanInterval, mean_interval
 from graphrag_eval_lc.stats.significance import (
     cohens_dz,
     differing_sums,
@@ -12,12 +13,15 @@ from graphrag_eval_lc.stats.significance import (
 
 __all__ = [
     "FEWEST_CLUSTERS",
+    "FEWEST_TEMPLATES",
     "Interval",
+    "MeanInterval",
     "bootstrap_interval",
     "cohens_dz",
     "differing_sums",
     "holm",
     "lowest_p_value",
+    "mean_interval",
     "permutation_p_value",
     "questions_needed",
 ]

@@ -19,7 +19,7 @@ class ClusterRobustMean(NamedTuple):
     degrees_of_freedom: float
 
 
-def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMean | None:
+def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMean:
     """Return the mean over all values with its cluster-robust standard error.
 
     The standard error is CR2 of Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with
@@ -28,17 +28,17 @@ def cluster_robust_mean(clusters: Sequence[Sequence[float]]) -> ClusterRobustMea
     freedom are Satterthwaite's as they propose: G − 1 where G clusters are of one size, and fewer where some are large.
 
     Args:
-        clusters: The values by cluster, in any order; none is empty.
+        clusters: The values by cluster, in any order; at least two, and none is empty.
 
-    Returns:
-        None with fewer than 2 clusters.
+    Raises:
+        ValueError: There are fewer than 2 clusters, which say nothing of how clusters differ.
 
     Example:
         >>> cluster_robust_mean([[1.0, 1.0], [0.0, 0.0]])
         ClusterRobustMean(mean=0.5, standard_error=0.5, degrees_of_freedom=1.0)
     """
     if len(clusters) < 2:
-        return None
+        raise ValueError("the standard error of a mean over clusters needs at least 2 of them")
     number = sum(map(len, clusters))
     mean = fsum(value for values in clusters for value in values) / number
     shares = [len(values) / number for values in clusters]
