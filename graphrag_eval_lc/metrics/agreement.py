@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from math import fsum, sqrt
 from statistics import NormalDist
 
+from graphrag_eval_lc.stats.intervals import wilson_bounds
+
 CountTable = Sequence[Sequence[int]]
 
 
@@ -32,12 +34,8 @@ def wilson_interval(count: int, number: int, *, confidence: float = 0.95) -> tup
     """
     if number < 1 or not 0 <= count <= number:
         raise ValueError(f"a share is 0 to n of n, n at least 1, not {count} of {number}")
-    z = _quantile(confidence)
-    share, spread = count / number, z * z / number
-    centre = (share + spread / 2) / (1 + spread)
-    half = z * sqrt(share * (1 - share) / number + spread / (4 * number)) / (1 + spread)
-    # Rounding must not push a bound beyond the share itself.
-    return max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share))
+    low, high = wilson_bounds(count / number, number, _quantile(confidence))
+    return low, high
 
 
 def cohens_kappa(table: CountTable) -> float | None:

@@ -1,5 +1,6 @@
 """The declaration of a metric, from which validation, aggregates, comparison, gates, tables and reports derive."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -126,6 +127,21 @@ class MetricSpec:
         So is a part of another metric, the upper bound of another, or a member of a family.
         """
         return any(each is not None for each in (self.part_of, self.upper_of, self.family))
+
+    def bounds_of(self, values: Collection[float]) -> tuple[float | None, float | None] | None:
+        """Return the least and the greatest value that there can be; None where the declaration does not tell.
+
+        A bound that some value crosses is none.
+
+        Example:
+            >>> MetricSpec(key="f1").bounds_of([0.2, 0.4]), MetricSpec(key="stars", range=(1, 5)).bounds_of([2, 6])
+            ((0.0, 1.0), (1, None))
+        """
+        low, high = self.range
+        if low is None and high is None:
+            return None
+        is_crossed = (low is not None and min(values) < low, high is not None and max(values) > high)
+        return (None if is_crossed[0] else low, None if is_crossed[1] else high)
 
     @property
     def value_of_failure(self) -> float | None:

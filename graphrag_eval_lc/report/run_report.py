@@ -35,7 +35,7 @@ from graphrag_eval_lc.report.reported_run import (
 )
 from graphrag_eval_lc.report.scores import Repeats, score_records, score_values, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Extremes, Spent
-from graphrag_eval_lc.stats import FEWEST_CLUSTERS
+from graphrag_eval_lc.stats import FEWEST_TEMPLATES
 from graphrag_eval_lc.tables.run_tables import repeat_of
 from graphrag_eval_lc.texts import plural
 
@@ -284,7 +284,7 @@ def _warnings(run: ReportedRun, problems: Problems, number_of_samples: int, numb
     yield from dict.fromkeys([*run.warnings, *problems.tool_warnings()])  # a run in memory has told them already
     if not number_of_samples:
         yield "The run has no results."
-    elif number_of_templates < FEWEST_CLUSTERS:
+    elif number_of_templates < FEWEST_TEMPLATES:
         count = plural(number_of_templates, "is only one template", f"are only {number_of_templates} templates")
         alike = "questions of one template resemble each other"
-        yield f"There {count}: {alike}, so intervals say little with fewer than {FEWEST_CLUSTERS}."
+        yield f"There {count}: {alike}, so with fewer than {FEWEST_TEMPLATES} intervals are too narrow."

@@ -17,7 +17,7 @@ from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUE
 from graphrag_eval_lc.report.formats import passing_sign, shown_name
 from graphrag_eval_lc.report.reported_run import ReportedSample
 from graphrag_eval_lc.report.spent import Spent
-from graphrag_eval_lc.stats import FEWEST_CLUSTERS, bootstrap_interval
+from graphrag_eval_lc.stats import mean_interval
 
 _JUDGES = [judge.key for judge in JUDGES]
 
@@ -86,7 +86,7 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
             **(record := score_record(metric, values)),
             "macro": mean_of([fmean(of_template) for of_template in values.every.values()]),
             "without": number_of_questions - record["n_all"],
-            **_interval(values),
+            **_interval(metric, values),
         }
         for metric, values in scores.items()
     ]
@@ -134,20 +134,17 @@ def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
     return ScoreValues(answered, every)
 
 
-def _interval(values: ScoreValues) -> dict[str, Any]:
-    clusters, note = len(values.every), None
+def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
+    clusters = [template_id for template_id, group in values.every.items() for _ in group]
+    every = values.all_values()
     try:
-        interval = bootstrap_interval(values.every)
+        interval = mean_interval(every, clusters, bounds=metric_spec(metric).bounds_of(every))
     except MissingExtraError as problem:
         return {"low": None, "high": None, "interval_note": str(problem)}
     if interval is None:
-        note = "one question says nothing of how sure this is"
-    elif clusters == 1:
-        note = "all questions are of one template, so each was taken for itself: the interval may be too narrow"
-    elif clusters < FEWEST_CLUSTERS:
-        note = f"only {clusters} templates: the interval says little below {FEWEST_CLUSTERS}"
-    low, high = interval or (None, None)
-    return {"low": low, "high": high, "interval_note": note}
+        note = "one question says nothing of how sure this is" if len(every) < 2 else "all questions are alike"
+        return {"low": None, "high": None, "interval_note": note}
+    return {"low": interval.low, "high": interval.high, "interval_note": interval.note}
 
 
 NUMBER_OF_BINS = 10

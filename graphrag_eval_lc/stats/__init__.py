@@ -1,5 +1,6 @@
 """Confidence intervals and tests of significance for means of questions that come in templates."""
 
+from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
 from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
 from graphrag_eval_lc.stats.mean_interval import FEWEST_TEMPLATES, MeanInterval, mean_interval
 from graphrag_eval_lc.stats.significance import (
@@ -14,9 +15,11 @@ from graphrag_eval_lc.stats.significance import (
 __all__ = [
     "FEWEST_CLUSTERS",
     "FEWEST_TEMPLATES",
+    "ClusterRobustMean",
     "Interval",
     "MeanInterval",
     "bootstrap_interval",
+    "cluster_robust_mean",
     "cohens_dz",
     "differing_sums",
     "holm",

@@ -46,6 +46,23 @@ class Interval(NamedTuple):
     high: float
 
 
+def wilson_bounds(mean: float, number: float, quantile: float) -> Interval:
+    """Return Wilson's bounds of a mean of ``number`` values between 0 and 1, which need be no whole number.
+
+    ``(m + q²/2n ± q·sqrt(m(1 − m)/n + q²/4n²)) / (1 + q²/n)``: Wilson 1927, "Probable Inference, the Law of
+    Succession, and Statistical Inference" (JASA 22, 209–212).
+
+    Example:
+        >>> [round(bound, 3) for bound in wilson_bounds(1.0, 6, 1.96)]
+        [0.61, 1.0]
+    """
+    spread = quantile**2 / number
+    centre = (mean + spread / 2) / (1 + spread)
+    half = quantile * sqrt(max(mean * (1 - mean), 0.0) / number + spread / (4 * number)) / (1 + spread)
+    # Rounding must not push a bound beyond the mean itself.
+    return Interval(max(0.0, min(centre - half, mean)), min(1.0, max(centre + half, mean)))
+
+
 def bootstrap_interval(
     values_by_cluster: Clusters, *, level: float = 0.95, resamples: int = 9999, seed: int = 0
 ) -> Interval | None:

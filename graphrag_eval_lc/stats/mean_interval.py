@@ -1,11 +1,11 @@
 """The confidence interval of a mean over the questions of one run, which come in templates."""
 
 from collections.abc import Hashable, Sequence
-from math import fsum, inf, isfinite, sqrt
+from math import fsum, inf, isfinite
 from typing import Any, Final
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
-from graphrag_eval_lc.stats.intervals import Interval, scipy_stats
+from graphrag_eval_lc.stats.intervals import Interval, scipy_stats, wilson_bounds
 
 # With fewer templates next to nothing is known of how much they differ.
 FEWEST_TEMPLATES: Final = 5
@@ -115,7 +115,7 @@ def mean_interval(
         return None
     groups = _groups(numbers, clusters)
     note = None
-    if len(groups) < min(FEWEST_TEMPLATES, len(numbers)):
+    if len(groups) < FEWEST_TEMPLATES:
         note = _note(len(groups))
     units = groups if note is None else [[value] for value in sorted(numbers)]
     size: float | None = None
@@ -201,14 +201,7 @@ def _bounded_interval(groups: Sequence[Sequence[float]], confidence: float) -> t
         size = min(max(spread / variance, 1.0), float(number))
     upper = (1 + confidence) / 2
     quantile = float(stats.norm.ppf(upper) if is_extreme else stats.t.ppf(upper, freedom))
-    return mean, size, *_wilson(mean, size, quantile)
-
-
-def _wilson(mean: float, size: float, quantile: float) -> tuple[float, float]:
-    square = quantile**2
-    centre = mean + square / (2 * size)
-    half = quantile * sqrt(max(mean * (1 - mean), 0.0) / size + square / (4 * size**2))
-    return max(0.0, (centre - half) / (1 + square / size)), min(1.0, (centre + half) / (1 + square / size))
+    return mean, size, *wilson_bounds(mean, size, quantile)
 
 
 def _model_variance(groups: Sequence[Sequence[float]], mean: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_eval_lc.errors import MissingExtraError, OptionError
 from graphrag_eval_lc.registry import MetricSpec, metric_spec
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, MAIN_METRIC
-from graphrag_eval_lc.stats import bootstrap_interval
+from graphrag_eval_lc.stats import mean_interval
 from graphrag_eval_lc.tables.table import Row, measured, value_in
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ def plot_templates(
 ) -> "Axes":
     """Draw a metric's mean for each template with its 95 % interval, the best on top.
 
-    The intervals are bootstrapped over a template's questions; a single question has none. The dashed line is the
-    mean over all questions. Of more than 50 templates those with the worst means are drawn.
+    The intervals are over a template's questions (``stats.mean_interval``); a single question has none. The dashed
+    line is the mean over all questions. Of more than 50 templates those with the worst means are drawn.
 
     Args:
         values: A value for each question, by template.
@@ -178,7 +178,9 @@ def plot_templates(
     drawn = order[-MOST_ROWS:]
     ax = rows_axes([f"{label_of(name)} · {len(values[name])}" for name in drawn], ax)
     for place, name in enumerate(drawn):
-        interval = bootstrap_interval([[value] for value in values[name]])
+        interval = mean_interval(
+            values[name], range(len(values[name])), bounds=metric_spec(metric).bounds_of(values[name])
+        )
         if interval is not None:
             ax.plot(interval, [place, place], color=BETTER, linewidth=2, alpha=0.6, solid_capstyle="butt")
     ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER)

@@ -66,8 +66,8 @@ def test_what_to_know_before_trusting_a_number_is_a_warning() -> None:
     stopped = {"reason": "max_time", "message": "the time is up", "left_out": 1234}
     assert data_of([result()], stopped=stopped)["warnings"] == [
         "The run was stopped: the time is up; 1,234 samples were not asked.",
-        "There is only one template: questions of one template resemble each other, so intervals say little with "
-        "fewer than 10.",
+        "There is only one template: questions of one template resemble each other, so with fewer than 5 "
+        "intervals are too narrow.",
     ]
 
 

@@ -32,15 +32,15 @@ def test_the_interval_of_few_templates_comes_with_a_note() -> None:
     one = records_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0}))[0]
     assert "one template" in one["interval_note"]
     several = [{"template_id": f"t{at}", "steps_score": float(at % 2)} for at in range(12)]
-    assert "only 3 templates" in records_of(numbers_of(*several[:3]))[0]["interval_note"]
+    assert "3 templates say too little" in records_of(numbers_of(*several[:3]))[0]["interval_note"]
     assert records_of(numbers_of(*several))[0]["interval_note"] is None
 
 
 def test_without_scipy_the_means_are_there_and_the_note_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(values: object) -> None:
+    def refuse(*values: object, **options: object) -> None:
         raise MissingExtraError("An interval", "stats", "scipy")
 
-    monkeypatch.setattr(scores, "bootstrap_interval", refuse)
+    monkeypatch.setattr(scores, "mean_interval", refuse)
     (record,) = records_of(numbers_of({"steps_score": 1.0}))
     assert (record["mean_all"], record["low"]) == (1.0, None)
     assert "graphrag-eval-lc[stats]" in record["interval_note"]
