@@ -77,7 +77,7 @@ def geometric(templates: int) -> Array:
     """Return sizes that fall geometrically, down to 1."""
     shares: Array = (0.8 if templates > 5 else 0.5) ** np.arange(templates)
     sizes: Array = np.round(shares / shares.sum() * PER_TEMPLATE * templates)
-    return np.maximum(1, sizes.astype(int))
+    return np.clip(sizes, 1, None).astype(int)
 
 
 def half(templates: int) -> Array:
