@@ -16,6 +16,7 @@ from graphrag_eval_lc.cli.comparison_tables import tell_gates
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_TERMINATED, output_console, tell
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare import gate_requirements
+from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
@@ -118,7 +119,8 @@ def show_run(
     shown = [parse_measure(name) for name in measures]
     for note in run.notes:
         console.print(f"{note}.\n", markup=False, highlight=False, soft_wrap=True)
-    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown))
+    config = run_results(run).config()
+    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
     if run.output_dir:
         _show_files(console, run.output_dir, has_report=has_report)
     if "generation" not in (run.judges or {}):
