@@ -14,7 +14,7 @@ from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, MAIN_METRIC, TOTAL_TO
 
 Statistic = Literal["mean", "median", "p95", "min", "max", "sum"]
 STATISTICS: Final[tuple[Statistic, ...]] = get_args(Statistic)
-MEAN: Final = "mean"
+MEAN: Final[Statistic] = "mean"
 
 UNDER_EXAMPLE: Final = f"--fail-under {MAIN_METRIC}=0.9"
 OVER_EXAMPLE: Final = f"--fail-over {ELAPSED_SEC}.p95=30"
