@@ -92,11 +92,11 @@ def compare(
     allowed = DEFAULT_MAX_DROP if max_drop is None else allowed_drop(max_drop)
     required = gates_under(fail_under or ())
     for gate in required:
-        check_direction(gate)
+        check_direction(gate, only_declared=True)
     for path in (csv, html):
         _check_target(path)
     comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None)
-    of_runs = gate_results_of(runs[1:], required)  # names are checked before anything is printed
+    of_runs = gate_results_of(runs[1:], required, runs[0])  # names are checked before anything is printed
     print_comparison(comparison, show=show)
     for warning in comparison.warnings:
         typer.echo(f"Warning: {warning}", err=True)

@@ -12,11 +12,12 @@ from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.judges.judging import wanted_judges
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, is_built_in, is_declared, metric_spec
+from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JUDGES_COST, MAIN_METRIC, is_declared, metric_spec
 from graphrag_eval_lc.texts import listed
 
 _PLAIN: Final = ("float", "int", "bool", "str")
 _MOST_NAMED: Final = 12
+_ADD_LLM: Final = "Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,13 @@ class KnownMetrics:
         """
         functions = all_functions(evaluators)
         off = _judges_that_are_off(config, has_llm=has_llm, has_embeddings=has_embeddings)
+        unmeasured = {
+            key: off[spec.judge] for spec in BUILT_IN if spec.judge in off for key in (spec.key, spec.cost_key) if key
+        }
+        if config.llm is None and not has_llm:
+            unmeasured[JUDGES_COST] = ("is what models cost that judge, and the config has no llm section", _ADD_LLM)
         custom = config.custom_evaluations or ()
-        measured = [spec.key for spec in BUILT_IN if not spec.is_family and spec.judge not in off]
+        measured = [spec.key for spec in BUILT_IN if not spec.is_family and spec.key not in unmeasured]
         costs = [spec.cost_key for spec in BUILT_IN if spec.cost_key is not None and spec.judge not in off]
         return cls(
             measured=tuple(
@@ -68,13 +74,7 @@ class KnownMetrics:
                     ]
                 )
             ),
-            unmeasured={
-                key: off[spec.judge]
-                for spec in BUILT_IN
-                if spec.judge in off
-                for key in (spec.key, spec.cost_key)
-                if key is not None
-            },
+            unmeasured=unmeasured,
             open_functions=tuple(each.name for each in functions if not _is_known(each)),
         )
 
@@ -138,15 +138,21 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def check_gates(
-    gates: Sequence[GateConfig], known: KnownMetrics, templates: Iterable[str] | None, *, of_config: bool
+    gates: Sequence[GateConfig],
+    known: KnownMetrics,
+    templates: Iterable[str],
+    *,
+    of_config: bool,
+    where: str = "the dataset has",
 ) -> list[str]:
     """Check the names in gates, and whether each bound is on the right side.
 
     Args:
         gates: The gates.
         known: The metrics that the run will have.
-        templates: The ids of the dataset's templates; None where they are not known.
+        templates: The ids of the templates.
         of_config: Whether the gates are those of the config's section, for messages.
+        where: What has the templates, for messages.
 
     Returns:
         What is to be told of names that only evaluators can give.
@@ -156,14 +162,14 @@ def check_gates(
             side.
         OptionError: The same of another gate.
     """
-    ids = None if templates is None else list(dict.fromkeys(map(str, templates)))
+    ids = list(dict.fromkeys(templates))
     doubts: list[str] = []
     for index, gate in enumerate(gates):
         name = gate.metric or MAIN_METRIC
         if (problem := known.why_not(name)) is not None:
             raise _error(*problem, index if of_config else None, "metric")
-        if ids is not None and gate.template is not None and gate.template not in ids:
-            what = f"the dataset has no template {gate.template}"
+        if gate.template is not None and gate.template not in ids:
+            what = f"{where} no template {gate.template}"
             raise _error(what, nearest(gate.template, ids), index if of_config else None, "template")
         check_direction(gate, index if of_config else None)
         if (doubt := known.doubt(name)) is not None:
@@ -171,12 +177,13 @@ def check_gates(
     return list(dict.fromkeys(doubts))
 
 
-def check_direction(gate: GateConfig, index: int | None = None) -> None:
+def check_direction(gate: GateConfig, index: int | None = None, *, only_declared: bool = False) -> None:
     """Refuse a least mean of what less is better, and a greatest one of what more is better.
 
     Args:
         gate: The gate.
         index: Where it stands in the config's section ``gates``; None elsewhere.
+        only_declared: Whether a name that nothing declares is let pass, as its name is still to be checked.
 
     Raises:
         ConfigError: It bounds its metric on the wrong side, and stands in the config.
@@ -184,6 +191,8 @@ def check_direction(gate: GateConfig, index: int | None = None) -> None:
     """
     metric, _ = metric_and_statistic(name := gate.metric or MAIN_METRIC)
     spec = metric_spec(metric)
+    if only_declared and not is_declared(metric):
+        return
     if gate.under is not None and spec.lower_is_better:
         bound = f"over: {gate.under:g}" if index is not None else f"--fail-over {name}={gate.under:g}"
         raise _error(f"{metric} {_why_less(spec, index)}", f"Bound it from above: {bound}.", index, "under")
@@ -195,7 +204,7 @@ def check_direction(gate: GateConfig, index: int | None = None) -> None:
         else:
             bound = f"under: {gate.over:g}" if index is not None else f"--fail-under {name}={gate.over:g}"
             hint = f"Require a least mean: {bound}."
-        if not (is_declared(metric) or is_built_in(metric)):
+        if not is_declared(metric):
             hint += " If less of it is better, register_metric(..., lower_is_better=True) says so."
         raise _error(what, hint, index, "over")
 
@@ -232,10 +241,7 @@ def _judges_that_are_off(
         if judge.key in wanted:
             continue
         if not has_llm:
-            off[judge.key] = (
-                "is judged by a model, and the config has no llm section",
-                "Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation.",
-            )
+            off[judge.key] = ("is judged by a model, and the config has no llm section", _ADD_LLM)
         elif judge.needs_embeddings and not has_embeddings:
             off[judge.key] = ("needs an embedding model, and there is none", "Name one in llm.embedding.")
         else:

@@ -11,7 +11,16 @@ from graphrag_eval_lc.aggregation.totals import failed_attempts_of
 from graphrag_eval_lc.compare.gate_texts import MEAN, Statistic
 from graphrag_eval_lc.compare.runs import RunResults
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.metrics import AGENT_COST, COST, COUNTED, JUDGES_COST, STEPS_SCORE, UPPER_BOUNDS
+from graphrag_eval_lc.registry.metrics import (
+    AGENT_COST,
+    COST,
+    COUNTED,
+    ELAPSED_SEC,
+    JUDGES_COST,
+    STALLED_SEC,
+    STEPS_SCORE,
+    UPPER_BOUNDS,
+)
 from graphrag_eval_lc.stats.percentiles import percentile
 
 _SUM: Final = "sum"
@@ -156,7 +165,7 @@ class GateValues:
 
 
 def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_costs: JudgeCosts) -> Mapping[str, Any]:
-    """Return a result with what it tells only in parts under the metrics' keys: the judges' costs, and counts."""
+    """Return a result with what it tells only in parts under the metrics' keys: costs of judges, counts, stalls."""
     added: dict[str, Any] = {}
     if JUDGES_COST in metrics or COST in metrics:
         judged = list(judge_costs.of(result))
@@ -166,6 +175,8 @@ def _with_derived(result: Mapping[str, Any], metrics: Collection[str], judge_cos
             added[JUDGES_COST] = fsum(costs)
         if agent is not None and len(costs) == len(judged):
             added[COST] = agent + fsum(costs)
+    if STALLED_SEC in metrics and ELAPSED_SEC in result:  # which is absent where nothing stalled
+        added[STALLED_SEC] = number(result.get(STALLED_SEC)) or 0.0
     if STEPS_SCORE in result:
         added |= {spec.key: 0 for spec in COUNTED if spec.key in metrics}
         added |= {key: count for key, count in counts_of(result) if key in metrics}

@@ -133,8 +133,8 @@ class GateResult:
         counts = [questions if self.statistic == MEAN else f"{counted(self.number_of_values, 'sample')} of {questions}"]
         if self.number_of_errors:
             is_score = metric_spec(self.metric).kind == "score"
-            counted_as = f"counted as {self.value_of_failure:g}" if is_score else "counted with what they had"
-            counts.append(f"{self.number_of_errors:,} failed and {counted_as}")
+            counted_as = f"and counted as {self.value_of_failure:g}" if is_score else "and counted as measured"
+            counts.append(f"{self.number_of_errors:,} failed {counted_as}")
         if self.left_out:
             counts.append(f"{self.left_out:,} without it")
         if self.upper is not None and self.statistic == MEAN:
@@ -197,7 +197,7 @@ def read_gates(given: Gates, *, has_baseline: bool = False) -> list[GateConfig]:
     else:
         gates = [_gate_of(given)]
     for gate in gates:
-        check_direction(gate)
+        check_direction(gate, only_declared=True)
         if gate.needs_baseline and not has_baseline:
             what = f"{gate.condition} holds a run against a baseline, and one run has none"
             raise OptionError(what, hint="Compare it with another run: compare RUN_A RUN_B.")
@@ -283,11 +283,14 @@ def gate_results(run: RunSource, gates: Gates = None, config: ConfigSource = Non
 
 
 @recorded_only_here()
-def gate_results_of(runs: Sequence[RunSource], gates: Sequence[GateConfig]) -> list[list[GateResult]]:
+def gate_results_of(
+    runs: Sequence[RunSource], gates: Sequence[GateConfig], baseline: RunSource
+) -> list[list[GateResult]]:
     """Return for each run whether it passes each gate, where the gates name what some of the runs have.
 
     Args:
         runs: The runs.
+        baseline: The run that they are compared with; it may have a template that they do not have.
         gates: Gates that need no baseline.
 
     Raises:
@@ -302,8 +305,10 @@ def gate_results_of(runs: Sequence[RunSource], gates: Sequence[GateConfig]) -> l
     known = KnownMetrics.of_runs(
         [results.config() for results in read], [metric for each in values for metric in each.measured()]
     )
-    templates = [question.template_id for each in values for question in each.questions.values()]
-    check_gates(gates, known, templates, of_config=False)
+    templates = dict.fromkeys(question.template_id for each in values for question in each.questions.values())
+    if any(gate.template is not None and gate.template not in templates for gate in gates):
+        templates |= dict.fromkeys(str(result.get("template_id")) for result in run_results(baseline))
+    check_gates(gates, known, templates, of_config=False, where="the runs have")
     return [_checked(each, gates) for each in values]
 
 
