@@ -92,10 +92,10 @@ FailOver = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-over",
-        help="Exit with 1 where what less is better of is above this number, such as total_tokens=5000 or "
-        "elapsed_sec.p95=30: the mean over questions; or over samples, of which a question that is asked three times "
-        "has three, .median, .p95, .min, .max or .sum (with failed attempts). Failed questions count with what they "
-        "spent. May be repeated.",
+        help="Exit with 1 where the mean of a metric of which less is better is above this number, such as "
+        "total_tokens=5000. METRIC.median, .p95, .min, .max and .sum are over samples, of which a question has one for "
+        "each repeat (.sum counts failed attempts too), such as elapsed_sec.p95=30. Failed questions count with what "
+        "they spent. May be repeated.",
         metavar="[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
         rich_help_panel=GATES,
     ),

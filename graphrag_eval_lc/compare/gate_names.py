@@ -12,7 +12,15 @@ from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
 from graphrag_eval_lc.judges.judging import wanted_judges
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JUDGES_COST, MAIN_METRIC, is_declared, metric_spec
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    JUDGES,
+    JUDGES_COST,
+    MAIN_METRIC,
+    RETRIEVAL_TEXT,
+    is_declared,
+    metric_spec,
+)
 from graphrag_eval_lc.texts import listed
 
 _PLAIN: Final = ("float", "int", "bool", "str")
@@ -99,13 +107,15 @@ class KnownMetrics:
             return f"{metric} {what}, so that it would not be measured", hint
         spec = metric_spec(metric)
         if spec.family is not None:
-            return self._why_not_of_family(metric, spec)
+            return self._why_not_of_family(metric, spec.family)
         stem, _, ending = metric.rpartition(".")
         if stem in self.measured:
             return f"there is no statistic {ending} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
-        return f"there is no metric {metric}", nearest(metric, (*self.measured, *self.unmeasured))
+        hint = nearest(metric, (*self.measured, *self.unmeasured))
+        more = "" if hint.startswith("Did") else " Those of plugins and evaluators count where they are given."
+        return f"there is no metric {metric}", hint + more
 
     def doubt(self, name: str) -> str | None:
         """Return what is to be told of a metric that perhaps an evaluator gives; None where it is known."""
@@ -116,14 +126,14 @@ class KnownMetrics:
         meant = f" {hint}" if hint.startswith("Did") else ""
         return f"no metric {metric} is known beforehand, so {listed(self.open_functions, 3)} must give it.{meant}"
 
-    def _why_not_of_family(self, metric: str, spec: MetricSpec) -> tuple[str, str]:
-        members = [key for key in self.measured if metric_spec(key).family == spec.family]
-        where = (
-            "retrieval.text is off"
-            if spec.members
-            else "retrieval.measures of the config (--measures) does not list it"
-        )
-        return f"{metric} is not measured, as {where}", nearest(metric, members) if members else "Switch it on."
+    def _why_not_of_family(self, metric: str, family: str) -> tuple[str, str]:
+        members = [key for key in self.measured if metric_spec(key).family == family]
+        if family == RETRIEVAL_TEXT:
+            if members:
+                return f"there is no metric {metric}", nearest(metric, members)
+            return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
+        what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
+        return what, nearest(metric, members)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

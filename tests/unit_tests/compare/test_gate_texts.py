@@ -61,7 +61,7 @@ def test_increase_needs_a_baseline() -> None:
 
 
 def test_same_bound_twice_is_refused() -> None:
-    with pytest.raises(OptionError, match="notes/elapsed_sec.p95 is bounded twice"):
+    with pytest.raises(OptionError, match=r"notes/elapsed_sec\.p95 is bounded twice"):
         gates_over(["notes/elapsed_sec.p95=3", "notes/elapsed_sec.p95=4"])
     assert len(gates_over(["notes/elapsed_sec.p95=3", "elapsed_sec.p95=4", "elapsed_sec=2"])) == 3
 
