@@ -144,7 +144,7 @@ class GateResult:
     def _value_text(self) -> str:
         """Return the value as text, with more digits where fewer would round it to the other side of the bound."""
         assert self.value is not None
-        is_score = metric_spec(self.metric).kind == "score"
+        is_score = self.direction == "under" or metric_spec(self.metric).unit == "score"
         text = format(self.value, ".3f") if is_score else format(self.value, ",.6g")
         shown = float(text.replace(",", ""))
         is_right = shown >= self.required if self.direction == "under" else shown <= self.required
