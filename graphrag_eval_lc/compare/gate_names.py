@@ -10,7 +10,6 @@ from graphrag_eval_lc.compare.gate_texts import STATISTICS, metric_and_statistic
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
-from graphrag_eval_lc.judges.judging import wanted_judges
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
@@ -245,7 +244,7 @@ def _judges_that_are_off(
     """Return why judges do not judge, and a hint, by judge."""
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
-    wanted = {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)} if has_llm else set()
+    wanted = _wanted(config, has_embeddings=has_embeddings) if has_llm else set()
     off: dict[str | None, tuple[str, str]] = {}
     for judge in JUDGES:
         if judge.key in wanted:
@@ -260,6 +259,13 @@ def _judges_that_are_off(
                 f"Name it in judges.metrics, and set no {judge.key}.enabled to false.",
             )
     return off
+
+
+def _wanted(config: EvaluationConfig, *, has_embeddings: bool) -> set[str]:
+    # Imported here so that a run without judges need not load them.
+    from graphrag_eval_lc.judges.judging import wanted_judges
+
+    return {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)}
 
 
 def _is_known(function: CustomFunction) -> bool:
