@@ -10,12 +10,14 @@ from graphrag_eval_lc.compare.gate_texts import STATISTICS, metric_and_statistic
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
+from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     JUDGES,
     JUDGES_COST,
     MAIN_METRIC,
+    RETRIEVAL_IDS,
     RETRIEVAL_TEXT,
     is_declared,
     metric_spec,
@@ -112,7 +114,7 @@ class KnownMetrics:
             return f"there is no statistic {ending} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
-        hint = nearest(metric, (*self.measured, *self.unmeasured))
+        hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))
         more = "" if hint.startswith("Did") else " Those of plugins and evaluators count where they are given."
         return f"there is no metric {metric}", hint + more
 
@@ -133,6 +135,14 @@ class KnownMetrics:
             return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
         what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
         return what, nearest(metric, members)
+
+
+def _as_measured(name: str) -> str:
+    """Return the metric of a measure of retrieved ids that is named as in the config, such as ``P@5``."""
+    try:
+        return f"{RETRIEVAL_IDS}{parse_measure(name).key}"
+    except ValueError:
+        return name
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
