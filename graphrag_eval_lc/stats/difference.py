@@ -1,10 +1,10 @@
 """The mean difference of two runs: one test of it, and the interval and the power of that same test."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
-from math import ceil, copysign, fsum, sqrt
+from math import ceil, fsum, sqrt
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
@@ -37,10 +37,11 @@ class MeanDifference:
 
     The p-value of any supposed true difference is the larger of two, that of the observed mean being the greatest:
 
-    * Student's t test with the cluster-robust standard error (``cluster_robust_mean``), corrected for skewness by
-      Hall 1992, "On the Removal of Skewness by Transformation" (Journal of the Royal Statistical Society B 54,
-      221–228), where that makes it more careful. The variance counts one question more than there are, which differs
-      by as much as those that differ, so that it is not 0 where all differ alike.
+    * Student's t test with the cluster-robust standard error (``cluster_robust_mean``), where that makes it more
+      careful with the correction for skewness of Johnson 1978, "Modified t Tests and Confidence Intervals for
+      Asymmetrical Populations" (JASA 73, 536–544): the quantile t is widened by γ · (1/6 + t²/3), for the skewness γ
+      of the mean. The variance counts one question more than there are, which differs by as much as those that
+      differ, so that it is not 0 where all differ alike.
     * The sign flips of Fisher, of whole clusters (``permutation_p_value``). Flipped are the differences from the
       supposed one; so many choices of clusters have a mean beyond it (Hartigan 1969, "Using Subsample Values as
       Typical Values", JASA 64, 1303–1317).
@@ -112,7 +113,7 @@ class MeanDifference:
         beyond = (means <= 0) if self.difference > 0 else (means >= 0)
         of_flips = 2 * (int(beyond.sum()) + 1) / (len(means) + 1)
         statistic = self._careful_statistic(self.difference / self.standard_error)
-        of_t = 2 * float(scipy_stats().t.sf(abs(statistic), self.degrees_of_freedom))
+        of_t = 2 * float(scipy_stats().t.sf(statistic, self.degrees_of_freedom))
         return min(1.0, max(of_flips, of_t, self._lowest_of_flips))
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
@@ -135,10 +136,9 @@ class MeanDifference:
             return None
         significance = 1 - confidence
         quantile = float(scipy_stats().t.ppf(1 - significance / 2, self.degrees_of_freedom))
-        above, below = self._careful_quantiles(quantile)
         low, high = self._flips_interval(significance)
-        low = min(low, self.difference - above * self.standard_error)
-        high = max(high, self.difference + below * self.standard_error)
+        low = min(low, self.difference - self._careful_quantile(quantile, 1) * self.standard_error)
+        high = max(high, self.difference + self._careful_quantile(quantile, -1) * self.standard_error)
         if self.p_value >= significance:
             return Interval(min(low, 0.0), max(high, 0.0))
         # Rounding must not have them contradict one another.
@@ -241,22 +241,20 @@ class MeanDifference:
         skewness = fsum(each**3 for each in scaled) / fsum(each**2 for each in scaled) ** 1.5
         return 0.0 if abs(skewness) <= _ROUNDING else skewness
 
-    def _careful_statistic(self, statistic: float) -> float:
-        """Return the t statistic or that corrected for skewness, whichever is nearer to 0; never beyond it."""
-        skewness = self._skewness
-        if not skewness:
-            return statistic
-        corrected = ((1 + skewness * statistic / 3) ** 3 - 1) / skewness + skewness / 6
-        return copysign(max(0.0, min(abs(statistic), copysign(corrected, corrected * statistic))), statistic)
+    def _skewness_against(self, sign: float) -> float:
+        """Return the skewness that makes differences of this sign less sure than the t test has them, at least 0."""
+        return max(0.0, -self._skewness * sign)
 
-    def _careful_quantiles(self, quantile: float) -> tuple[float, float]:
-        """Return how large a statistic has to be for the careful one to be ``quantile``, above 0 and below it."""
-        skewness = self._skewness
+    def _careful_statistic(self, statistic: float) -> float:
+        """Return how large the t statistic is once corrected for skewness, at least 0."""
+        skewness, size = self._skewness_against(statistic), abs(statistic)
         if not skewness:
-            return quantile, quantile
-        ends = (3 / skewness * (math.cbrt(1 + skewness * (each - skewness / 6)) - 1) for each in (quantile, -quantile))
-        above, below = ends
-        return max(quantile, above), max(quantile, -below)
+            return size
+        return max(0.0, (sqrt(max(0.0, 1 + 4 / 3 * skewness * (size - skewness / 6))) - 1) / (2 / 3 * skewness))
+
+    def _careful_quantile(self, quantile: float, sign: float) -> float:
+        """Return how large a statistic of this sign has to be to count as much as ``quantile``."""
+        return quantile + self._skewness_against(sign) * (1 / 6 + quantile**2 / 3)
 
 
 def mean_difference(differences_by_cluster: Clusters, *, scale: float | None = None) -> MeanDifference:
@@ -288,7 +286,7 @@ def _lowest(number_of_clusters: int) -> float:
     return min(1.0, 2 / min(1 << number_of_clusters, _CHOICES + 1))
 
 
-def _rounded(number: int, rounding: Any) -> int:
+def _rounded(number: int, rounding: Callable[[float], int]) -> int:
     """Return a number with one significant digit, as ``rounding`` goes.
 
     Example:
@@ -296,11 +294,12 @@ def _rounded(number: int, rounding: Any) -> int:
         (300, 3000, 7)
     """
     unit = 10 ** (len(str(number)) - 1)
-    return int(rounding(number / unit)) * unit
+    digit: int = rounding(number / unit)
+    return digit * unit
 
 
 def _choices(number_of_clusters: int) -> Iterator[Any]:
-    """Yield choices of clusters, in which each is as likely as not: all of them, or as many as are drawn; none is empty."""
+    """Yield choices of clusters, none empty: all that there are, or as many as are drawn, each cluster by even chance."""
     if number_of_clusters <= 64:
         yield _few_choices(number_of_clusters)
         return
