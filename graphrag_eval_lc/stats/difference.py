@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
-from math import ceil, fsum, sqrt
+from math import ceil, copysign, fsum, sqrt
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
@@ -140,6 +140,7 @@ class MeanDifference:
         low = min(low, self.difference - self._careful_quantile(quantile, 1) * self.standard_error)
         high = max(high, self.difference + self._careful_quantile(quantile, -1) * self.standard_error)
         if self.p_value >= significance:
+            # Sign flips that cannot reach the level reject nothing.
             return Interval(min(low, 0.0), max(high, 0.0))
         # Rounding must not have them contradict one another.
         if self.difference > 0:
@@ -243,7 +244,7 @@ class MeanDifference:
 
     def _skewness_against(self, sign: float) -> float:
         """Return the skewness that makes differences of this sign less sure than the t test has them, at least 0."""
-        return max(0.0, -self._skewness * sign)
+        return max(0.0, -copysign(self._skewness, self._skewness * sign))
 
     def _careful_statistic(self, statistic: float) -> float:
         """Return how large the t statistic is once corrected for skewness, at least 0."""
