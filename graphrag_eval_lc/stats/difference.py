@@ -221,7 +221,9 @@ class MeanDifference:
         import numpy as np
 
         sums, sizes = np.array([[fsum(values), len(values)] for values in self._groups]).T
-        means = np.sort(np.concatenate([(chosen @ sums) / (chosen @ sizes) for chosen in _choices(len(sums))]))
+        means = np.sort(
+            np.concatenate([(chosen @ sums) / (chosen @ sizes) for chosen in choices_of_clusters(len(sums))])
+        )
         means[np.abs(means) <= _ROUNDING * np.abs(sums / sizes).max()] = 0
         return means
 
@@ -299,8 +301,8 @@ def _rounded(number: int, rounding: Callable[[float], int]) -> int:
     return digit * unit
 
 
-def _choices(number_of_clusters: int) -> Iterator[Any]:
-    """Yield choices of clusters, none empty: all that there are, or as many as are drawn, each cluster by even chance."""
+def choices_of_clusters(number_of_clusters: int) -> Iterator[Any]:
+    """Yield choices of clusters, none empty: all that there are, or some, with each cluster by even chance."""
     if number_of_clusters <= 64:
         yield _few_choices(number_of_clusters)
         return
