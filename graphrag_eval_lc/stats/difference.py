@@ -109,11 +109,12 @@ class MeanDifference:
         """
         if not self.standard_error or not self.difference or self.degrees_of_freedom is None:
             return 1.0
+        stats = scipy_stats()
         means = self._means_of_choices
         beyond = (means <= 0) if self.difference > 0 else (means >= 0)
         of_flips = 2 * (int(beyond.sum()) + 1) / (len(means) + 1)
         statistic = self._careful_statistic(self.difference / self.standard_error)
-        of_t = 2 * float(scipy_stats().t.sf(statistic, self.degrees_of_freedom))
+        of_t = 2 * float(stats.t.sf(statistic, self.degrees_of_freedom))
         return min(1.0, max(of_flips, of_t, self._lowest_of_flips))
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
@@ -296,9 +297,8 @@ def _rounded(number: int, rounding: Callable[[float], int]) -> int:
         >>> _rounded(356, math.floor), _rounded(2235, ceil), _rounded(7, ceil)
         (300, 3000, 7)
     """
-    unit = 10 ** (len(str(number)) - 1)
-    digit: int = rounding(number / unit)
-    return digit * unit
+    unit: int = 10 ** (len(str(number)) - 1)
+    return rounding(number / unit) * unit
 
 
 def choices_of_clusters(number_of_clusters: int) -> Iterator[Any]:
