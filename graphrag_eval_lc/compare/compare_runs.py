@@ -8,6 +8,7 @@ from graphrag_eval_lc.compare.flips import Flip, flips_between
 from graphrag_eval_lc.compare.metric_comparison import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
+from graphrag_eval_lc.compare.settings import setting_warnings
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, NothingToCompareError, OptionError
 from graphrag_eval_lc.registry import metric_spec
@@ -91,7 +92,9 @@ def compare_runs(
     warnings = [text for run in runs for text in _run_warnings(run)]
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
-        warnings += [*pairing.warnings(), *_metric_warnings(pairing, wanted)]
+        named = [metric for metric in wanted or pairing.metrics() if pairing.can_compare(metric)]
+        warnings += [*pairing.warnings(), *setting_warnings(pairing.a, pairing.b, named)]
+        warnings += _metric_warnings(pairing, wanted)
         pair = _pair(pairing, summary, wanted or pairing.metrics(), metric)
         warnings += _one_template_warnings(pair)
         pairs.append(pair)

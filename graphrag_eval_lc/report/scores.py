@@ -12,7 +12,6 @@ from graphrag_eval_lc.aggregation.samples import Samples
 from graphrag_eval_lc.aggregation.score_means import ScoreValues, mean_of, score_values
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, metric_spec
 from graphrag_eval_lc.report.formats import passing_sign, shown_name
 from graphrag_eval_lc.report.reported_run import ReportedSample
@@ -56,7 +55,7 @@ def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, flo
     """Return a score's means, numbers of values, and distribution over the shown range; ``upper`` where it differs."""
     every, answered, mean = values.all_values(), values.answered_values(), values.mean()
     upper = mean_of([value for of_template in values.upper.values() for value in of_template])
-    low, high = shown_range or range_of(metric_spec(metric), every)
+    low, high = shown_range or metric_spec(metric).shown_range(every)
     return {
         "mean_answered": mean.answered,
         "mean_all": mean.every,
@@ -92,22 +91,6 @@ def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
 NUMBER_OF_BINS = 10
 
 
-def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
-    """Return the range over which values are shown: the metric's usual or whole range if all lie in it, else theirs.
-
-    Example:
-        >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
-        >>> range_of(metric, [0.2, 0.4]), range_of(metric, [1, 5]), range_of(stars, [2, 5])
-        ((0.0, 1.0), (1, 5), (0, 5))
-    """
-    least, greatest = min(values, default=0.0), max(values, default=1.0)
-    for low, high in filter(None, (spec.usual_range, spec.range)):
-        shown = (least if low is None else low, greatest if high is None else high)
-        if shown[0] <= least and greatest <= shown[1]:
-            return shown
-    return least, greatest
-
-
 def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
     """Count values in ten bins of equal width from ``low`` to ``high``, which falls into the last.
 
@@ -138,7 +121,7 @@ def template_rows(
     for question in numbers.questions.values():
         questions[question.template_id] += 1
         errors[question.template_id] += question.errors
-    ranges = {metric: range_of(metric_spec(metric), scores[metric].all_values()) for metric in metrics}
+    ranges = {metric: metric_spec(metric).shown_range(scores[metric].all_values()) for metric in metrics}
     return [
         {
             "id": shown_name(template_id),

@@ -317,7 +317,7 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
     assert compare_runs(a, b).warnings == (
         "Run A ended before its time (Ctrl-C); 2 samples were not asked.",
         "1 common question is of another template in B than in A; A's templates are taken.",
-        "A and B were scored with other settings (steps.scoring), so that their scores may not be comparable.",
+        "A and B were scored with other settings (steps.scoring), so that steps_score may not be comparable.",
         "Only B has answer_f1; A has not, so that is not compared.",
     )
 
@@ -328,9 +328,9 @@ def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_pa
     a = folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
     b = folder(tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1])
     assert compare_runs(a, b).warnings == (
-        "A and B were recorded with other options of the capture (retrieval_documents), so that their scores may not "
+        "A and B were recorded with other options of the capture (retrieval_documents), so that steps_score may not "
         "be comparable.",
-        "The steps of A and B were compared by other matchers (text/x), so that their scores may not be comparable.",
+        "The steps of A and B were compared by other matchers (text/x), so that steps_score may not be comparable.",
     )
     assert compare_runs(a, folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
 
