@@ -34,7 +34,7 @@ def validate(
 
     With responses also what is wrong with them, and tools whose names no reference step has, where reference steps
     are missed for it. The config says what the tools are called among the reference steps (`steps: {names: …}`) and
-    which count as retrieval.
+    which count as retrieval; with a run's folder it is the run's own, unless another is given.
 
     A problem is what cannot be evaluated as it is meant: misspelt keys, values of a wrong type, repeated ids and keys,
     outputs that cannot be read or are cut, responses that no question has. A warning is what can: media types and
