@@ -9,11 +9,13 @@ import typer
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, FailUnder
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.compare import RegressionGate, RunComparison
 
 
+@broken_plugins_left_out()
 def compare(
     runs: Annotated[
         list[Path],

@@ -14,12 +14,14 @@ from graphrag_eval_lc.errors import ComparisonError, NothingToCompareError, Opti
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, STEPS_SCORE
+from graphrag_eval_lc.registry.plugins import broken_plugins, broken_plugins_left_out
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @recorded_only_here()
+@broken_plugins_left_out()
 def compare_runs(
     a: RunSource,
     b: RunSource,
@@ -90,7 +92,7 @@ def compare_runs(
     names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
-    warnings = [text for run in runs for text in _run_warnings(run)]
+    warnings = [*broken_plugins(), *(text for run in runs for text in _run_warnings(run))]
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
         named = [metric for metric in wanted or pairing.metrics() if pairing.can_compare(metric)]

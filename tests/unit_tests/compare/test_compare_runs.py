@@ -473,6 +473,16 @@ def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored:
     )
 
 
+def test_rows_have_the_verdict_that_tables_show(scored: Scored, tmp_path: Path) -> None:
+    low = scored(*[0.0] * 5, tokens=3)
+    comparison = compare_runs(low, scored(*[1.0] * 4, 0.9, tokens=3), metrics=["steps_score", "tokens"])
+    assert [row["verdict"] for row in comparison.rows()] == ["cannot tell", "the same"]
+    assert list(comparison.to_pandas()["verdict"]) == ["cannot tell", "the same"]
+    assert ",cannot tell," in comparison.to_csv(tmp_path / "metrics.csv").read_text()
+    small = compare_runs(scored(*[0.0, 1.0] * 6), scored(*[1.0, 0.0] * 6))
+    assert [row["verdict"] for row in small.rows()] == ["no evidence"]
+
+
 def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored: Scored) -> None:
     a, b = scored(*[1.0] * 11, total_tokens=10), scored(*[0.0] * 5, *[1.0] * 6, total_tokens=10)
     b[0]["total_tokens"] = 50
