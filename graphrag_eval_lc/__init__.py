@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.benchmark.run_benchmark import arun_benchmark, run_benchmark
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.capture import GraphRAGEvalCallbackHandler, capture_run
-    from graphrag_eval_lc.compare import RunComparison, compare_runs
+    from graphrag_eval_lc.compare import RunComparison, compare_runs, gate_results
     from graphrag_eval_lc.config import EvaluationConfig
     from graphrag_eval_lc.dataset.drafting import draft_dataset
     from graphrag_eval_lc.dataset.importing import import_dataset
@@ -43,6 +43,7 @@ __all__ = [
     "compare_runs",
     "compute_aggregates",
     "draft_dataset",
+    "gate_results",
     "import_dataset",
     "load_dataset",
     "load_responses",
@@ -75,6 +76,7 @@ _ROOM_OF = {
     "compare_runs": "compare",
     "compute_aggregates": "aggregation",
     "draft_dataset": "dataset.drafting",
+    "gate_results": "compare",
     "import_dataset": "dataset.importing",
     "load_dataset": "dataset",
     "load_responses": "dataset",

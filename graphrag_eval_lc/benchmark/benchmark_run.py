@@ -6,7 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gates_in, without_baseline
 from graphrag_eval_lc.compare.runs import run_results
+from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.dataset.loading import response_key
 from graphrag_eval_lc.errors import OptionError, RunFolderError, cannot_write
 from graphrag_eval_lc.records import Response, Result
@@ -52,6 +54,8 @@ class BenchmarkRun:
         warnings: What the user should know of the run.
         judges: The judges of the run.
         notes: Which questions were scored, where these are not all; that steps are graded, where they are.
+        config: The configuration of a run without a folder, which has no run.json that tells it.
+        gates: What the run is held against; None: the gates in its run.json.
 
     Attributes:
         aggregates: The statistics over the results.
@@ -75,6 +79,8 @@ class BenchmarkRun:
         warnings: Sequence[str] = (),
         judges: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
+        config: EvaluationConfig | None = None,
+        gates: Sequence[GateConfig] | None = None,
     ) -> None:
         self.aggregates = aggregates
         self.output_dir = output_dir
@@ -82,6 +88,8 @@ class BenchmarkRun:
         self.warnings = warnings
         self.judges = judges
         self.notes = notes
+        self._config = config
+        self._gates = gates
         self._responses = responses
         self._results = results
 
@@ -140,6 +148,35 @@ class BenchmarkRun:
         """
         found = next((each for each in self.responses if response_key(each) == (question_id, repeat)), None)
         return found or self._missing("response", question_id, repeat)
+
+    @property
+    def gates(self) -> list[GateConfig]:
+        """What the run is held against: the gates of its config, then those that were given.
+
+        Raises:
+            RunFolderError: The run's record cannot be read.
+        """
+        return gates_in(run_results(self)) if self._gates is None else list(self._gates)
+
+    def gate_results(self, gates: Gates = None) -> list[GateResult]:
+        """Return for each gate whether the run passes it; see ``graphrag_eval_lc.gate_results``.
+
+        Args:
+            gates: Such as ``["steps_score=0.9", "elapsed_sec.p95=30"]``; None: ``gates``, without those that need a
+                baseline.
+
+        Raises:
+            RunFolderError: The run's record or its results cannot be read.
+            OptionError: A gate bounds a metric on the wrong side, or needs a baseline.
+
+        Example:
+            >>> from graphrag_eval_lc import run_benchmark
+            >>> dataset = [{"template_id": "t", "questions": [{"id": "q1", "question_text": "1 + 1?"}]}]
+            >>> run = run_benchmark(lambda question: "2", dataset, progress="off")
+            >>> all(gate.has_passed for gate in run.gate_results(["elapsed_sec.max=10"]))
+            True
+        """
+        return gate_results(self, without_baseline(self.gates) if gates is None else gates, self._config)
 
     def to_pandas(self, kind: RunKind = "questions") -> "pd.DataFrame":
         """Return a frame with a row for each sample, for each call of the agent, or for each value of the aggregates.

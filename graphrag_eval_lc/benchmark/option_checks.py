@@ -3,14 +3,22 @@
 Heavy modules are imported where they are needed, so that ``--help`` need not wait for them.
 """
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import timedelta
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import CoreSchema, core_schema
 
 from graphrag_eval_lc.benchmark.agent_specs import named_by
@@ -19,7 +27,7 @@ from graphrag_eval_lc.errors import AgentError, ConfigError, OptionError
 
 if TYPE_CHECKING:
     from graphrag_eval_lc.capture.handler import CaptureKeywords
-    from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
+    from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig, GateConfig
     from graphrag_eval_lc.evaluation.limits import FailureLimit
 
 POSITIVE = Hint("Give a number greater than 0, or None.")
@@ -150,6 +158,13 @@ def checked_evaluators(value: Any) -> tuple[Callable[..., Any], ...]:
     return evaluators_of(value)
 
 
+def checked_gates(value: Any) -> "Sequence[GateConfig]":
+    """Return gates, which may be texts."""
+    from graphrag_eval_lc.compare import read_gates
+
+    return tuple(read_gates(value))
+
+
 def loaded_config(value: Any, fields: Mapping[str, Any]) -> "EvaluationConfig":
     """Return the configuration; the models that were passed count as those of its llm section."""
     from graphrag_eval_lc.config import load_config
@@ -202,13 +217,15 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True)
 
+    _config_source: Any = PrivateAttr(default=None)
+
     @model_validator(mode="wrap")
     @classmethod
     def _check(cls, given: Any, handler: Callable[[Any], Self]) -> Self:
         if isinstance(given, Mapping):
             _refuse_unknown(given.keys(), cls)
         try:
-            return handler(given)
+            options = handler(given)
         except ValidationError as problem:
             raise _option_error(problem, cls) from None
         except ConfigError as problem:
@@ -216,6 +233,14 @@ class Options(BaseModel):
             if problem.key == _REDACT and problem.path is None and isinstance(source, str | PathLike):
                 problem.path = source
             raise
+        if isinstance(given, Mapping):
+            options._config_source = given.get("config")
+        return options
+
+    @property
+    def config_source(self) -> Any:
+        """What was given as the configuration, such as its path."""
+        return self._config_source
 
     def replaced(self, **checked: Any) -> Self:
         """Return the same options with other checked values, such as another ``config``."""

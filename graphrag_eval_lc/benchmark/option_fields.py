@@ -14,9 +14,10 @@ SELECTION = "Which questions"
 ASKING = "How they are asked"
 CAPTURE = "What is kept of the agent's steps"
 ENDING = "When the run ends early"
+GATES = "When the command fails"
 FOLDER = "The run's folder"
 DISPLAY = "What is shown"
-PANELS = (None, SELECTION, ASKING, CAPTURE, ENDING, FOLDER, DISPLAY)
+PANELS = (None, SELECTION, ASKING, CAPTURE, ENDING, GATES, FOLDER, DISPLAY)
 
 
 class _OfField:

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphrag_eval_lc.benchmark.agents import Agent, aload_agent
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
+from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.option_signatures import of_agent
 from graphrag_eval_lc.benchmark.progress import progress_display
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest, begun_record
@@ -97,6 +98,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
     loaded = await _aload(agent, options)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(loaded.aclose)
+        doubts = check_gates_of(options, templates, options.config_source)  # its module may have registered metrics
         output = stack.enter_context(RunOutput(options.output_dir))
         log = stack.enter_context(EventLog(options.log_file)) if options.log_file is not None else None
         output.prepare(options)
@@ -105,7 +107,7 @@ async def _arun(agent: Any, dataset: DatasetSource, options: CheckedOptions, sto
         display = stack.enter_context(progress_display(options.progress))
         output.observers = [observer for observer in (display, log, options.on_event) if observer is not None]
         options, questions, record = _begun(agent, loaded, dataset, templates, options, output)
-        output.warn(*output.lock_warnings, *loaded.warnings, *read.notes)
+        output.warn(*output.lock_warnings, *loaded.warnings, *read.notes, *doubts)
         try:
             output.resume(record, options)
             return await RunSession(options, output, stop).arun(loaded, templates, questions)
@@ -141,13 +143,14 @@ def plan_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> RunPla
         return loaded
 
     loaded = run_sync(aload)
+    doubts = check_gates_of(checked, templates, checked.config_source)
     folder = checked.output_dir
     is_new = folder is None or checked.overwrite or not folder.exists()
     with RunOutput(None if is_new else folder) as output:
         checked, questions, record = _begun(agent, loaded, dataset, templates, checked, output)
         output.resume(record, checked, is_dry=True)
         plan = output.planned(samples_of(questions, checked.repeats), retry_errors=checked.retry_errors)
-        return replace(plan, warnings=read.notes)
+        return replace(plan, warnings=(*read.notes, *doubts))
 
 
 async def _aload(agent: Any, options: CheckedOptions) -> Agent:

@@ -263,6 +263,8 @@ class RunOutput(AbstractContextManager["RunOutput"]):
             warnings=self.warnings,
             judges=judges,
             notes=self.notes,
+            config=self._options.config,
+            gates=(*self._options.config.gates, *self._options.gates),
         )
 
 

@@ -17,6 +17,7 @@ from graphrag_eval_lc.benchmark.option_checks import (
     Checked,
     Options,
     checked_evaluators,
+    checked_gates,
     checked_ids,
     checked_measures,
     checked_path,
@@ -26,7 +27,7 @@ from graphrag_eval_lc.benchmark.option_checks import (
 from graphrag_eval_lc.benchmark.option_fields import FOLDER, SELECTION, Cli, Recorded
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.config import ConfigSource, EvaluationConfig
+    from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, GateConfig
     from graphrag_eval_lc.dataset.loading import DatasetSource
     from graphrag_eval_lc.dataset.selection import Selection
 
@@ -92,6 +93,15 @@ class ScoringOptions(Options):
             help="A function of your own that scores each response, (question, response), as package.module:function "
             "or path/to/file.py:function; may be repeated.",
             metavar="SPEC",
+        ),
+    ] = ()
+    gates: Annotated[
+        Any,
+        Checked(checked_gates),
+        Field(
+            description='Gates beside those of the config, such as ``["steps_score=0.9", "elapsed_sec.p95=30"]``; see '
+            "``gate_results``. Their names are checked before anything is asked, and ``run.gate_results()`` says which "
+            "are passed."
         ),
     ] = ()
     max_cost: Annotated[
@@ -191,6 +201,10 @@ class ScoredBy(Protocol):
     @property
     def evaluators(self) -> tuple[Callable[..., Any], ...]:
         """The functions that score."""
+
+    @property
+    def gates(self) -> "Sequence[GateConfig]":
+        """The gates beside those of the configuration."""
 
     @property
     def llm(self) -> Any:

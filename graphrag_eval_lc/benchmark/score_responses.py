@@ -14,6 +14,7 @@ from graphrag_eval_lc.benchmark.earlier_run import (
     refuse_missing,
     scoring_warnings,
 )
+from graphrag_eval_lc.benchmark.gate_checks import check_gates_of
 from graphrag_eval_lc.benchmark.option_fields import recorded
 from graphrag_eval_lc.benchmark.option_signatures import of_folder, of_responses
 from graphrag_eval_lc.benchmark.run_manifest import RunManifest
@@ -73,6 +74,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
     loaded = read_dataset(dataset)
     templates = loaded.templates
     selected = given.selection.apply(templates)
+    doubts = check_gates_of(given, templates, given.config_source)
     _refuse_own_folder(responses, given.output_dir)
     recorded_responses = read_responses(responses)
     by_key = {response_key(record): record for record in recorded_responses.records}
@@ -100,7 +102,7 @@ def score_responses(dataset: DatasetSource, responses: str | PathLike[str] | Res
         samples = recorded_samples(questions, by_key)
         if given.answered_only:
             output.notes.append(answered_note(len(questions), len(selected)))
-        output.warn(*loaded.notes, *recorded_responses.notes)
+        output.warn(*loaded.notes, *recorded_responses.notes, *doubts)
         output.warn(*_unknown_questions(by_key, templates), *_unanswered(samples, by_key))
         return _scored(output, given, templates, samples, by_key.get, questions)
 
@@ -154,12 +156,14 @@ def score_run(run_dir: str | PathLike[str], **options: Any) -> BenchmarkRun:
         source = _dataset_of(earlier, folder) if given.dataset is None else given.dataset
         loaded = read_dataset(source)
         templates = loaded.templates
+        # With what is missing its metrics go, and gates of the run's own config may name them.
+        doubts = [] if given.drop_missing else check_gates_of(scoring, templates, given.config_source)
         questions = Selection().apply(templates)
         if "agent" in earlier or earlier.get("selection"):
             asked_ids = earlier.get("questions") or {}
             questions = [each for each in questions if str(each[1]["id"]) in asked_ids]
         selected = _selected(given.selection, templates, questions, run_dir)
-        output.warn(*loaded.notes)
+        output.warn(*loaded.notes, *doubts)
         output.prepare(scoring)
         journal = output.open_journal()
         keys = journal.keys()

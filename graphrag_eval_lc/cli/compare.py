@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, FailUnder
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, FailUnder
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 
@@ -77,7 +77,10 @@ def compare(
     """
     # Imported here so that --help does not wait for what only a comparison needs.
     from graphrag_eval_lc.cli.comparison_tables import print_comparison, tell_gates, tell_regression_gates
-    from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, allowed_drop, compare_runs, gate_requirements
+    from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, allowed_drop, compare_runs
+    from graphrag_eval_lc.compare.gate_names import check_direction
+    from graphrag_eval_lc.compare.gate_texts import gates_under
+    from graphrag_eval_lc.compare.gates import gate_results_of
 
     if len(runs) < 2:
         raise OptionError("there is only one run to compare", hint="Write: compare RUN_A RUN_B.")
@@ -87,10 +90,13 @@ def compare(
             hint="Add --fail-on-regression, or leave --max-drop out.",
         )
     allowed = DEFAULT_MAX_DROP if max_drop is None else allowed_drop(max_drop)
-    requirements = gate_requirements(fail_under or ())
+    required = gates_under(fail_under or ())
+    for gate in required:
+        check_direction(gate, only_declared=True)
     for path in (csv, html):
         _check_target(path)
     comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None)
+    of_runs = gate_results_of(runs[1:], required, runs[0])  # names are checked before anything is printed
     print_comparison(comparison, show=show)
     for warning in comparison.warnings:
         typer.echo(f"Warning: {warning}", err=True)
@@ -104,12 +110,12 @@ def compare(
         # Also where nothing can be told of the main metric.
         if html is not None:
             _write_page(comparison, html, gates)
-        failed = [
-            tell_gates(path, requirements, run.letter) for path, run in zip(runs[1:], comparison.runs[1:], strict=True)
-        ]
+        failed = [tell_gates(results, run.letter) for results, run in zip(of_runs, comparison.runs[1:], strict=True)]
     failed.append(tell_regression_gates(gates))
     if any(failed):
         raise typer.Exit(EXIT_FINDINGS)
+    if not all(gate.has_passed for results in of_runs for gate in results):
+        raise typer.Exit(EXIT_NOTHING)
 
 
 def _write_page(comparison: "RunComparison", path: Path, gates: Sequence["RegressionGate"]) -> None:

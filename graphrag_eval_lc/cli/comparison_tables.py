@@ -1,6 +1,6 @@
 """Prints a comparison: its tables, and the gates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,7 +14,6 @@ from graphrag_eval_lc.compare import (
     QuestionSide,
     RegressionGate,
     RunComparison,
-    gate_results,
 )
 from graphrag_eval_lc.compare.metric_comparison import (
     change_text,
@@ -24,7 +23,6 @@ from graphrag_eval_lc.compare.metric_comparison import (
     p_values_note,
     value_text,
 )
-from graphrag_eval_lc.compare.runs import RunSource
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import counted, shortened
 
@@ -169,18 +167,18 @@ def _side(score: float, side: QuestionSide) -> str:
     return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"
 
 
-def tell_gates(run: RunSource, requirements: Mapping[str, float], name: str = "") -> bool:
-    """Print the gates of a run and return whether it fails one; failed ones go to standard error.
+def tell_gates(gates: Sequence[GateResult], name: str = "") -> bool:
+    """Print the gates of a run and return whether it fails one; those that are not passed go to standard error.
+
+    A gate about a template of which the run has no question is neither passed nor failed.
 
     Args:
-        run: The run.
-        requirements: The least mean by metric.
+        gates: The gates.
         name: The name of the run, where there are several.
     """
-    if not requirements:
-        return False
     prefix = f"Gate: {name}: " if name else "Gate: "
-    return _tell([(prefix, gate) for gate in gate_results(run, requirements)])
+    _tell([(prefix, gate) for gate in gates])
+    return any(not gate.has_passed and (gate.has_questions or gate.template is None) for gate in gates)
 
 
 def tell_regression_gates(gates: Iterable[RegressionGate]) -> bool:

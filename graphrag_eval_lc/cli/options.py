@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, QUIET
+from graphrag_eval_lc.benchmark.option_fields import DISPLAY, FOLDER, GATES, QUIET
 from graphrag_eval_lc.cli.model_options import After, option
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.masking import masked_text
@@ -83,9 +83,23 @@ FailUnder = Annotated[
     typer.Option(
         "--fail-under",
         help="Exit with 1 where the mean of a score is below this number, failed questions counted as 0, such as "
-        f"{MAIN_METRIC}=0.9; may be repeated.",
-        metavar="METRIC=MEAN",
+        f"{MAIN_METRIC}=0.9; before a slash the template whose questions count; may be repeated.",
+        metavar="[TEMPLATE/]METRIC=MEAN",
+        rich_help_panel=GATES,
     ),
+]
+FailOver = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-over",
+        help="Exit with 1 where the mean of a metric of which less is better is above this number, such as "
+        "total_tokens=5000. METRIC.median, .p95, .min, .max and .sum are over samples, of which a question has one for "
+        "each repeat (.sum counts failed attempts too), such as elapsed_sec.p95=30. Failed questions count with what "
+        "they spent. May be repeated.",
+        metavar="[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
+        rich_help_panel=GATES,
+    ),
+    After("fail_under"),
 ]
 
 

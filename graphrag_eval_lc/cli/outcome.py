@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,17 @@ from rich.console import Console
 from graphrag_eval_lc.benchmark.benchmark_run import BenchmarkRun
 from graphrag_eval_lc.benchmark.run_benchmark import run_benchmark
 from graphrag_eval_lc.cli.comparison_tables import tell_gates
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_TERMINATED, output_console, tell
+from graphrag_eval_lc.cli.options import (
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_NOTHING,
+    EXIT_TERMINATED,
+    output_console,
+    tell,
+)
 from graphrag_eval_lc.cli.report import written_report
-from graphrag_eval_lc.compare import gate_requirements
-from graphrag_eval_lc.config import ConfigSource, load_config, with_measures
+from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
+from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metrics import NUMBER_OF_ERROR_SAMPLES, NUMBER_OF_SUCCESS_SAMPLES
@@ -25,7 +32,6 @@ from graphrag_eval_lc.run_folder import AGGREGATES_FILE, RESPONSES_FILE, RESULTS
 from graphrag_eval_lc.texts import counted, listed
 
 _MOST_NAMED = 20
-_NO_GATES: Mapping[str, float] = {}
 
 
 def measuring_config(config: Path | None, measures: Sequence[str] | None) -> ConfigSource:
@@ -37,16 +43,13 @@ def measuring_config(config: Path | None, measures: Sequence[str] | None) -> Con
     return config if measures is None else with_measures(load_config(config), measures)
 
 
-def required_means(texts: Sequence[str], config: Path | None) -> dict[str, float]:
-    """Return the least mean by metric that ``--fail-under`` requires, with the metrics of the config's plugins known.
+def gates_of_a_run(fail_under: Sequence[str] | None, fail_over: Sequence[str] | None) -> list[GateConfig]:
+    """Return the gates of ``--fail-under`` and ``--fail-over``; their names are checked with those of the config.
 
     Raises:
-        ConfigError: The config cannot be used.
-        OptionError: A text has another form, or names a metric twice or one of which less is better.
+        OptionError: A text has another form, bounds the same twice, or needs a baseline.
     """
-    if texts and config is not None:
-        load_config(config)
-    return gate_requirements(texts)
+    return [*gates_under(fail_under or ()), *gates_over(fail_over or ())]
 
 
 def run_and_show(
@@ -55,7 +58,6 @@ def run_and_show(
     *,
     worst: int,
     measures: Sequence[str] = (),
-    requirements: Mapping[str, float] = _NO_GATES,
     has_report: bool = True,
     **options: Any,
 ) -> None:
@@ -66,13 +68,12 @@ def run_and_show(
         dataset: The dataset.
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
-        requirements: The gates: the least mean by metric.
         has_report: Whether its report is written into its folder.
         **options: The options of ``run_benchmark``.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 130
-            or 143 where it was interrupted.
+        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
+            where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
     """
     try:
         run = run_benchmark(agent, dataset, **options)
@@ -80,7 +81,6 @@ def run_and_show(
             run,
             worst=worst,
             measures=measures,
-            requirements=requirements,
             has_report=has_report,
             is_quiet=options.get("progress") == "off",
         )
@@ -94,7 +94,6 @@ def show_run(
     *,
     worst: int,
     measures: Sequence[str] = (),
-    requirements: Mapping[str, float] = _NO_GATES,
     has_report: bool = True,
     is_quiet: bool = False,
     is_scored_again: bool = False,
@@ -105,14 +104,13 @@ def show_run(
         run: The run.
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
-        requirements: The gates: the least mean by metric.
         has_report: Whether its report is written into its folder.
         is_quiet: Whether the warnings of the run are still to be printed.
         is_scored_again: Whether the run was only scored now, so that this command does not go on with it.
 
     Raises:
-        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 130
-            or 143 where it was interrupted.
+        typer.Exit: With code 1, where not one question was answered, the run ended early or a gate is not passed; 3
+            where a gate is about a template of which the run has no question; 130 or 143 where it was interrupted.
     """
     console = output_console()
     shown = [parse_measure(name) for name in measures]
@@ -125,15 +123,29 @@ def show_run(
         console.print("Judged metrics are off; they need an llm section in the config.", style="dim")
     for warning in run.warnings if is_quiet else ():
         tell(f"Warning: {warning}")
-    has_failed_gates = tell_gates(run, requirements)
+    code = _tell_gates(console, run)
     if run.stopped is not None:
         _tell_stopped(run.stopped, is_scored_again)
     micro = run.aggregates["micro"]
     if not micro[NUMBER_OF_SUCCESS_SAMPLES]:
         why = "the errors stand in the table above" if micro[NUMBER_OF_ERROR_SAMPLES] else "the dataset has none"
         tell(f"Not one question was answered; {why}.")
-    if has_failed_gates or not micro[NUMBER_OF_SUCCESS_SAMPLES]:
-        raise typer.Exit(EXIT_FINDINGS)
+    if not micro[NUMBER_OF_SUCCESS_SAMPLES]:
+        code = EXIT_FINDINGS
+    if code:
+        raise typer.Exit(code)
+
+
+def _tell_gates(console: Console, run: BenchmarkRun) -> int:
+    """Print the gates of a run, and return the exit code that they ask for."""
+    gates = run.gate_results()
+    has_failed = tell_gates(gates)
+    if with_baseline := sum(gate.needs_baseline for gate in run.gates):
+        need = counted(with_baseline, "gate of the config needs", "gates of the config need")
+        console.print(f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}", markup=False, highlight=False)
+    if has_failed:
+        return EXIT_FINDINGS
+    return 0 if all(gate.has_passed for gate in gates) else EXIT_NOTHING
 
 
 def _show_files(console: Console, folder: Path, *, has_report: bool) -> None:

@@ -11,6 +11,7 @@ from graphrag_eval_lc.benchmark.option_fields import ASKING, CAPTURE, DISPLAY
 from graphrag_eval_lc.cli.model_options import After, keywords, with_fields_of
 from graphrag_eval_lc.cli.options import (
     Config,
+    FailOver,
     FailUnder,
     Matchers,
     Measures,
@@ -109,6 +110,7 @@ def run(
     ] = False,
     no_report: NoReport = False,
     fail_under: FailUnder = None,
+    fail_over: FailOver = None,
     worst: Worst = 5,
     **options: Any,
 ) -> None:
@@ -133,18 +135,18 @@ def run(
     # Imported here so that --help does not wait for langchain-core and langgraph.
     from graphrag_eval_lc.benchmark.run_benchmark import plan_benchmark
     from graphrag_eval_lc.benchmark.scorers import load_matchers
-    from graphrag_eval_lc.cli.outcome import measuring_config, required_means, run_and_show, show_plan
+    from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, run_and_show, show_plan
 
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
-    requirements = required_means(fail_under or (), config)  # before an agent is asked
     options["agent_config"] = _agent_config(options["agent_config"], recursion_limit)
     given: dict[str, Any] = {
         **keywords(*_models(), options),
         "output_dir": output,
         "config": measuring_config(config, names),
         "capture": _capture(retrieval_documents, max_output_chars, no_artifacts, keep_messages),
+        "gates": gates_of_a_run(fail_under, fail_over),
     }
     if dry_run:
         show_plan(plan_benchmark(agent, dataset, **given))
@@ -154,7 +156,6 @@ def run(
             dataset,
             worst=worst,
             measures=names or (),
-            requirements=requirements,
             has_report=not no_report,
             **given,
         )

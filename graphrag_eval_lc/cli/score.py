@@ -11,6 +11,7 @@ from graphrag_eval_lc.benchmark.option_fields import cli_options
 from graphrag_eval_lc.cli.model_options import keywords, option_name, with_fields_of
 from graphrag_eval_lc.cli.options import (
     Config,
+    FailOver,
     FailUnder,
     Matchers,
     Measures,
@@ -61,6 +62,7 @@ def score(
     matchers: Matchers = None,
     no_report: NoReport = False,
     fail_under: FailUnder = None,
+    fail_over: FailOver = None,
     worst: Worst = 5,
     **options: Any,
 ) -> None:
@@ -88,17 +90,17 @@ def score(
     # Imported here so that --help does not wait for what only a run needs.
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.benchmark.scorers import load_matchers
-    from graphrag_eval_lc.cli.outcome import measuring_config, required_means, show_run
+    from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, show_run
 
     new, again = _models()
     names = measure_names(measures)
     load_named_plugins(plugins)
     load_matchers(matchers or ())
+    gates = gates_of_a_run(fail_under, fail_over)
     show = partial(
         show_run,
         worst=worst,
         measures=names or (),
-        requirements=required_means(fail_under or (), config),
         has_report=not no_report,
         is_quiet=True,
         is_scored_again=True,
@@ -110,7 +112,11 @@ def score(
                 hint="Write: score DATASET RESPONSES --output DIR, or: score RUN_DIR.",
             )
         _refuse_others("with a run's folder, which keeps its own", options, again)
-        show(score_run(dataset, dataset=reference, config=config, measures=names, **keywords(again, options)))
+        show(
+            score_run(
+                dataset, dataset=reference, config=config, measures=names, gates=gates, **keywords(again, options)
+            )
+        )
         return
     if output is None:
         raise OptionError("there is no folder to write to", hint="Add --output DIR.")
@@ -122,6 +128,7 @@ def score(
         responses,
         output_dir=output,
         config=measuring_config(config, names),
+        gates=gates,
         **keywords(new, options),
     )
     show(scored)

@@ -2,7 +2,7 @@
 
 from graphrag_eval_lc.compare.compare_runs import compare_runs
 from graphrag_eval_lc.compare.flips import Flip, QuestionSide, ShownStep, StepPair
-from graphrag_eval_lc.compare.gates import GateResult, gate_requirements, gate_results
+from graphrag_eval_lc.compare.gates import GateResult, gate_requirements, gate_results, read_gates
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, allowed_drop
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
@@ -25,6 +25,7 @@ __all__ = [
     "compare_runs",
     "gate_requirements",
     "gate_results",
+    "read_gates",
 ]
 
 __getattr__ = renamed_names(__name__, {"Comparison": "RunComparison", "TurnedQuestion": "Flip"})

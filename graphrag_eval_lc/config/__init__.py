@@ -7,6 +7,7 @@ from graphrag_eval_lc.config.evaluation_config import (
     check_models,
     check_step_kinds,
     load_config,
+    locate,
     with_measures,
 )
 from graphrag_eval_lc.config.gates import GateConfig
@@ -73,5 +74,6 @@ __all__ = [
     "expanded",
     "is_reserved_key",
     "load_config",
+    "locate",
     "with_measures",
 ]

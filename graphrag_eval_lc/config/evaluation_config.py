@@ -279,10 +279,21 @@ def load_config(
         check_step_kinds(config.steps.kinds, config.steps.names, config.retrieval)
     except ConfigError as problem:
         if file is not None:
-            problem.path = file.path
-            problem.line = line_of(file, str(problem.key).split("."))
+            _place(problem, file)
         raise
     return config
+
+
+def locate(problem: ConfigError, source: str | PathLike[str]) -> None:
+    """Note the file and the line of a mistake that was found only after the configuration was loaded."""
+    if problem.path is None:
+        _place(problem, read_text(source, ConfigError, what="config"))
+
+
+def _place(problem: ConfigError, file: TextFile) -> None:
+    parts = str(problem.key).split(".")
+    problem.path = file.path
+    problem.line = line_of(file, [int(part) if part.isdigit() else part for part in parts])
 
 
 def with_measures(config: EvaluationConfig, measures: Sequence[str]) -> EvaluationConfig:

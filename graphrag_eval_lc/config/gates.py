@@ -1,20 +1,15 @@
 """The section ``gates``: the means that a run must reach, and how much worse than a baseline it may be."""
 
+import math
 import re
-from typing import Annotated, Final, Self
+from typing import Any, Final, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from graphrag_eval_lc.config.base import Section, mistake
 
 _CHANGE = re.compile(r"\+(?P<number>[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?)(?P<percent>%?)")
-
-
-def _change(text: str) -> str:
-    if not _CHANGE.fullmatch(text):
-        what = f"{text!r:.40} is no increase over the baseline"
-        raise mistake(what, 'Write a share of its mean as "+10%", a difference as "+0.05", or a bound as a number.')
-    return text
+_WITH_EXPONENT = re.compile(r"-?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 
 
 class GateConfig(Section):
@@ -44,12 +39,23 @@ class GateConfig(Section):
     metric: str | None = None
     template: str | None = None
     under: float | None = Field(default=None, allow_inf_nan=False)
-    over: Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, AfterValidator(_change)] | None = None
+    over: float | str | None = None
     max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     max_drop_per_template: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     max_lost: int | None = Field(default=None, ge=0)
     max_lost_per_template: int | None = Field(default=None, ge=0)
     confident: bool = False
+
+    @field_validator("over", mode="before")
+    @classmethod
+    def _is_a_number_or_an_increase(cls, value: Any) -> Any:
+        if isinstance(value, str) and _WITH_EXPONENT.fullmatch(value):  # which YAML 1.1 reads as a text
+            value = float(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if value is None or is_number or (isinstance(value, str) and _CHANGE.fullmatch(value)):
+            return value
+        what = f"{value!r:.40} is neither a number nor an increase over the baseline"
+        raise mistake(what, 'Write a bound as 30, a share of the baseline\'s mean as "+10%", a difference as "+0.05".')
 
     @property
     def condition(self) -> str:

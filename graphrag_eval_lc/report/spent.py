@@ -1,7 +1,7 @@
 """What a run spent in tokens, seconds and dollars, and the questions that spent the most."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from heapq import nlargest
 from statistics import fmean
 from typing import Any
@@ -23,6 +23,7 @@ from graphrag_eval_lc.registry.metrics import (
 )
 from graphrag_eval_lc.report.formats import one_line
 from graphrag_eval_lc.report.reported_run import ReportedSample
+from graphrag_eval_lc.stats.percentiles import percentile
 from graphrag_eval_lc.texts import counted
 
 _UNITS = ("seconds", "tokens", "usd")
@@ -104,25 +105,6 @@ def _note(metric: str, totals: Mapping[str, Any]) -> str | None:
     if metric == ELAPSED_SEC and STALLED_SEC in totals:
         notes.append(f"{totals[STALLED_SEC]:,.1f} s of it the event loop stood still")
     return "; ".join(notes) or None
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which a share of the values lies, interpolated between two values as numpy does.
-
-    Args:
-        values: At least one.
-        share: 0 to 1.
-
-    Example:
-        >>> percentile([1, 2, 3, 4], 0.5), percentile([7], 0.95)
-        (2.5, 7)
-    """
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    if below + 1 >= len(ordered):
-        return ordered[below]
-    return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])
 
 
 _MOST_EXTREMES = 10

@@ -139,7 +139,7 @@ def test_least_mean_is_required_where_more_is_better_only(less_is_better: bool) 
         return
     with pytest.raises(OptionError, match="saved_sec is a metric of which less is better") as problem:
         gate_requirements(["saved_sec=5"])
-    assert "compare RUN_A RUN_B --metric saved_sec --fail-on-regression" in str(problem.value)
+    assert str(problem.value).endswith("Bound it from above: --fail-over saved_sec=5.")
 
 
 def test_number_of_an_evaluator_is_a_score_however_it_is_called(less_is_better: bool) -> None:

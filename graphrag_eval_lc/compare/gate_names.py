@@ -1,0 +1,273 @@
+"""The names in gates, checked before anything is asked or paid for: metrics that a run will have, and templates."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from graphrag_eval_lc.compare.gate_texts import STATISTICS, metric_and_statistic
+from graphrag_eval_lc.config import EvaluationConfig, GateConfig
+from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
+from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
+from graphrag_eval_lc.judges.judging import wanted_judges
+from graphrag_eval_lc.registry.metric_spec import MetricSpec
+from graphrag_eval_lc.registry.metrics import (
+    BUILT_IN,
+    JUDGES,
+    JUDGES_COST,
+    MAIN_METRIC,
+    RETRIEVAL_TEXT,
+    is_declared,
+    metric_spec,
+)
+from graphrag_eval_lc.texts import listed
+
+_PLAIN: Final = ("float", "int", "bool", "str")
+_MOST_NAMED: Final = 12
+_ADD_LLM: Final = "Add llm: {}, which stands for OpenAI's default models, or name yours in llm.generation."
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMetrics:
+    """The metrics that a run will have, as far as that is known before it begins.
+
+    Attributes:
+        measured: Those that it may have.
+        unmeasured: What is to be done about those that it cannot have, by metric: why, and a hint.
+        open_functions: The evaluators of which it is not known which keys they give.
+    """
+
+    measured: Sequence[str]
+    unmeasured: Mapping[str, tuple[str, str]]
+    open_functions: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        config: EvaluationConfig,
+        evaluators: Iterable[Callable[..., Any]] = (),
+        *,
+        has_llm: bool = False,
+        has_embeddings: bool = False,
+    ) -> "KnownMetrics":
+        """Return those of a run with a configuration.
+
+        Args:
+            config: The configuration, whose plugins are loaded.
+            evaluators: The functions that are passed.
+            has_llm: Whether a chat model is passed in Python.
+            has_embeddings: Whether an embedding model is.
+        """
+        functions = all_functions(evaluators)
+        off = _judges_that_are_off(config, has_llm=has_llm, has_embeddings=has_embeddings)
+        unmeasured = {
+            key: off[spec.judge] for spec in BUILT_IN if spec.judge in off for key in (spec.key, spec.cost_key) if key
+        }
+        if config.llm is None and not has_llm:
+            unmeasured[JUDGES_COST] = ("is what models cost that judge, and the config has no llm section", _ADD_LLM)
+        custom = config.custom_evaluations or ()
+        measured = [spec.key for spec in BUILT_IN if not spec.is_family and spec.key not in unmeasured]
+        costs = [spec.cost_key for spec in BUILT_IN if spec.cost_key is not None and spec.judge not in off]
+        return cls(
+            measured=tuple(
+                dict.fromkeys(
+                    [
+                        *measured,
+                        *(key for family in config.retrieval.metric_keys().values() for key in family),
+                        *(function.name for function in functions),
+                        *(key for evaluation in custom for key in evaluation.outputs),
+                        *costs,
+                        *(evaluation.cost_key for evaluation in custom),
+                    ]
+                )
+            ),
+            unmeasured=unmeasured,
+            open_functions=tuple(each.name for each in functions if not _is_known(each)),
+        )
+
+    @classmethod
+    def of_runs(cls, configs: Iterable[EvaluationConfig], measured: Iterable[str]) -> "KnownMetrics":
+        """Return those of finished runs: what they measured, and what their configurations let them measure.
+
+        Args:
+            configs: The configurations of the runs.
+            measured: The metrics that their results have.
+        """
+        known = [metric for config in configs for metric in cls.of(config, has_llm=True, has_embeddings=True).measured]
+        return cls(tuple(dict.fromkeys([*measured, *known])), {})
+
+    def why_not(self, name: str) -> tuple[str, str] | None:
+        """Return why there is no such metric, and a hint; None where there is, or may be."""
+        metric, _ = metric_and_statistic(name)
+        if metric in self.measured:
+            return None
+        if metric in self.unmeasured:
+            what, hint = self.unmeasured[metric]
+            return f"{metric} {what}, so that it would not be measured", hint
+        spec = metric_spec(metric)
+        if spec.family is not None:
+            return self._why_not_of_family(metric, spec.family)
+        stem, _, ending = metric.rpartition(".")
+        if stem in self.measured:
+            return f"there is no statistic {ending} of {stem}", nearest(ending, STATISTICS)
+        if self.open_functions:
+            return None
+        hint = nearest(metric, (*self.measured, *self.unmeasured))
+        more = "" if hint.startswith("Did") else " Those of plugins and evaluators count where they are given."
+        return f"there is no metric {metric}", hint + more
+
+    def doubt(self, name: str) -> str | None:
+        """Return what is to be told of a metric that perhaps an evaluator gives; None where it is known."""
+        metric, _ = metric_and_statistic(name)
+        if metric in self.measured or not self.open_functions:
+            return None
+        hint = nearest(metric, (*self.measured, *self.unmeasured))
+        meant = f" {hint}" if hint.startswith("Did") else ""
+        return f"no metric {metric} is known beforehand, so {listed(self.open_functions, 3)} must give it.{meant}"
+
+    def _why_not_of_family(self, metric: str, family: str) -> tuple[str, str]:
+        members = [key for key in self.measured if metric_spec(key).family == family]
+        if family == RETRIEVAL_TEXT:
+            if members:
+                return f"there is no metric {metric}", nearest(metric, members)
+            return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
+        what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
+        return what, nearest(metric, members)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a hint that names the nearest name, or some of those that there are.
+
+    Example:
+        >>> nearest("step_score", ["steps_score", "answer_f1"])
+        'Did you mean steps_score?'
+    """
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"Did you mean {near[0]}?" if near else f"There are {listed(known, _MOST_NAMED)}."
+
+
+def check_gates(
+    gates: Sequence[GateConfig],
+    known: KnownMetrics,
+    templates: Iterable[str],
+    *,
+    of_config: bool,
+    where: str = "the dataset has",
+) -> list[str]:
+    """Check the names in gates, and whether each bound is on the right side.
+
+    Args:
+        gates: The gates.
+        known: The metrics that the run will have.
+        templates: The ids of the templates.
+        of_config: Whether the gates are those of the config's section, for messages.
+        where: What has the templates, for messages.
+
+    Returns:
+        What is to be told of names that only evaluators can give.
+
+    Raises:
+        ConfigError: A gate of the config names a metric or a template that there is not, or bounds one on the wrong
+            side.
+        OptionError: The same of another gate.
+    """
+    ids = list(dict.fromkeys(templates))
+    doubts: list[str] = []
+    for index, gate in enumerate(gates):
+        name = gate.metric or MAIN_METRIC
+        if (problem := known.why_not(name)) is not None:
+            raise _error(*problem, index if of_config else None, "metric")
+        if gate.template is not None and gate.template not in ids:
+            what = f"{where} no template {gate.template}"
+            raise _error(what, nearest(gate.template, ids), index if of_config else None, "template")
+        check_direction(gate, index if of_config else None)
+        if (doubt := known.doubt(name)) is not None:
+            doubts.append(doubt)
+    return list(dict.fromkeys(doubts))
+
+
+def check_direction(gate: GateConfig, index: int | None = None, *, only_declared: bool = False) -> None:
+    """Refuse a least mean of what less is better, and a greatest one of what more is better.
+
+    Args:
+        gate: The gate.
+        index: Where it stands in the config's section ``gates``; None elsewhere.
+        only_declared: Whether a name that nothing declares is let pass, as its name is still to be checked.
+
+    Raises:
+        ConfigError: It bounds its metric on the wrong side, and stands in the config.
+        OptionError: The same elsewhere.
+    """
+    metric, _ = metric_and_statistic(name := gate.metric or MAIN_METRIC)
+    spec = metric_spec(metric)
+    if only_declared and not is_declared(metric):
+        return
+    if gate.under is not None and spec.lower_is_better:
+        bound = f"over: {gate.under:g}" if index is not None else f"--fail-over {name}={gate.under:g}"
+        raise _error(f"{metric} {_why_less(spec, index)}", f"Bound it from above: {bound}.", index, "under")
+    if gate.over is not None and not spec.lower_is_better:
+        what = f"{metric} is a metric of which more is better, and {_option('over', index)} bounds it from above"
+        if isinstance(gate.over, str):
+            bound = "max_drop" if index is not None else f"compare … --max-drop {metric}=0.05"
+            hint = f"Say how much worse it may be: {bound}."
+        else:
+            bound = f"under: {gate.over:g}" if index is not None else f"--fail-under {name}={gate.over:g}"
+            hint = f"Require a least mean: {bound}."
+        if not is_declared(metric):
+            hint += " If less of it is better, register_metric(..., lower_is_better=True) says so."
+        raise _error(what, hint, index, "over")
+
+
+def _why_less(spec: MetricSpec, index: int | None) -> str:
+    if spec.is_spent:
+        return "says what was spent, of which less is better"
+    if spec.counted_in is not None:
+        return "is a count, of which less is better"
+    if any(other.missing_key == spec.key for other in BUILT_IN):
+        return "counts what is missing, of which less is better"
+    return f"is a metric of which less is better, and {_option('under', index)} requires a least mean"
+
+
+def _option(condition: str, index: int | None) -> str:
+    return f"--fail-{condition}" if index is None else condition
+
+
+def _error(what: str, hint: str, index: int | None, key: str) -> GraphRAGEvalError:
+    if index is None:
+        return OptionError(what, hint=hint)
+    return ConfigError(what, key=f"gates.{index}.{key}", hint=hint)
+
+
+def _judges_that_are_off(
+    config: EvaluationConfig, *, has_llm: bool, has_embeddings: bool
+) -> dict[str | None, tuple[str, str]]:
+    """Return why judges do not judge, and a hint, by judge."""
+    has_llm = has_llm or config.llm is not None
+    has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
+    wanted = {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)} if has_llm else set()
+    off: dict[str | None, tuple[str, str]] = {}
+    for judge in JUDGES:
+        if judge.key in wanted:
+            continue
+        if not has_llm:
+            off[judge.key] = ("is judged by a model, and the config has no llm section", _ADD_LLM)
+        elif judge.needs_embeddings and not has_embeddings:
+            off[judge.key] = ("needs an embedding model, and there is none", "Name one in llm.embedding.")
+        else:
+            off[judge.key] = (
+                f"is judged by {judge.key}, which the config leaves out",
+                f"Name it in judges.metrics, and set no {judge.key}.enabled to false.",
+            )
+    return off
+
+
+def _is_known(function: CustomFunction) -> bool:
+    """Return whether an evaluator gives its own name alone: a metric, or a function that is annotated so."""
+    if isinstance(function, MetricFunction):
+        return True
+    try:
+        given = inspect.signature(function.function).return_annotation
+    except (TypeError, ValueError):
+        return False
+    return (given if isinstance(given, str) else getattr(given, "__name__", "")) in _PLAIN
