@@ -20,6 +20,7 @@ from graphrag_eval_lc.stats import (
     permutation_p_value,
     questions_needed,
 )
+from graphrag_eval_lc.stats.difference import power_of_a_drop
 from graphrag_eval_lc.texts import counted, listed
 
 _FORMATS = {"tokens": ",.0f", "seconds": ",.2f", "score": ",.3f", "count": ",.3f"}
@@ -85,6 +86,8 @@ def _decimals(value: float) -> int:
 
 
 SIGNIFICANT = 0.05
+# The drop that `power` is the chance to find.
+_DROP = 0.05
 # With G clusters that differ no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
 FEWEST_FOR_A_VERDICT = 6
 
@@ -132,6 +135,9 @@ class MetricComparison:
         questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
             main metric and of 0.05 / m for each other of m that are tested; None without a difference, and with
             fewer than 6 templates, with which no p-value is below 0.05.
+        power: The chance that the test finds a drop of 0.05 (of a score between 0 and 1; of all else of 5 % of A's
+            mean) at the 0.05 level, 0 to 1, given how much the questions' differences vary; None where it cannot be
+            said: with one question, one template of several, or a mean of 0 to take 5 % of.
         sentence: All that for people.
     """
 
@@ -160,6 +166,7 @@ class MetricComparison:
     templates_worse: int
     verdict: Verdict
     questions_needed: int | None
+    power: float | None = None
     sentence: str
 
     @property
@@ -364,6 +371,9 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
     differences = [difference for group in by_template.values() for difference in group]
     wins, losses = _better_and_worse(differences, spec)
     templates_better, templates_worse = _better_and_worse(differing_sums(by_template), spec)
+    is_proportion = _are_proportions(spec, pairs)
+    mean_a = fsum(a for a, _ in pairs) / len(pairs)
+    drop = _DROP if is_proportion else _DROP * abs(mean_a)
     # One cluster's values would be taken as clusters of their own, which these are not where the runs have more.
     is_one_of_more = len(by_template) == 1 < number_of_templates
     return MetricComparison(
@@ -372,11 +382,11 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
         is_spent=spec.is_spent,
         lower_is_better=spec.lower_is_better,
         unit=spec.unit,
-        is_proportion=_are_proportions(spec, pairs),
+        is_proportion=is_proportion,
         number_of_questions=len(pairs),
         number_of_templates=len(by_template),
         left_out=values.left_out,
-        mean_a=fsum(a for a, _ in pairs) / len(pairs),
+        mean_a=mean_a,
         mean_b=fsum(b for _, b in pairs) / len(pairs),
         difference=fsum(differences) / len(differences),
         interval=None if is_one_of_more else bootstrap_interval(by_template),
@@ -392,6 +402,7 @@ def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> 
         templates_worse=templates_worse,
         verdict="no evidence",
         questions_needed=None,
+        power=None if is_one_of_more or not drop else power_of_a_drop(by_template, drop),
         sentence="",
     )
 
