@@ -51,7 +51,8 @@ def run_benchmark(agent: Any, dataset: DatasetSource, **options: Any) -> Benchma
         The run; ``stopped`` says so where it ended before its time.
 
     Raises:
-        OptionError: An option does not exist or has a value that it cannot have.
+        OptionError: An option does not exist or has a value that it cannot have, such as a gate on a metric that there
+            is not.
         AgentError: The agent cannot be loaded.
         DatasetError: The dataset cannot be read, breaks the format, or has a question id twice.
         ConfigError: The config has a key or value that does not exist.

@@ -10,13 +10,14 @@ from graphrag_eval_lc.compare.gate_texts import STATISTICS, metric_and_statistic
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError, OptionError
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, MetricFunction, all_functions
-from graphrag_eval_lc.judges.judging import wanted_judges
+from graphrag_eval_lc.metrics import parse_measure
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import (
     BUILT_IN,
     JUDGES,
     JUDGES_COST,
     MAIN_METRIC,
+    RETRIEVAL_IDS,
     RETRIEVAL_TEXT,
     is_declared,
     metric_spec,
@@ -113,7 +114,7 @@ class KnownMetrics:
             return f"there is no statistic {ending} of {stem}", nearest(ending, STATISTICS)
         if self.open_functions:
             return None
-        hint = nearest(metric, (*self.measured, *self.unmeasured))
+        hint = nearest(_as_measured(metric), (*self.measured, *self.unmeasured))
         more = "" if hint.startswith("Did") else " Those of plugins and evaluators count where they are given."
         return f"there is no metric {metric}", hint + more
 
@@ -134,6 +135,14 @@ class KnownMetrics:
             return f"{metric} is not measured, as retrieval.text is off in the config", "Switch it on."
         what = f"{metric} is not measured, as retrieval.measures of the config (--measures) does not list it"
         return what, nearest(metric, members)
+
+
+def _as_measured(name: str) -> str:
+    """Return the metric of a measure of retrieved ids that is named as in the config, such as ``P@5``."""
+    try:
+        return f"{RETRIEVAL_IDS}{parse_measure(name).key}"
+    except ValueError:
+        return name
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -245,7 +254,7 @@ def _judges_that_are_off(
     """Return why judges do not judge, and a hint, by judge."""
     has_llm = has_llm or config.llm is not None
     has_embeddings = has_embeddings or (config.llm is not None and config.llm.embedding is not None)
-    wanted = {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)} if has_llm else set()
+    wanted = _wanted(config, has_embeddings=has_embeddings) if has_llm else set()
     off: dict[str | None, tuple[str, str]] = {}
     for judge in JUDGES:
         if judge.key in wanted:
@@ -260,6 +269,13 @@ def _judges_that_are_off(
                 f"Name it in judges.metrics, and set no {judge.key}.enabled to false.",
             )
     return off
+
+
+def _wanted(config: EvaluationConfig, *, has_embeddings: bool) -> set[str]:
+    # Imported here so that a run without judges need not load them.
+    from graphrag_eval_lc.judges.judging import wanted_judges
+
+    return {judge.key for judge in wanted_judges(config, has_embeddings=has_embeddings)}
 
 
 def _is_known(function: CustomFunction) -> bool:

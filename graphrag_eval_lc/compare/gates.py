@@ -1,5 +1,6 @@
 """Gates of one run: the means that it must reach, and what it may spend at most."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
@@ -118,7 +119,9 @@ class GateResult:
         if self.template is not None and not self.has_questions:
             return f"{self.name} could not be checked: the run has no question of the template {self.template}"
         bound = (
-            f"{self.required:g} is required" if self.direction == "under" else f"at most {self.required:g} is allowed"
+            f"{self.required:g} is required"
+            if self.direction == "under"
+            else f"at most {self.required:,.10g} is allowed"
         )
         if self.value is None:
             return f"{self.name} was not measured, and {bound}"
@@ -144,13 +147,25 @@ class GateResult:
     def _value_text(self) -> str:
         """Return the value as text, with more digits where fewer would round it to the other side of the bound."""
         assert self.value is not None
-        is_score = metric_spec(self.metric).kind == "score"
-        text = format(self.value, ".3f") if is_score else format(self.value, ",.6g")
+        is_score = self.direction == "under" or metric_spec(self.metric).unit == "score"
+        text = format(self.value, ".3f") if is_score else _amount_text(self.value, 6)
         shown = float(text.replace(",", ""))
         is_right = shown >= self.required if self.direction == "under" else shown <= self.required
         if is_right is self.has_passed:
             return text
-        return format(self.value, ".9f") if is_score else format(self.value, ",.12g")
+        return format(self.value, ".9f") if is_score else _amount_text(self.value, 12)
+
+
+def _amount_text(value: float, digits: int) -> str:
+    """Return an amount with so many digits, or all that stand before the point.
+
+    Example:
+        >>> _amount_text(55136712.0, 6), _amount_text(5794.875, 6), _amount_text(0.0007439741, 6), _amount_text(30, 6)
+        ('55,136,712', '5,794.88', '0.000743974', '30')
+    """
+    decimals = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    text = format(value, f",.{max(0, decimals)}f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def gate_requirements(texts: Sequence[str]) -> dict[str, float]:

@@ -283,3 +283,31 @@ def test_regression_is_the_way_that_the_metric_declares(
     assert ("saved_sec, less is better │" in output.out) is is_declared
     assert f"B is {'worse' if is_declared else 'better'} in saved_sec: 13.50 → 23.50 (+10.00" in output.out
     assert exit_code("compare", "less", "more", "--fail-under", "saved_sec=5") == (2 if is_declared else 0)
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("gate", "complaint"),
+    [
+        ("step_score=0.9", "there is no metric step_score. Did you mean steps_score?"),
+        ("t0x/steps_score=0.9", "the runs have no template t0x. "),
+        (
+            "steps_score.avg=0.9",
+            "there is no statistic avg of steps_score. There are mean, median, p95, min, max, sum.",
+        ),
+    ],
+)
+def test_wrong_name_in_a_gate_is_told_before_the_tables(
+    exit_code: Command, capsys: Output, gate: str, complaint: str
+) -> None:
+    assert exit_code("compare", "worse", "better", "--fail-under", gate) == 2
+    output = capsys.readouterr()
+    assert complaint in output.err
+    assert output.out == ""
+
+
+@pytest.mark.usefixtures("runs")
+def test_gate_of_a_template_that_only_the_baseline_has_cannot_be_checked(exit_code: Command, capsys: Output) -> None:
+    folder(Path("other"), [{**result(index, 1.0), "template_id": "notes"} for index in range(3)])
+    assert exit_code("compare", "other", "better", "--fail-under", "notes/steps_score=0.9") == 3
+    assert "B: notes/steps_score could not be checked: the run has no question of the" in capsys.readouterr().err

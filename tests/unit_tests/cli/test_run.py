@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from graphrag_eval_lc.config import GateConfig
+
 Command = Callable[..., int]
 RUN = ("run", "qa.yaml", "--output", "run", "--agent")
 
@@ -115,6 +117,13 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
             "keep_artifacts": False,
             "keep_messages": True,
         },
+    ),
+    "gates": (
+        ["--fail-under", "who/steps_score=0.9", "--fail-over", "elapsed_sec.p95=30"],
+        [
+            GateConfig(metric="steps_score", template="who", under=0.9),
+            GateConfig(metric="elapsed_sec.p95", over=30.0),
+        ],
     ),
     "judge_cache": (["--no-cache"], False),
     "grace": (["--grace", "1"], 1.0),

@@ -84,9 +84,10 @@ def test_metrics_that_a_run_may_have_are_known(gate: Any, config: Any) -> None:
         (
             "retrieval_text_f1=1",
             {"retrieval": {"text": {"enabled": False}}},
-            r"as retrieval\.text is off\. Switch it on",
+            r"as retrieval\.text is off in the config\. Switch it on",
         ),
         ("retrieval_text_f2=1", None, r"there is no metric retrieval_text_f2\. Did you mean retrieval_text_f1"),
+        ("AP=1", None, r"there is no metric AP\. Did you mean retrieval_ids_average_precision\?"),
         ("warmth=1", CUSTOM, r"Did you mean warm\?"),
         ({"metric": "stepz", "max_drop": 0.1}, None, "there is no metric stepz"),
     ],

@@ -131,3 +131,8 @@ def test_number_that_an_evaluator_calls_as_a_statistic_is_that_number(scored: Sc
     results = scored(1.0, **{"tone.max": 0.5, "custom_metrics": ["tone.max"]})
     (gate,) = gate_results(results, {"tone.max": 0.4})
     assert (gate.metric, gate.statistic, gate.mean) == ("tone.max", "mean", 0.5)
+
+
+def test_large_amounts_are_written_in_full() -> None:
+    (gate,) = gate_results(timed(1.0, total_tokens=55_136_712), ["total_tokens=1000000"])
+    assert str(gate) == "total_tokens 55,136,712 exceeds 1,000,000 (1 question)"

@@ -58,3 +58,7 @@ def test_only_the_engine_of_judges_changes_scores(warnings_of: Callable[..., lis
     assert warnings_of({"judges": judges}, {"judges": {**judges, "max_concurrency": 2}}) == []
     (told,) = warnings_of({"judges": judges}, {"judges": {**judges, "engine": "ragas"}})
     assert "(judges)" in told
+
+
+def test_gates_change_no_scores(warnings_of: Callable[..., list[str]]) -> None:
+    assert warnings_of({}, {"gates": [{"metric": "steps_score", "under": 0.9}]}) == []

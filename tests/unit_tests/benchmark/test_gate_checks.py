@@ -1,0 +1,92 @@
+"""The gates of runs in Python: checked before anything is asked, and asked for afterwards."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_eval_lc import BenchmarkRun, gate_results, run_benchmark, score_responses, score_run
+from graphrag_eval_lc.errors import ConfigError, OptionError
+
+DATASET: list[Any] = [
+    {
+        "template_id": template,
+        "questions": [{"id": f"{template}-{index}", "question_text": "1 + 1?"} for index in (1, 2)],
+    }
+    for template in ("sums", "products")
+]
+GATES = {"gates": [{"metric": "is_two", "under": 0.9}, {"metric": "elapsed_sec", "over": 60}, {"max_lost": 0}]}
+
+
+def is_two(question: Any, response: Any) -> float:
+    return float(response["actual_answer"] == "2")
+
+
+def asked(**options: Any) -> BenchmarkRun:
+    return run_benchmark(lambda question: "2", DATASET, progress="off", evaluators=[is_two], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "complaint"),
+    [
+        ({"gates": ["is_tow=1"]}, OptionError, r"there is no metric is_tow\. Did you mean is_two\?"),
+        ({"gates": ["sum/is_two=1"]}, OptionError, r"the dataset has no template sum\. Did you mean sums\?"),
+        ({"gates": [{"metric": "is_two", "undr": 1}]}, OptionError, r"there is no key .*undr\. Did you mean under\?"),
+        ({"gates": [{"metric": "is_two", "max_drop": 0.1}]}, OptionError, "max_drop holds a run against a baseline"),
+        ({"gates": 3}, OptionError, "3 is no gate"),
+        ({"gates": [3]}, OptionError, "3 is no gate"),
+        ({"config": {"gates": [{"metric": "is_tow", "under": 1}]}}, ConfigError, r"key gates\.0\.metric: there is no"),
+    ],
+)
+def test_wrong_gate_is_told_before_anything_is_asked(
+    tmp_path: Path, options: dict[str, Any], error: type[Exception], complaint: str
+) -> None:
+    questions: list[str] = []
+    with pytest.raises(error, match=complaint):
+        run_benchmark(
+            questions.append, DATASET, progress="off", evaluators=[is_two], output_dir=tmp_path / "run", **options
+        )
+    assert questions == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_run_knows_its_gates(tmp_path: Path) -> None:
+    run = asked(config=GATES, gates=["sums/is_two=1", "elapsed_sec.max=60"], output_dir=tmp_path / "run")
+    assert [gate.name for gate in run.gate_results()] == ["is_two", "elapsed_sec", "sums/is_two", "elapsed_sec.max"]
+    assert all(gate.has_passed for gate in run.gate_results())
+    assert [gate.condition for gate in run.gates] == ["under", "over", "max_lost", "under", "over"]
+    (failed,) = run.gate_results(["products/elapsed_sec.sum=0"])
+    assert (failed.has_passed, failed.number_of_values) == (False, 2)
+
+
+def test_run_without_a_folder_knows_them_too() -> None:
+    assert [gate.name for gate in asked(config=GATES).gate_results()] == ["is_two", "elapsed_sec"]
+
+
+def test_folder_of_a_run_tells_the_gates_of_its_config(tmp_path: Path) -> None:
+    asked(config=GATES, output_dir=tmp_path / "run")
+    assert [gate.name for gate in gate_results(tmp_path / "run")] == ["is_two", "elapsed_sec"]
+    run = BenchmarkRun({"micro": {}}, output_dir=tmp_path / "run")
+    assert [gate.condition for gate in run.gates] == ["under", "over", "max_lost"]
+    again = score_run(tmp_path / "run", dataset=DATASET, evaluators=[is_two], gates=["is_two=0.5"])
+    assert [gate.required for gate in again.gate_results()] == [0.9, 60, 0.5]
+
+
+def test_gates_may_be_given_in_any_form() -> None:
+    run = asked()
+    for gates in ("is_two=1", ["is_two=1"], {"is_two": 1}, [{"metric": "is_two", "under": 1}], iter(["is_two=1"])):
+        assert [str(gate) for gate in run.gate_results(gates)] == ["is_two 1.000 reaches 1 (4 questions)"]
+    assert run.gate_results([]) == []
+    assert run.gate_results() == []
+
+
+def test_recorded_responses_are_not_scored_where_a_name_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"there is no metric step_score\. Did you mean steps_score\?"):
+        score_responses(DATASET, [], output_dir=tmp_path / "run", gates=["step_score=1"])
+    assert not (tmp_path / "run").exists()
+
+
+def test_metric_that_went_with_what_is_missing_is_told_by_its_gate(tmp_path: Path) -> None:
+    asked(config=GATES, output_dir=tmp_path / "run")
+    run = score_run(tmp_path / "run", dataset=DATASET, drop_missing=True)
+    assert str(run.gate_results()[0]) == "is_two was not measured, and 0.9 is required"
