@@ -61,8 +61,9 @@ def compare(
             "--max-drop",
             help="Exit with 1 where the mean of a metric is worse than that of RUN_A by more than this, 0 to 1: of a "
             "score between 0 and 1 points, of all else (scores from 1 to 5, tokens) a share of RUN_A's mean. A number "
-            "alone is of the main metric; with --fail-on-regression it is the drop that this allows. May be repeated.",
-            metavar="[[TEMPLATE/]METRIC=]DROP",
+            "alone is of the main metric; with --fail-on-regression it is the drop that this allows. "
+            "TEMPLATE/METRIC=DROP is of one template. May be repeated.",
+            metavar="[METRIC=]DROP",
             rich_help_panel=GATES,
         ),
     ] = None,
@@ -101,9 +102,9 @@ def compare(
             "--fail-over",
             help="Exit with 1 where a metric of which less is better is above this number, such as elapsed_sec.p95=30, "
             "or above that of RUN_A by more than this increase, over the questions that both have, such as "
-            "total_tokens=+10% or agent_cost=+0.05. METRIC.median, .p95, .min, .max and .sum are over samples. May be "
-            "repeated.",
-            metavar="[TEMPLATE/]METRIC[.STATISTIC]=NUMBER",
+            "total_tokens=+10% or agent_cost=+0.05. METRIC.median, .p95, .min, .max and .sum are over samples; before "
+            "a slash stands the template. May be repeated.",
+            metavar="METRIC=NUMBER",
             rich_help_panel=GATES,
         ),
     ] = None,
