@@ -142,7 +142,12 @@ def _tell_gates(console: Console, run: BenchmarkRun) -> int:
     has_failed = tell_gates(gates)
     if with_baseline := sum(gate.needs_baseline for gate in run.gates):
         need = counted(with_baseline, "gate of the config needs", "gates of the config need")
-        console.print(f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}", markup=False, highlight=False)
+        console.print(
+            f"{need} a baseline: compare RUN_A {run.output_dir or 'RUN_B'}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     if has_failed:
         return EXIT_FINDINGS
     return 0 if all(gate.has_passed for gate in gates) else EXIT_NOTHING

@@ -57,7 +57,7 @@ class GateResult:
 
     Attributes:
         metric: The metric.
-        required: The bound: the least mean of a score, or the greatest of what less is better.
+        required: The bound: the least value, or the greatest where less is better.
         mean: The mean over the questions, failed samples as the worst score, or with what they spent; None where no
             question has the metric.
         number_of_questions: How many questions have the metric.
@@ -107,10 +107,9 @@ class GateResult:
         """Whether the value is on the right side of the bound."""
         if self.value is None:
             return False
-        slack = _ROUNDING * max(1.0, abs(self.required))
         if self.direction == "under":
-            return self.value >= self.required - slack
-        return self.value <= self.required + slack
+            return self.value >= self.required - _ROUNDING
+        return self.value <= self.required + _ROUNDING * abs(self.required)  # which may be of any size
 
     @property
     def is_comparable(self) -> bool:
@@ -270,7 +269,7 @@ def without_baseline(gates: Iterable[GateConfig]) -> list[GateConfig]:
 def gate_results(run: RunSource, gates: Gates = None, config: ConfigSource = None) -> list[GateResult]:
     """Return for each gate whether a run passes it.
 
-    Each question counts once, with the mean of its repeats; failed samples count as 0, and with what they spent.
+    Each question counts once, with the mean of its repeats; failed samples count as 0, what was spent as it was.
     Statistics other than the mean are over samples (a question asked three times has three): ``median``, ``p95``
     (interpolated), ``min``, ``max``, and ``sum``, which counts what failed attempts spent too. A metric that no
     question has fails its gate.
@@ -346,8 +345,9 @@ def _values_of(results: RunResults, gates: Sequence[GateConfig]) -> GateValues:
 
 
 def _checked(values: GateValues, gates: Sequence[GateConfig]) -> list[GateResult]:
-    for gate in gates:
-        check_direction(gate)  # again, as the run's record may declare some
+    for gate in gates:  # again, as the run's record may declare some
+        metric, _ = metric_and_statistic(gate.metric or MAIN_METRIC)
+        check_direction(gate, only_declared=not values.has(metric))
     return [_gate_result(values, gate) for gate in gates]
 
 

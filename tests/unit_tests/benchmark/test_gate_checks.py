@@ -5,8 +5,16 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import BenchmarkRun, gate_results, run_benchmark, score_responses, score_run
+from graphrag_eval_lc import (
+    BenchmarkRun,
+    gate_results,
+    register_metric,
+    run_benchmark,
+    score_responses,
+    score_run,
+)
 from graphrag_eval_lc.errors import ConfigError, OptionError
+from graphrag_eval_lc.registry import registered_only_here
 
 DATASET: list[Any] = [
     {
@@ -84,6 +92,14 @@ def test_recorded_responses_are_not_scored_where_a_name_is_wrong(tmp_path: Path)
     with pytest.raises(OptionError, match=r"there is no metric step_score\. Did you mean steps_score\?"):
         score_responses(DATASET, [], output_dir=tmp_path / "run", gates=["step_score=1"])
     assert not (tmp_path / "run").exists()
+
+
+def test_bound_of_a_metric_that_went_with_its_plugin_is_told_by_its_gate(tmp_path: Path) -> None:
+    with registered_only_here():
+        register_metric(key="detour", unit="km", lower_is_better=True)(lambda question, response: 12.0)
+        asked(config={"gates": [{"metric": "detour", "over": 20}]}, output_dir=tmp_path / "run")
+    (gate,) = score_run(tmp_path / "run", dataset=DATASET, drop_missing=True).gate_results()
+    assert str(gate) == "detour was not measured, and at most 20 is allowed"
 
 
 def test_metric_that_went_with_what_is_missing_is_told_by_its_gate(tmp_path: Path) -> None:
