@@ -169,7 +169,7 @@ def _pairs(
     a: RunResults, runs: Sequence[RunBeside], gates: Sequence[GateConfig], main: str | None
 ) -> list["_PairBeside"]:
     """Return each run beside A, with the values that the gates need."""
-    named = [gate.metric for gate in gates if gate.metric is not None]
+    named = [name for gate in gates if (name := gate.metric or main) is not None]
     increases = [gate.metric or MAIN_METRIC for gate in gates if isinstance(gate.over, str)]
     wanted = list(dict.fromkeys([*(metric_and_statistic(name)[0] for name in named), *named]))
     bounded: list[tuple[str, Statistic]] = [

@@ -9,7 +9,6 @@ from graphrag_eval_lc.compare.gate_texts import (
     gates_over,
     gates_under,
     number_in,
-    refuse_twice,
     wrong_text,
 )
 from graphrag_eval_lc.compare.gates import Gates, read_gates
@@ -43,7 +42,7 @@ def gates_of_drops(texts: Iterable[str], *, is_confident: bool = False) -> list[
     for text in texts:
         template, metric, drop = _drop_in(text, DROP_EXAMPLE)
         gates.append(GateConfig(template=template, metric=metric, max_drop=drop, confident=is_confident))
-    refuse_twice(gates, "is limited twice")
+    _refuse_twice(gates, "--max-drop")
     return gates
 
 
@@ -66,7 +65,7 @@ def gates_of_drops_per_template(texts: Iterable[str], *, is_confident: bool = Fa
                 hint=f"Write --max-drop {text}, or leave {template}/ out.",
             )
         gates.append(GateConfig(metric=metric, max_drop_per_template=drop, confident=is_confident))
-    refuse_twice(gates, "is limited twice per template")
+    _refuse_twice(gates, "--max-drop-per-template")
     return gates
 
 
@@ -89,7 +88,7 @@ def gates_of_lost(texts: Iterable[str]) -> list[GateConfig]:
             gates.append(GateConfig(max_lost_per_template=int(number)))
         else:
             gates.append(GateConfig(max_lost=int(number), template=template if slash else None))
-    refuse_twice(gates, "has its lost questions limited twice")
+    _refuse_twice(gates, "--max-lost")
     return gates
 
 
@@ -138,6 +137,18 @@ def _gates_of_option(text: str, option: str, value: str) -> list[GateConfig]:
             return gates_under([value])
     known = "--max-drop, --max-drop-per-template, --max-lost, --fail-over and --fail-under"
     raise OptionError(f"{text!r:.80} is no gate", hint=f"There are {known}.")
+
+
+def _refuse_twice(gates: Iterable[GateConfig], option: str) -> None:
+    """Refuse two limits of the same; the main metric may be limited by its name too, as its name is not known yet."""
+    seen: set[tuple[str | None, str | None, str]] = set()
+    for gate in gates:
+        key = (gate.metric, gate.template, gate.condition)
+        if key in seen:
+            of_template = "" if gate.template is None else f" of the template {gate.template}"
+            name = gate.metric or "the main metric"
+            raise OptionError(f"{option} limits {name}{of_template} twice", hint="Leave one of them out.")
+        seen.add(key)
 
 
 def _drop_in(text: str, example: str) -> tuple[str | None, str | None, float]:

@@ -1,6 +1,6 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
-import re
 from typing import Any
 
 import pytest
