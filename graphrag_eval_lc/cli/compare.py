@@ -1,18 +1,23 @@
 """The command ``compare``: runs beside each other, and whether a change helped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, FailUnder
-from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.benchmark.option_fields import GATES
+from graphrag_eval_lc.cli.options import FailUnder
+from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
+from graphrag_eval_lc.run_folder import RUN_FILE
+from graphrag_eval_lc.texts import counted
 
 if TYPE_CHECKING:
-    from graphrag_eval_lc.compare import RegressionGate, RunComparison
+    from graphrag_eval_lc.compare import RunComparison
+    from graphrag_eval_lc.compare.gates import Gate
+    from graphrag_eval_lc.config import EvaluationConfig
 
 
 @broken_plugins_left_out()
@@ -46,22 +51,75 @@ def compare(
         bool,
         typer.Option(
             "--fail-on-regression",
-            help="Exit with 1 where a run is worse than RUN_A in the main metric: where its p-value is below 0.05 or, "
-            "where too few templates differ for that (fewer than 6), where it is worse by more than --max-drop. Says "
-            "what decided. Exit with 2 where a run lacks the metric.",
+            help="Exit with 1 where a run is worse than RUN_A in the main metric: where its p-value is below 0.05, if "
+            "the test would see a drop of 0.05 in at least 80 % of such comparisons; else where it is worse by more "
+            "than --max-drop (0.05 by default). Says which decided, and why.",
+            rich_help_panel=GATES,
         ),
     ] = False,
     max_drop: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--max-drop",
-            help="How much worse a run may be under --fail-on-regression where no p-value can tell, 0 to 1: of a "
-            "score between 0 and 1 points of its mean, of all else (scores from 1 to 5, tokens) a share of RUN_A's "
-            "mean. 0.05 by default.",
-            metavar="DROP",
+            help="Exit with 1 where the mean of a metric is worse than that of RUN_A by more than this, 0 to 1: of a "
+            "score between 0 and 1 points, of all else (scores from 1 to 5, tokens) a share of RUN_A's mean. A number "
+            "alone is of the main metric; with --fail-on-regression it is the drop that this allows. "
+            "TEMPLATE/METRIC=DROP is of one template. May be repeated.",
+            metavar="[METRIC=]DROP",
+            rich_help_panel=GATES,
+        ),
+    ] = None,
+    max_drop_per_template: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-drop-per-template",
+            help="The same for the mean of each template; names those that dropped by more. May be repeated.",
+            metavar="[METRIC=]DROP",
+            rich_help_panel=GATES,
+        ),
+    ] = None,
+    confident: Annotated[
+        bool,
+        typer.Option(
+            "--confident",
+            help="Let only sure drops fail: the lower end of a drop's 95 % interval counts in place of the drop (of a "
+            "template: over its questions). With few questions nothing is sure; that is said.",
+            rich_help_panel=GATES,
+        ),
+    ] = False,
+    max_lost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-lost",
+            help="Exit with 1 where more questions were right in RUN_A and are wrong now, by the main metric: 2 in "
+            "all, 2/template in each template, 1/notes in the template notes. May be repeated.",
+            metavar="NUMBER[/TEMPLATE]",
+            rich_help_panel=GATES,
         ),
     ] = None,
     fail_under: FailUnder = None,
+    fail_over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-over",
+            help="Exit with 1 where a metric of which less is better is above this number, such as elapsed_sec.p95=30, "
+            "or above that of RUN_A by more than this increase, over the questions that both have, such as "
+            "total_tokens=+10% or agent_cost=+0.05. METRIC.median, .p95, .min, .max and .sum are over samples; before "
+            "a slash stands the template. May be repeated.",
+            metavar="METRIC=NUMBER",
+            rich_help_panel=GATES,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="A YAML or JSON file with the configuration, whose gates are checked; else those in each run's "
+            "run.json.",
+            metavar="FILE",
+        ),
+    ] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many of the questions that flipped to show.")] = 10,
 ) -> None:
     """Compare runs, question by question, and tell whether a difference is more than chance.
@@ -75,52 +133,88 @@ def compare(
 
     `graphrag-eval-lc compare runs/monday runs/tuesday --html comparison.html`
 
-    `graphrag-eval-lc compare runs/main runs/branch --metric steps_score --fail-on-regression`
+    `graphrag-eval-lc compare runs/main runs/branch --fail-on-regression --max-drop-per-template 0.2 --max-lost 2`
     """
     # Imported here so that --help does not wait for what only a comparison needs.
-    from graphrag_eval_lc.cli.comparison_tables import print_comparison, tell_gates, tell_regression_gates
-    from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, allowed_drop, compare_runs
+    from graphrag_eval_lc.cli.comparison_tables import exit_code_of, print_comparison, tell_gates_beside
+    from graphrag_eval_lc.compare import DEFAULT_MAX_DROP, compare_runs
+    from graphrag_eval_lc.compare.baseline_texts import gates_of_drops, gates_of_drops_per_template, gates_of_lost
     from graphrag_eval_lc.compare.gate_names import check_direction
-    from graphrag_eval_lc.compare.gate_texts import gates_under
-    from graphrag_eval_lc.compare.gates import gate_results_of
+    from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
+    from graphrag_eval_lc.config import load_config
 
     if len(runs) < 2:
         raise OptionError("there is only one run to compare", hint="Write: compare RUN_A RUN_B.")
-    if max_drop is not None and not fail_on_regression:
+    drops = gates_of_drops(max_drop or (), is_confident=confident)
+    per_template = gates_of_drops_per_template(max_drop_per_template or (), is_confident=confident)
+    if confident and not (drops or per_template or fail_on_regression):
         raise OptionError(
-            "--max-drop says how much worse a run may be under --fail-on-regression, which is not given",
-            hint="Add --fail-on-regression, or leave --max-drop out.",
+            "--confident says that only sure drops fail, and no drop is limited",
+            hint="Add --max-drop or --max-drop-per-template, or leave it out.",
         )
-    allowed = DEFAULT_MAX_DROP if max_drop is None else allowed_drop(max_drop)
-    required = gates_under(fail_under or ())
-    for gate in required:
+    allowed = DEFAULT_MAX_DROP
+    if fail_on_regression:
+        # A number alone is the limit where the effect decides.
+        allowed = next((gate.max_drop for gate in drops if gate.metric is None and gate.max_drop is not None), allowed)
+        drops = [gate for gate in drops if gate.metric is not None]
+    given = [
+        *gates_under(fail_under or ()),
+        *gates_over(fail_over or (), has_baseline=True),
+        *drops,
+        *per_template,
+        *gates_of_lost(max_lost or ()),
+    ]
+    for gate in given:
         check_direction(gate, only_declared=True)
     for path in (csv, html):
         _check_target(path)
-    comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None)
-    of_runs = gate_results_of(runs[1:], required, runs[0])  # names are checked before anything is printed
+    configured = None if config is None else load_config(config, has_llm=True, has_embeddings=True)
+    comparison = compare_runs(*runs, metrics=metrics or None, labels=labels or None, config=configured)
+    # Names are checked before anything is printed.
+    gates: list[Gate] = [*comparison.gate_results(given), *_gates_of_config(comparison, config, configured)]
+    if fail_on_regression:
+        gates += comparison.comparable_regression_gates(allowed, confident=confident)
     print_comparison(comparison, show=show)
     for warning in comparison.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     if csv is not None:
         typer.echo(f"Written to {comparison.to_csv(csv)}.")
-    gates: list[RegressionGate] = []
+    if html is not None:
+        _write_page(comparison, html, gates)
+    for line in _origins(comparison, config, configured):
+        typer.echo(line)
+    tell_gates_beside(gates)
+    if code := exit_code_of(gates):
+        raise typer.Exit(code)
+
+
+def _gates_of_config(comparison: "RunComparison", path: Path | None, config: "EvaluationConfig | None") -> "list[Gate]":
+    """Return the gates of a configuration, else those in each run's record."""
+    from graphrag_eval_lc.config import locate
+
     try:
-        if fail_on_regression:
-            gates = comparison.regression_gates(allowed)
-    finally:
-        # Also where nothing can be told of the main metric.
-        if html is not None:
-            _write_page(comparison, html, gates)
-        failed = [tell_gates(results, run.letter) for results, run in zip(of_runs, comparison.runs[1:], strict=True)]
-    failed.append(tell_regression_gates(gates))
-    if any(failed):
-        raise typer.Exit(EXIT_FINDINGS)
-    if not all(gate.has_passed for results in of_runs for gate in results):
-        raise typer.Exit(EXIT_NOTHING)
+        return comparison.gate_results(config)
+    except ConfigError as problem:
+        if path is not None:
+            locate(problem, path)
+        raise
 
 
-def _write_page(comparison: "RunComparison", path: Path, gates: Sequence["RegressionGate"]) -> None:
+def _origins(comparison: "RunComparison", path: Path | None, config: "EvaluationConfig | None") -> Iterator[str]:
+    """Say which configurations have gates."""
+    from graphrag_eval_lc.compare.gates import gates_in
+
+    if config is not None:
+        number = counted(len(config.gates), "gate is", "gates are")
+        yield f"{number} checked of {path}, and none of run.json."
+        return
+    for run, results in zip(comparison.runs[1:], comparison.sources[1:], strict=True):
+        if gates := gates_in(results):
+            number = counted(len(gates), "gate is", "gates are")
+            yield f"{number} checked of the config in {run.path}/{RUN_FILE}; --config FILE replaces them."
+
+
+def _write_page(comparison: "RunComparison", path: Path, gates: "Sequence[Gate]") -> None:
     from graphrag_eval_lc.report.comparison_page import write_comparison
 
     typer.echo(f"Written to {write_comparison(comparison, path, gates)}.")

@@ -6,15 +6,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from graphrag_eval_lc.cli.options import output_console
+from graphrag_eval_lc.cli.options import EXIT_FINDINGS, EXIT_NOTHING, output_console
 from graphrag_eval_lc.compare import (
     GateResult,
     MetricComparison,
     PairComparison,
     QuestionSide,
-    RegressionGate,
     RunComparison,
 )
+from graphrag_eval_lc.compare.gates import Gate, state_of
 from graphrag_eval_lc.compare.metric_comparison import (
     change_text,
     failures_text,
@@ -182,15 +182,20 @@ def tell_gates(gates: Sequence[GateResult], name: str = "") -> bool:
     return any(not gate.has_passed and (gate.has_questions or gate.template is None) for gate in gates)
 
 
-def tell_regression_gates(gates: Iterable[RegressionGate]) -> bool:
-    """Print which runs are worse than the baseline, and return whether one is."""
-    return _tell([("Gate: " if gate.has_passed else "Regression: ", gate) for gate in gates])
+def tell_gates_beside(gates: Iterable[Gate]) -> None:
+    """Print the gates of a comparison; those that are not passed go to standard error."""
+    _tell([(f"Gate {state_of(gate)}: ", gate) for gate in gates])
 
 
-def _tell(gates: Iterable[tuple[str, GateResult | RegressionGate]]) -> bool:
-    has_failed = False
+def exit_code_of(gates: Sequence[Gate]) -> int:
+    """Return the exit code that gates ask for: one that failed tells more than one that could not be checked."""
+    states = {state_of(gate) for gate in gates}
+    if "failed" in states:
+        return EXIT_FINDINGS
+    return EXIT_NOTHING if "not checked" in states else 0
+
+
+def _tell(gates: Iterable[tuple[str, Gate]]) -> None:
     for prefix, gate in gates:
         console = Console(stderr=not gate.has_passed, soft_wrap=True, highlight=False, markup=False)
         console.print(masked_text(f"{prefix}{gate}."))
-        has_failed |= not gate.has_passed
-    return has_failed

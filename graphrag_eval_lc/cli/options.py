@@ -84,7 +84,7 @@ FailUnder = Annotated[
         "--fail-under",
         help="Exit with 1 where the mean of a score is below this number, failed questions counted as 0, such as "
         f"{MAIN_METRIC}=0.9; before a slash the template whose questions count; may be repeated.",
-        metavar="[TEMPLATE/]METRIC=MEAN",
+        metavar="METRIC=MEAN",
         rich_help_panel=GATES,
     ),
 ]

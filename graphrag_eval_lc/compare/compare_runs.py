@@ -41,9 +41,9 @@ def compare_runs(
 
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
-    together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; the gates
-    (``RunComparison.regression_gates``) then go by the effect. Intervals come from the same test: one holds 0 where,
-    and only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
+    together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; gates
+    (``RunComparison.gate_results``) then go by the effect. Intervals come from the same test: one holds 0 where, and
+    only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.
@@ -57,7 +57,7 @@ def compare_runs(
         labels: A name for each run; None takes those in run.json, else those of the folders.
 
     Returns:
-        The comparison. Of the results it keeps only what is shown of the questions that flipped.
+        The comparison. Of the results in a folder it keeps only what is shown of the questions that flipped.
 
     Raises:
         ComparisonError: The runs have no question or no metric in common, or something given is no run or no result.
@@ -76,17 +76,17 @@ def compare_runs(
         >>> metric.difference, metric.verdict, metric.wins
         (0.875, 'better', 7)
     """
-    sources = (a, b, *more)
-    if len(sources) > len(_LETTERS):
-        raise OptionError(f"{len(sources)} runs are too many to compare", hint=f"Give {len(_LETTERS)} at most.")
+    given = (a, b, *more)
+    if len(given) > len(_LETTERS):
+        raise OptionError(f"{len(given)} runs are too many to compare", hint=f"Give {len(_LETTERS)} at most.")
     named = [labels] if isinstance(labels, str) else labels
-    if named is not None and len(named) != len(sources):
-        raise OptionError(f"{len(named)} labels for {len(sources)} runs", hint="Give as many labels as runs.")
+    if named is not None and len(named) != len(given):
+        raise OptionError(f"{len(named)} labels for {len(given)} runs", hint="Give as many labels as runs.")
     wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if wanted is not None and not wanted:
         raise OptionError("no metric is named", key="metrics", hint="Name one, or leave metrics out to compare all.")
     # All are opened before any is read: how they are read depends on what all their records declare.
-    opened = zip(_LETTERS, [run_results(source, config) for source in sources], strict=False)
+    opened = zip(_LETTERS, [run_results(source, config) for source in given], strict=False)
     runs = [NamedRun(letter, results, results.numbers(wanted or ())) for letter, results in opened]
     pairings = [_checked(Pairing.of(runs[0], run), wanted) for run in runs[1:]]
     names: Sequence[str | None] = named or [None] * len(runs)
@@ -101,7 +101,8 @@ def compare_runs(
         pair = _pair(pairing, summary, wanted or pairing.metrics(), metric)
         warnings += _one_template_warnings(pair)
         pairs.append(pair)
-    return RunComparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)))
+    sources = tuple(run.results for run in runs)
+    return RunComparison(summaries[0], tuple(pairs), metric, tuple(dict.fromkeys(warnings)), sources)
 
 
 def _checked(pairing: Pairing, wanted: Sequence[str] | None) -> Pairing:

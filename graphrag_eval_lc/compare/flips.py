@@ -184,9 +184,9 @@ def direction_of(score_a: float, score_b: float, metric: MetricSpec) -> Directio
         >>> direction_of(1.0, 0.0, MetricSpec(key="made_up", lower_is_better=True))
         'now right'
     """
-    was_right, is_right = _is_right(score_a, metric), _is_right(score_b, metric)
-    if was_right is not is_right:
-        return "now right" if is_right else "now wrong"
+    was, now = is_right(score_a, metric), is_right(score_b, metric)
+    if was is not now:
+        return "now right" if now else "now wrong"
     return "worse" if (score_b > score_a) is metric.lower_is_better else "better"
 
 
@@ -250,14 +250,24 @@ def _rank(score: float | None, metric: MetricSpec) -> float:
     return -score if metric.lower_is_better else score
 
 
-def _is_right(score: float, metric: MetricSpec) -> bool:
+def is_right(score: float, metric: MetricSpec) -> bool:
     """Return whether a score is as good as it can be: 1 for a metric that nobody declared, as for all scores."""
+    best = _best_value(metric)
+    if best is None:
+        return False
+    return score <= best + _ROUNDING if metric.lower_is_better else score >= best - _ROUNDING
+
+
+def has_best_value(metric: MetricSpec) -> bool:
+    """Return whether a score can be as good as it can be: whether a question can be right in it."""
+    return _best_value(metric) is not None
+
+
+def _best_value(metric: MetricSpec) -> float | None:
     least, greatest = metric.range
     if metric.lower_is_better:
-        return least is not None and score <= least + _ROUNDING
-    if metric.range == (None, None) and metric.unit == "score":
-        greatest = 1.0
-    return greatest is not None and score >= greatest - _ROUNDING
+        return least
+    return 1.0 if metric.range == (None, None) and metric.unit == "score" else greatest
 
 
 def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *, has_steps: bool) -> _Seen:
@@ -282,7 +292,7 @@ def _seen(result: Mapping[str, Any], metric: MetricSpec, score: float | None, *,
 
 
 def _reason(result: Mapping[str, Any], metric: MetricSpec, score: float | None) -> str:
-    if score is not None and _is_right(score, metric):
+    if score is not None and is_right(score, metric):
         return ""
     judged = result.get(metric.reason_key or reason_key(metric.key))
     return _cut(judged) if judged is not None and not is_error(result) else reason_of(result)

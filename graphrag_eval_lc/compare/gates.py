@@ -44,6 +44,13 @@ class Gate(Protocol):
         """Whether there was anything to check; where not it is not passed either."""
 
 
+def state_of(gate: Gate) -> Literal["passed", "failed", "not checked"]:
+    """Return what came of a gate, as a word."""
+    if gate.has_passed:
+        return "passed"
+    return "failed" if gate.is_comparable else "not checked"
+
+
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """Whether a statistic of a metric, as a rule the mean, is on the right side of a bound.
@@ -324,6 +331,11 @@ def gate_results_of(
         templates |= dict.fromkeys(str(result.get("template_id")) for result in run_results(baseline))
     check_gates(gates, known, templates, of_config=False, where="the runs have")
     return [_checked(each, gates) for each in values]
+
+
+def results_of_gates(results: RunResults, gates: Sequence[GateConfig]) -> list[GateResult]:
+    """Return for each gate that needs no baseline whether a run that is opened passes it."""
+    return _checked(_values_of(results, gates), gates) if gates else []
 
 
 def _values_of(results: RunResults, gates: Sequence[GateConfig]) -> GateValues:

@@ -2,40 +2,47 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from graphrag_eval_lc.compare.drops import drop_of, drop_text, is_above, limit_text, sure_drop_of
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
+    interval_text,
     is_same,
     means_text,
     p_statement,
     too_few_text,
 )
 from graphrag_eval_lc.errors import OptionError
+from graphrag_eval_lc.texts import counted
 
 DEFAULT_MAX_DROP = 0.05
-
-# A drop of 0.05 is 0.05, whatever rounding makes of it.
-_ROUNDING = 1e-9
+# The test decides where it would find the drop of MetricComparison.power at least so often: what Cohen 1988,
+# "Statistical Power Analysis for the Behavioral Sciences", proposes as enough.
+_ENOUGH_POWER: Final = 0.8
+_DROP_OF_POWER: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class RegressionGate:
     """Whether a run is worse than the baseline in the comparison's main metric, and what decided that.
 
-    Where the test can tell a difference, its p-value decides: the run is worse where that is below 0.05. Where it
-    cannot, as too few templates differ, the effect decides: the run is worse where ``drop`` is above ``max_drop``.
+    Where the test would find a drop of 0.05 in at least 80 % of such comparisons (``MetricComparison.power``), its
+    p-value decides: the run is worse where that is below 0.05. Where it would not, as it has few or noisy questions,
+    the effect decides: the run is worse where ``drop`` is above ``max_drop``.
 
     Attributes:
         letter: What the run is called in the comparison.
         metric: The main metric of the run and the baseline A.
         max_drop: How much worse the run may be where the effect decides, 0 to 1.
+        is_confident: Whether only a sure drop counts where the effect decides: the lower end of its 95 % interval.
     """
 
     letter: str
     metric: MetricComparison
     max_drop: float
+    is_confident: bool = False
 
     @property
     def drop(self) -> float:
@@ -45,22 +52,22 @@ class RegressionGate:
         the run's minus A's). Of all else, as scores from 1 to 5 or tokens, it is a share of A's mean; infinite where
         that is 0.
         """
-        worse_by = self.metric.difference if self.metric.lower_is_better else -self.metric.difference
-        if self.metric.is_proportion or not worse_by:
-            return worse_by
-        return worse_by / abs(self.metric.mean_a) if self.metric.mean_a else math.copysign(math.inf, worse_by)
+        return drop_of(self.metric)
 
     @property
     def decided_by(self) -> Literal["p-value", "effect"]:
-        """What decides: the p-value where the test can tell a difference, else the effect."""
-        return "p-value" if self.metric.can_tell else "effect"
+        """What decides: the p-value where the test finds a drop of 0.05 often enough, else the effect."""
+        return "p-value" if self.metric.can_tell and _has_power(self.metric) else "effect"
 
     @property
     def has_passed(self) -> bool:
         """Whether the run is not worse."""
         if self.decided_by == "p-value":
             return self.metric.verdict != "worse"
-        return self.drop <= self.max_drop + _ROUNDING
+        if not is_above(self.drop, self.max_drop):
+            return True
+        sure = self._sure_drop() if self.is_confident else self.drop
+        return sure is None or not is_above(sure, self.max_drop)
 
     @property
     def is_comparable(self) -> bool:
@@ -77,23 +84,52 @@ class RegressionGate:
             if metric.verdict == "no evidence" and self.drop > 0:
                 claim = f"no evidence that {self.letter} is worse"
             p_value = p_statement(metric.p_value)
-            return f"{claim} in {metric.metric}: {means} ({change}, {p_value}); the p-value decided"
-        limit = f"{self.max_drop:g}" if metric.is_proportion else f"{100 * self.max_drop:g} % of A's mean"
+            return (
+                f"{claim} in {metric.metric}: {means} ({change}, {p_value}); the p-value decided: {_power_text(metric)}"
+            )
+        limit = limit_text(self.max_drop, is_proportion=metric.is_proportion)
+        p_value = f", {p_statement(metric.p_value)}" if metric.can_tell else ""
+        why = _power_text(metric) if metric.can_tell else too_few_text(metric)
         return (
-            f"{claim} in {metric.metric} by more than {limit}: {means} ({change}{self._drop_text()}); "
-            f"the effect decided: {too_few_text(metric)}"
+            f"{claim} in {metric.metric} by more than {limit}: {means} "
+            f"({change}{self._drop_text()}{p_value}{self._sure_text()}); the effect decided: {why}"
         )
 
+    def _sure_drop(self) -> float | None:
+        return sure_drop_of(self.metric, is_proportion=self.metric.is_proportion)
+
+    def _sure_text(self) -> str:
+        """Say what is sure of a drop above the limit, where only a sure one counts."""
+        if not self.is_confident or not is_above(self.drop, self.max_drop):
+            return ""
+        if self._sure_drop() is None:
+            return ", of which nothing is sure"
+        return f", 95 % interval {interval_text(self.metric)}"
+
     def _drop_text(self) -> str:
-        """Return the drop as text, exact enough to show its side of the limit; empty where the difference does."""
+        """Return the drop as text where the difference does not show it; empty where it does."""
         if not 0 < self.drop < math.inf:
             return ""
-        scale, unit = (1, "") if self.metric.is_proportion else (100, " %")
-        decimals = 3 if self.metric.is_proportion else 1
-        text = format(scale * self.drop, f".{decimals}f")
-        if (float(text) > scale * self.max_drop) is self.has_passed:
-            return f", by {scale * self.drop:.9f}{unit}"
-        return "" if self.metric.is_proportion else f", by {text}{unit}"
+        text = drop_text(self.drop, self.max_drop, is_proportion=self.metric.is_proportion)
+        is_told = self.metric.is_proportion and text == format(self.drop, ".3f")
+        return "" if is_told else f", by {text}"
+
+
+def _has_power(metric: MetricComparison) -> bool:
+    return metric.power is not None and metric.power >= _ENOUGH_POWER
+
+
+def _power_text(metric: MetricComparison) -> str:
+    """Say how often the test would find a drop, where it could find any."""
+    if metric.power is None:
+        return "A's mean is 0, so that there is no share of it that the test should see"
+    way = "rise" if metric.lower_is_better else "drop"
+    drop = limit_text(_DROP_OF_POWER, is_proportion=metric.is_proportion)
+    percent = math.floor(100 * metric.power)
+    share = f"{percent} %" if percent else "less than 1 %"
+    only = "" if _has_power(metric) or not percent else "only "
+    units = f"{counted(metric.number_of_questions, 'question')} in {counted(metric.number_of_templates, 'template')}"
+    return f"the test would see a {way} of {drop} in {only}{share} of such comparisons ({units})"
 
 
 def allowed_drop(text: str) -> float:
@@ -111,28 +147,32 @@ def allowed_drop(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= 1:
-        raise _no_drop(text)
+        raise no_drop(text)
     return value
 
 
-def regression_gate(letter: str, metric: MetricComparison, max_drop: float) -> RegressionGate:
+def regression_gate(
+    letter: str, metric: MetricComparison, max_drop: float, *, is_confident: bool = False
+) -> RegressionGate:
     """Return whether a run is worse than the baseline in a metric.
 
     Args:
         letter: What the run is called in the comparison.
         metric: The metric of the run and the baseline.
-        max_drop: How much worse the run may be where the test cannot tell, 0 to 1.
+        max_drop: How much worse the run may be where the effect decides, 0 to 1.
+        is_confident: Whether only a sure drop counts where the effect decides.
 
     Raises:
         OptionError: ``max_drop`` is no number from 0 to 1.
     """
     if isinstance(max_drop, bool) or not isinstance(max_drop, int | float) or not 0 <= max_drop <= 1:
-        raise _no_drop(max_drop)
-    return RegressionGate(letter, metric, float(max_drop))
+        raise no_drop(max_drop)
+    return RegressionGate(letter, metric, float(max_drop), is_confident)
 
 
-def _no_drop(value: object) -> OptionError:
+def no_drop(value: object) -> OptionError:
+    """Return the error of what is no drop."""
     return OptionError(
         f"{value!r} is no drop that can be allowed",
-        hint="Give one number from 0 to 1, for the main metric, as in --max-drop 0.05.",
+        hint="Give one number from 0 to 1, as in --max-drop 0.05 for the main metric or --max-drop steps_score=0.05.",
     )

@@ -1,13 +1,17 @@
 """The outcome of a comparison: a baseline, the runs that are compared with it, and where they differ."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from graphrag_eval_lc.compare.baseline_checks import RunBeside, results_of_gates_beside, results_of_own_gates
+from graphrag_eval_lc.compare.baseline_gates import NotComparable
+from graphrag_eval_lc.compare.baseline_texts import GatesBeside, read_gates_beside
 from graphrag_eval_lc.compare.flips import Flip
+from graphrag_eval_lc.compare.gates import Gate
 from graphrag_eval_lc.compare.metric_comparison import (
     MetricComparison,
     change_text,
@@ -21,6 +25,8 @@ from graphrag_eval_lc.compare.metric_comparison import (
     verdict_text,
 )
 from graphrag_eval_lc.compare.regression import DEFAULT_MAX_DROP, RegressionGate, regression_gate
+from graphrag_eval_lc.compare.runs import RunResults
+from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import NothingToCompareError, OptionError
 from graphrag_eval_lc.tables import Table
@@ -136,27 +142,82 @@ class RunComparison:
         metric: The main metric, chosen beforehand: it says whether there is a regression and, where it is a score,
             which questions flipped. None where none is named and no runs have a score in common.
         warnings: What may make the runs hard to compare.
+        sources: Where the results of the runs are read again for gates; they are no part of the tables.
     """
 
     baseline: RunSummary
     pairs: tuple[PairComparison, ...]
     metric: str | None
     warnings: tuple[str, ...]
+    sources: tuple[RunResults, ...] = field(default=(), compare=False)
 
     @property
     def runs(self) -> tuple[RunSummary, ...]:
         """All runs, the baseline first."""
         return (self.baseline, *(pair.run for pair in self.pairs))
 
-    def regression_gates(self, max_drop: float = DEFAULT_MAX_DROP) -> list[RegressionGate]:
+    def gate_results(self, gates: GatesBeside = None) -> list[Gate]:
+        """Return for each run but the first whether it passes each gate: those of one run, and those beside A.
+
+        All are over the questions that both runs have, but ``under`` and ``over`` a number, which are of the run
+        alone. A question is lost where it was right in A, which is to have the best value of the metric (with repeats
+        in each), and is not in the run.
+
+        Args:
+            gates: Texts as options of the command (``--max-drop steps_score=0.05``, ``--max-drop-per-template 0.2``,
+                ``--max-lost 2/template``, ``--fail-over total_tokens=+10%``) or as ``gate_results`` takes them
+                (``steps_score=0.9``), mappings as in the config's section ``gates``, or a configuration that has it.
+                None: for each run the gates of its own configuration.
+
+        Returns:
+            The gates, run by run: each has ``has_passed`` and ``is_comparable``, and as text says what was found. One
+            of which nothing could be compared has not passed.
+
+        Raises:
+            OptionError: A gate names a metric or a template that the runs have not.
+            ConfigError: The same of a gate in a configuration that is given.
+            RunFolderError: A gate in a run's record is none that this version knows.
+
+        Example:
+            >>> from graphrag_eval_lc import compare_runs
+            >>> def results(*scores):
+            ...     return [
+            ...         {"template_id": f"t{n}", "question_id": f"q{n}", "steps_score": score}
+            ...         for n, score in enumerate(scores)
+            ...     ]
+            >>> comparison = compare_runs(results(1, 1, 1, 1), results(1, 1, 0, 1))
+            >>> for gate in comparison.gate_results(["--max-drop steps_score=0.05", {"max_lost": 1}]):
+            ...     print(gate.has_passed, gate)
+            False B: steps_score is worse by 0.250, and only 0.05 is allowed (1.000 → 0.750, 4 questions in 4 templates)
+            True B: steps_score has 1 lost question, and 1 may be (4 of 4 questions were right in A): q2
+        """
+        if not self.sources:
+            raise OptionError("the comparison has no results to check gates on", hint="Make it with compare_runs.")
+        a, *others = self.sources
+        beside = [
+            RunBeside(
+                pair.run.letter,
+                results,
+                pair.metrics,
+                {flip.question_id for flip in pair.flips if flip.is_undecided},
+            )
+            for pair, results in zip(self.pairs, others, strict=True)
+        ]
+        if gates is None:
+            return results_of_own_gates(a, beside, self.metric)
+        is_config = isinstance(gates, EvaluationConfig)
+        return results_of_gates_beside(a, beside, read_gates_beside(gates), self.metric, of_config=is_config)
+
+    def regression_gates(self, max_drop: float = DEFAULT_MAX_DROP, *, confident: bool = False) -> list[RegressionGate]:
         """Return for each run whether it is worse than the baseline in ``metric``, and what decided that.
 
-        Where the test can tell a difference, its p-value decides as in the verdict. Where it cannot, as fewer than 6
-        templates differ, the effect decides.
+        Where the test would see a drop of 0.05 in at least 80 % of such comparisons, its p-value decides as in the
+        verdict. Where it would not, as the questions are few or differ much, the effect decides.
 
         Args:
             max_drop: How much worse a run may be where the effect decides, 0 to 1: of a score between 0 and 1 points
                 of its mean, of all else (scores from 1 to 5, tokens, seconds) a share of the baseline's mean.
+            confident: Whether only a sure drop counts where the effect decides: the lower end of its 95 % interval.
 
         Raises:
             NothingToCompareError: A run was not compared in this metric.
@@ -173,7 +234,32 @@ class RunComparison:
             >>> gate.has_passed, gate.decided_by, gate.drop
             (False, 'effect', 0.25)
         """
-        return [regression_gate(pair.run.letter, self._main_of(pair), max_drop) for pair in self.pairs]
+        return [
+            regression_gate(pair.run.letter, self._main_of(pair), max_drop, is_confident=confident)
+            for pair in self.pairs
+        ]
+
+    def comparable_regression_gates(
+        self, max_drop: float = DEFAULT_MAX_DROP, *, confident: bool = False
+    ) -> list[RegressionGate | NotComparable]:
+        """Return the same, with a gate that is not comparable for each run that was not compared in ``metric``.
+
+        Args:
+            max_drop: As for ``regression_gates``.
+            confident: As for ``regression_gates``.
+
+        Raises:
+            OptionError: ``max_drop`` is no number from 0 to 1.
+        """
+        gates: list[RegressionGate | NotComparable] = []
+        for pair in self.pairs:
+            try:
+                metric = self._main_of(pair)
+            except NothingToCompareError as problem:
+                gates.append(NotComparable(pair.run.letter, self.metric or "the main metric", str(problem)[:-1]))
+            else:
+                gates.append(regression_gate(pair.run.letter, metric, max_drop, is_confident=confident))
+        return gates
 
     def regressions(self, max_drop: float = DEFAULT_MAX_DROP) -> list[MetricComparison]:
         """Return the comparisons in ``metric`` in which a run is worse than the baseline.
@@ -204,7 +290,9 @@ class RunComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain dicts, lists and values, as in JSON."""
-        return asdict(self)
+        plain = asdict(replace(self, sources=()))
+        del plain["sources"]
+        return plain
 
     def to_pandas(self, kind: Kind = "metrics") -> "pd.DataFrame":
         """Return the rows as a tidy frame.

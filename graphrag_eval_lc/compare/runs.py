@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -142,7 +143,7 @@ def _results_of(source: RunSource, config: ConfigSource) -> RunResults:
         hint = "Give the folder of a run, a BenchmarkRun, or a list of results."
         raise ComparisonError(f"a run cannot be read from {type(source).__name__}", hint=hint)
     kept = list(results)
-    return RunResults(None, _record_of(config), lambda: kept)
+    return RunResults(None, _record_of(config), partial(iter, kept))
 
 
 def _record_of(config: ConfigSource) -> dict[str, Any]:
@@ -150,7 +151,7 @@ def _record_of(config: ConfigSource) -> dict[str, Any]:
     if config is None:
         return {}
     known = load_config(config, has_llm=True, has_embeddings=True)
-    return {"config": known.model_dump(include=set(_OF_METRICS))}
+    return {"config": known.model_dump(include={*_OF_METRICS, "gates"})}
 
 
 def _of_folder(folder: Path) -> RunResults:
@@ -161,7 +162,7 @@ def _of_folder(folder: Path) -> RunResults:
     if not results.is_file():
         hint = "Give the folder of a run; one that was killed is scored by: graphrag-eval-lc score RUN_DIR."
         raise RunFolderError(f"the folder holds no {RESULTS_FILE}", path=folder, hint=hint)
-    return RunResults(folder, _record_in(folder), lambda: iter_results(results))
+    return RunResults(folder, _record_in(folder), partial(iter_results, results))
 
 
 def _record_in(folder: Path) -> Mapping[str, Any]:

@@ -73,6 +73,13 @@ class GateConfig(Section):
         if len(given) != 1:
             what = f"a gate has one condition, not {' and '.join(given)}" if given else "the gate has no condition"
             raise mistake(what, f"Give one of {', '.join(CONDITIONS)}.")
+        condition = self.condition
+        if self.template is not None and condition.endswith("_per_template"):
+            what = f"{condition} holds in each template, and the gate names one"
+            raise mistake(what, f"Leave template out, or write {condition.removesuffix('_per_template')}.", "template")
+        if self.confident and not condition.startswith("max_drop"):
+            what = f"confident is of max_drop and max_drop_per_template, and {condition} knows no sure drop"
+            raise mistake(what, "Leave confident out.", "confident")
         return self
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from graphrag_eval_lc import __version__
 from graphrag_eval_lc.compare import metric_comparison
+from graphrag_eval_lc.compare.gates import Gate, state_of
 from graphrag_eval_lc.compare.metric_comparison import MetricComparison, failures_text
-from graphrag_eval_lc.compare.regression import RegressionGate
 from graphrag_eval_lc.compare.run_comparison import PairComparison, RunComparison
 from graphrag_eval_lc.files.writing import replace_file
 from graphrag_eval_lc.json_values import parse_json
@@ -21,15 +21,13 @@ _SCRIPTS = ("scroll_boxes.js", "comparison.js")
 Place = dict[str, float | None]
 
 
-def write_comparison(
-    comparison: RunComparison, path: str | PathLike[str], gates: Sequence[RegressionGate] = ()
-) -> Path:
+def write_comparison(comparison: RunComparison, path: str | PathLike[str], gates: Sequence[Gate] = ()) -> Path:
     """Write a comparison as one HTML file that needs nothing else.
 
     Args:
         comparison: What ``compare_runs`` returned.
         path: The file; an existing one is replaced as a whole.
-        gates: Gates that are shown too, as ``RunComparison.regression_gates`` returns them.
+        gates: Gates that are shown too, as ``RunComparison.gate_results`` and ``regression_gates`` return them.
 
     Returns:
         The file's path.
@@ -43,12 +41,12 @@ def write_comparison(
     return target
 
 
-def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] = ()) -> str:
+def comparison_html(comparison: RunComparison, gates: Sequence[Gate] = ()) -> str:
     """Return a comparison as the text of an HTML page.
 
     Args:
         comparison: What ``compare_runs`` returned.
-        gates: Gates that are shown too, as ``RunComparison.regression_gates`` returns them.
+        gates: Gates that are shown too, as ``RunComparison.gate_results`` and ``regression_gates`` return them.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -58,6 +56,7 @@ def comparison_html(comparison: RunComparison, gates: Sequence[RegressionGate] =
         _SCRIPTS,
         comparison=comparison,
         gates=gates,
+        state_of=state_of,
         places={pair.run.letter: _places(pair.metrics) for pair in comparison.pairs},
         version=__version__,
         generated=datetime.now(UTC).isoformat(timespec="seconds"),

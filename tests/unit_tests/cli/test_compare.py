@@ -78,7 +78,9 @@ def test_regression_is_a_finding_on_demand(
     assert exit_code("compare", *names) == 0
     capsys.readouterr()
     assert exit_code("compare", *names, "--fail-on-regression") == code
-    assert ("Regression: B is worse in steps_score: 1.000 → 0.500" in capsys.readouterr().err) is bool(code)
+    assert (
+        "Gate failed: B is worse in steps_score by more than 0.05: 1.000 → 0.500" in capsys.readouterr().err
+    ) is bool(code)
 
 
 @pytest.mark.usefixtures("runs")
@@ -91,9 +93,9 @@ def test_regression_in_a_metric_that_a_run_lacks_is_nothing_to_compare(exit_code
     options = ["--fail-on-regression", "--html", "page.html", "--fail-under", "answer_f1=0"]
     assert exit_code("compare", "better", "unscored", *options) == 3
     output = capsys.readouterr()
-    assert "A and B do not both have steps_score, so that B could not be worse in it" in output.err
+    assert "Gate not checked: B: steps_score could not be compared: A and B do not both have steps_sco" in output.err
     assert "Name another metric (--metric), or require a mean (--fail-under)." in output.err
-    assert "Gate: B: answer_f1 0.000 reaches 0 (12 questions)." in output.out
+    assert "Gate passed: B: answer_f1 0.000 reaches 0 (12 questions)." in output.out
     assert Path("page.html").is_file()
 
 
@@ -106,7 +108,7 @@ def test_where_too_few_templates_differ_the_effect_decides_and_that_is_said(exit
         capsys.readouterr()
         assert exit_code("compare", "better", name, "--fail-on-regression") == 1
         errors = capsys.readouterr().err
-        assert "Regression: B is worse in steps_score by more than 0.05: 1.000 → " in errors
+        assert "Gate failed: B is worse in steps_score by more than 0.05: 1.000 → " in errors
         assert (
             "; the effect decided: only 5 templates differ, and with fewer than 6 no p-value is below 0.05." in errors
         )
@@ -121,16 +123,16 @@ def test_drop_that_is_allowed_is_the_callers(exit_code: Command, capsys: Output)
     capsys.readouterr()
     assert exit_code(*command, "--max-drop", "0.09") == 0
     output = capsys.readouterr()
-    assert "Gate: B is not worse in steps_score by more than 0.09: 1.000 → 0.917 (−0.083); the effect" in output.out
-    assert "Regression" not in output.err
+    assert "Gate passed: B is not worse in steps_score by more than 0.09: 1.000 → 0.917 (−0.083); the e" in output.out
+    assert "Gate" not in output.err
 
 
 @pytest.mark.usefixtures("runs")
 def test_gates_of_runs_that_pass_are_told_too(exit_code: Command, capsys: Output) -> None:
     assert exit_code("compare", "worse", "worse", "better", "--fail-on-regression", "--max-drop", "0") == 0
     output = capsys.readouterr().out
-    assert "Gate: steps_score is the same in A and B for each question.\n" in output
-    assert "Gate: C is not worse in steps_score: 0.500 → 1.000 (+0.500, p = 0.031); the p-value decided.\n" in output
+    assert "Gate passed: steps_score is the same in A and B for each question.\n" in output
+    assert "Gate passed: C is not worse in steps_score by more than 0: 0.500 → 1.000 (+0.500, p = 0.031)" in output
 
 
 @pytest.mark.usefixtures("runs")
@@ -138,7 +140,7 @@ def test_page_shows_the_gates(exit_code: Command) -> None:
     assert exit_code("compare", "better", "worse", "--html", "page.html", "--fail-on-regression") == 1
     page = Path("page.html").read_text(encoding="utf-8")
     assert "<h2>Gates</h2>" in page
-    assert "Regression: <bdi>B is worse in steps_score: 1.000 → 0.500 (−0.500, p = 0.031); the p-value decided." in page
+    assert "Failed: <bdi>B is worse in steps_score by more than 0.05: 1.000 → 0.500 (−0.500, p = 0.031); " in page
     assert exit_code("compare", "better", "worse", "--html", "page.html") == 0
     assert "<h2>Gates</h2>" not in Path("page.html").read_text(encoding="utf-8")
 
@@ -148,7 +150,7 @@ def test_spending_more_is_a_regression_where_it_is_named(exit_code: Command, cap
     folder(Path("dear"), [result(index, 1.0, total_tokens=5000) for index in range(12)])
     assert exit_code("compare", "better", "dear", "--fail-on-regression") == 0
     assert exit_code("compare", "better", "dear", "--metric", "total_tokens", "--fail-on-regression") == 1
-    assert "Regression: B is worse in total_tokens: 1,006 → 5,000" in capsys.readouterr().err
+    assert "Gate failed: B is worse in total_tokens: 1,006 → 5,000" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("runs")
@@ -172,8 +174,8 @@ def test_gates_hold_for_every_run_but_the_baseline(exit_code: Command, capsys: O
     assert exit_code("compare", "worse", "better", "--fail-under", "steps_score=0.9") == 0
     assert exit_code("compare", "better", "better", "worse", "--fail-under", "steps_score=0.9") == 1
     output = capsys.readouterr()
-    assert output.err == "Gate: C: steps_score 0.500 falls short of 0.9 (12 questions).\n"
-    assert "Gate: B: steps_score 1.000 reaches 0.9 (12 questions).\n" in output.out
+    assert output.err == "Gate failed: C: steps_score 0.500 falls short of 0.9 (12 questions).\n"
+    assert "Gate passed: B: steps_score 1.000 reaches 0.9 (12 questions).\n" in output.out
 
 
 @pytest.mark.usefixtures("runs")
@@ -224,7 +226,7 @@ def test_runs_without_a_common_question_are_nothing_to_compare(exit_code: Comman
         (["worse", "better", "--fail-under", "0.9"], "'0.9' is no requirement"),
         (["worse", "better", "--fail-on-regression", "--max-drop", "5"], "'5' is no drop that can be allowed. Give"),
         (["worse", "better", "--fail-on-regression", "--max-drop", "-0.1"], "'-0.1' is no drop that can be allowed"),
-        (["worse", "better", "--max-drop", "0.1"], "Add --fail-on-regression, or leave --max-drop out."),
+        (["worse", "better", "--max-drop", "0.1", "--max-drop", "0.2"], "--max-drop limits the main metric twice"),
         (["worse", "better", "--csv", "away/x.csv"], "away/x.csv: there is no folder away; make it first."),
         (["worse", "better", "--html", "away/x.html"], "away/x.html: there is no folder away; make it first."),
         (["worse", "better", "--html", "worse"], "worse: this is a folder, not a file."),

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -169,17 +170,33 @@ def test_better_run_passes_whatever_decides(scored: Scored) -> None:
     assert (gate.has_passed, gate.drop) == (True, -1.0)
     assert str(gate).startswith("B is not worse in steps_score by more than 0: 0.000 → 1.000 (+1.000); the effect")
     gate = gate_of(scored(*[0.0] * 6), scored(*[1.0] * 6))
-    assert str(gate) == "B is not worse in steps_score: 0.000 → 1.000 (+1.000, p = 0.031); the p-value decided"
+    assert str(gate) == (
+        "B is not worse in steps_score: 0.000 → 1.000 (+1.000, p = 0.031); the p-value decided: the test would see a "
+        "drop of 0.05 in 100 % of such comparisons (6 questions in 6 templates)"
+    )
 
 
-def test_p_value_decides_where_it_can(scored: Scored) -> None:
+def test_p_value_decides_where_the_test_sees_a_small_drop(scored: Scored) -> None:
     gate = gate_of(scored(*[1.0] * 12), scored(*[0.99] * 6, *[1.0] * 6))
     assert (gate.has_passed, gate.decided_by) == (False, "p-value")
-    assert str(gate) == "B is worse in steps_score: 1.000 → 0.995 (−0.005, p = 0.031); the p-value decided"
-    gate = gate_of(scored(*[1.0] * 5, *[0.0] * 4), scored(*[0.0] * 5, *[1.0] * 4), max_drop=0)
-    assert (gate.has_passed, gate.decided_by) == (True, "p-value")
     assert str(gate) == (
-        "no evidence that B is worse in steps_score: 0.556 → 0.444 (−0.111, p = 1.000); the p-value decided"
+        "B is worse in steps_score: 1.000 → 0.995 (−0.005, p = 0.031); the p-value decided: the test would see a drop "
+        "of 0.05 in 100 % of such comparisons (12 questions in 12 templates)"
+    )
+    gate = gate_of(scored(*[0.5] * 12), scored(*[0.49] * 7, *[0.51] * 5), max_drop=0)
+    assert (gate.has_passed, gate.decided_by) == (True, "p-value")
+    assert str(gate).startswith("no evidence that B is worse in steps_score: 0.500 → 0.498 (−0.002, p = 0.")
+
+
+def test_effect_decides_where_the_test_would_rarely_see_a_drop(scored: Scored) -> None:
+    gate = gate_of(scored(*[1.0] * 5, *[0.0] * 5), scored(*[0.0] * 5, *[1.0] * 5))
+    assert (gate.metric.can_tell, gate.has_passed, gate.decided_by) == (True, True, "effect")
+    gate = gate_of(scored(*[1.0] * 5, *[0.0] * 4), scored(*[0.0] * 5, *[1.0] * 4))
+    assert (gate.metric.can_tell, gate.has_passed, gate.decided_by) == (True, False, "effect")
+    assert re.fullmatch(
+        r"B is worse in steps_score by more than 0\.05: 0\.556 → 0\.444 \(−0\.111, p = 1\.000\); the effect decided: "
+        r"the test would see a drop of 0\.05 in only \d % of such comparisons \(9 questions in 9 templates\)",
+        str(gate),
     )
 
 
