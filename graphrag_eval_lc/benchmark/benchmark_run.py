@@ -6,7 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphrag_eval_lc.aggregation.score_means import ScoreMean, mean_text, means_note, score_values
+from graphrag_eval_lc.aggregation.score_means import (
+    ScoreMean,
+    mean_text,
+    means_note,
+    score_values,
+    shown_means,
+)
 from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gates_in, without_baseline
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
@@ -276,7 +282,7 @@ class BenchmarkRun:
         """Return the means of the scores, those of this package first, read once from the results."""
         if self._known_means is None:
             values = score_values(run_results(self, self._config).numbers(own_metrics(self.aggregates["micro"])))
-            self._known_means = {metric: each.mean() for metric, each in values.items()}
+            self._known_means = shown_means(values)
         return self._known_means
 
     def _table(self, kind: RunKind) -> Table:

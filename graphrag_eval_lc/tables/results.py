@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from yaml.representer import Representer, SafeRepresenter
 
 from graphrag_eval_lc.aggregation import RunValues
-from graphrag_eval_lc.aggregation.score_means import mean_text, means_note, score_values
+from graphrag_eval_lc.aggregation.score_means import mean_text, means_note, score_values, shown_means
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Result
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -77,7 +77,7 @@ class Results(list[Result]):
         numbers = RunValues(metrics=scores(table))
         for result in self:
             numbers.add(result)
-        means = {metric: values.mean() for metric, values in score_values(numbers).items()}
+        means = shown_means(score_values(numbers))
         rows += [(f"mean {metric}", mean_text(mean)) for metric, mean in means.items()]
         return table_html(f"Results{means_note(means.values())}", rows)
 
