@@ -254,8 +254,7 @@ def _rare_changes_note(metrics: Iterable[MetricComparison]) -> str:
 def needed_text(metric: MetricComparison) -> str:
     """Return the range of the questions that it would take as text; empty where more questions would not help.
 
-    Example:
-        some 100 to 2,000 questions; at least 100 questions; up to 900 questions
+    That is "some 100 to 2,000 questions", "at least 100 questions" or "up to 900 questions".
     """
     low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
     if low is None or (high is not None and high <= number):
