@@ -81,10 +81,10 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
         was_spent = metric.is_spent
         table.add_row(*_cells(metric, is_wide=is_wide))
     table.caption = (
-        "means over questions; intervals by a bootstrap, p-values by a permutation test, both clustered by template\n"
+        "means over questions; intervals and p-values by one test, which takes templates as wholes\n"
         f"{p_values_note(main, pair.metrics)}\nno evidence: of a difference; "
         "cannot tell: too few templates differ for any p-value below 0.05"
-        + ("; needed: how many questions would show one of this size; +: more templates would" if is_wide else "")
+        + ("; needed: how many questions would tell; +: more templates would" if is_wide else "")
     )
     table.caption_justify = "left"
     return table
@@ -92,8 +92,8 @@ def _metrics_table(pair: PairComparison, main: str | None, *, is_wide: bool) -> 
 
 def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
     if not is_wide:
-        return "A", letter, f"{letter} − A", "95 % interval", "p", "W/T/L"
-    return "n", "A", letter, f"{letter} − A", "95 % interval", "p", "p (Holm)", "d_z", "Won/tied/lost"
+        return "A", letter, f"{letter} − A", "Interval", "p", "W/T/L"
+    return "n", "A", letter, f"{letter} − A", "Interval", "p", "p (Holm)", "d_z", "Won/tied/lost"
 
 
 def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
@@ -129,10 +129,16 @@ def _verdict(metric: MetricComparison) -> str:
 
 
 def _needed(metric: MetricComparison) -> str:
-    needed = metric.questions_needed
-    if metric.verdict != "no evidence" or needed is None:
+    if metric.verdict != "no evidence" or metric.questions_needed is None:
         return ""
-    return "+" if needed <= metric.number_of_questions else f"{needed:,}"
+    low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
+    if low is None or (high is not None and high <= number):
+        return "+"
+    if high is None:
+        return f"≥ {max(low, number + 1):,}"
+    if low <= number:
+        return f"≤ {high:,}"
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def _errors_line(pair: PairComparison) -> str:

@@ -21,14 +21,8 @@ from graphrag_eval_lc.compare.gate_names import KnownMetrics, check_direction, c
 from graphrag_eval_lc.compare.gate_texts import MEAN, Statistic, metric_and_statistic
 from graphrag_eval_lc.compare.gate_values import GateValues, statistic_of
 from graphrag_eval_lc.compare.gates import Gate, gates_in, results_of_gates
-from graphrag_eval_lc.compare.metric_comparison import (
-    MetricComparison,
-    MetricValues,
-    Pair,
-    compared_metrics,
-    difference_of,
-    too_few_text,
-)
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of, too_few_text
+from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.regression import no_drop
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunResults
 from graphrag_eval_lc.config import GateConfig

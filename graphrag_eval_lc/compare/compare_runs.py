@@ -5,7 +5,7 @@ from math import fsum
 
 from graphrag_eval_lc.aggregation.uncertainty import bounds_text
 from graphrag_eval_lc.compare.flips import Flip, flips_between
-from graphrag_eval_lc.compare.metric_comparison import MetricValues, compared_metrics
+from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
 from graphrag_eval_lc.config import ConfigSource
@@ -39,7 +39,8 @@ def compare_runs(
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
     together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; gates
-    (``RunComparison.gate_results``) go by the effect. The 95 % intervals are of each metric for itself.
+    (``RunComparison.gate_results``) go by the effect. Intervals come from the same test: one holds 0 where,
+    and only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.

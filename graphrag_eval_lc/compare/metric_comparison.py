@@ -1,26 +1,14 @@
-"""One metric of two runs: its difference, interval, p-value and verdict, in numbers and in words."""
+"""One metric of two runs: what came of the comparison, and how it is told in words."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import floor, fsum, isclose, log10
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import floor, isclose, log10
 from typing import Literal
 
-from graphrag_eval_lc.metrics import clustered_standard_error
 from graphrag_eval_lc.prices import dollars
-from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metric_spec import Unit
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, metric_spec
-from graphrag_eval_lc.stats import (
-    Interval,
-    bootstrap_interval,
-    cohens_dz,
-    differing_sums,
-    holm,
-    lowest_p_value,
-    permutation_p_value,
-    questions_needed,
-)
-from graphrag_eval_lc.stats.difference import power_of_a_drop
+from graphrag_eval_lc.stats import Interval
 from graphrag_eval_lc.texts import counted, listed
 
 _FORMATS = {"tokens": ",.0f", "seconds": ",.2f", "score": ",.3f", "count": ",.3f"}
@@ -86,9 +74,7 @@ def _decimals(value: float) -> int:
 
 
 SIGNIFICANT = 0.05
-# The drop that `power` is the chance to find.
-_DROP = 0.05
-# With G clusters that differ no p-value is below 2 / 2^G, which with fewer than 6 is not below 0.05.
+# With G clusters that differ sign flips give no p-value below 2 / 2^G, which with fewer than 6 is not below 0.05.
 FEWEST_FOR_A_VERDICT = 6
 
 Verdict = Literal["better", "worse", "no evidence"]
@@ -113,14 +99,18 @@ class MetricComparison:
         mean_a: The mean of A. Each question counts once, with the mean of its repeats; a failed sample's score as 0.
         mean_b: The mean of the other run.
         difference: The other run's mean minus that of A.
-        interval: The 95 % interval of the difference, by a bootstrap clustered by template, of this metric for
-            itself; None with one question.
-        p_value: That of a permutation test clustered by template.
+        interval: The interval of the difference, by the test of ``p_value`` (``stats.MeanDifference``): it holds 0
+            where, and only where, the verdict is ``no evidence``. None with one question, and where nothing differs in
+            what has no greatest value.
+        confidence: The level of the interval: 0.95 for the main metric, for others as much more as the adjustment of
+            their p-values asks.
+        p_value: That of the difference, by a t test and sign flips of whole templates, whichever p is larger
+            (``stats.MeanDifference``).
         adjusted_p_value: The same adjusted by Holm's method for all metrics that can be tested, scores and what was
             spent together.
         can_tell: Whether ``p_value`` could have fallen below 0.05, however large the differences are. It could not
             where fewer than 6 templates differ, nor where fewer than 6 go the way of the difference and the others do
-            not together make up for even the smallest of these.
+            not together make up for even the smallest of these: sign flips do not give less.
         is_tested: Whether it can be tested, and so counts in the adjustment: some question differs, and not all are
             of one template while the runs have more.
         effect_size: Cohen's d_z; None where all questions differ alike.
@@ -134,10 +124,16 @@ class MetricComparison:
             ``no evidence``, which says little where the test cannot tell (``can_tell``).
         questions_needed: How many questions it takes to see a difference of this size, at a level of 0.05 for the
             main metric and of 0.05 / m for each other of m that are tested; None without a difference, and with
-            fewer than 6 templates, with which no p-value is below 0.05.
+            fewer than 6 templates, with which no p-value is below 0.05. It is as unsure as the difference is small:
+            people are told the range.
+        questions_needed_low: The lower end of a range that holds the number for the true difference in some 80 of 100
+            comparisons, rounded down to one digit; None where ``questions_needed`` is.
+        questions_needed_high: The upper end, rounded up; None, too, where the true difference may as well be 0.
         power: The chance that the test finds a drop of 0.05 (of a score between 0 and 1; of all else of 5 % of A's
-            mean) at the 0.05 level, 0 to 1, given how much the questions' differences vary; None where it cannot be
-            said: with one question, one template of several, or a mean of 0 to take 5 % of.
+            mean) at the 0.05 level, 0 to 1, given the measured standard error; of such a score at least that of 5 of
+            100 questions that turn wrong, also where nothing differs. 0 with fewer than 6 templates, with which no
+            p-value is below 0.05. None where it cannot be said: with one question, one template of several, a mean of
+            0 to take 5 % of, and where nothing differs in what has no greatest value.
         sentence: All that for people.
     """
 
@@ -154,6 +150,7 @@ class MetricComparison:
     mean_b: float
     difference: float
     interval: Interval | None
+    confidence: float
     p_value: float
     adjusted_p_value: float
     can_tell: bool
@@ -166,7 +163,9 @@ class MetricComparison:
     templates_worse: int
     verdict: Verdict
     questions_needed: int | None
-    power: float | None = None
+    questions_needed_low: int | None
+    questions_needed_high: int | None
+    power: float | None
     sentence: str
 
     @property
@@ -228,13 +227,32 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
         main: The comparison's metric.
         metrics: The metrics that are shown.
     """
-    parts = [
-        each.metric for each in metrics if each.is_tested and each.metric != main and _is_part_of_main(each.metric)
-    ]
+    parts = [each.metric for each in metrics if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
     how = "among themselves" if len(parts) > 1 else "by itself"
     apart = f", but {listed(parts)} {how}" if parts else ""
     own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
-    return f"{own} adjusted together (Holm){apart}. Each 95 % interval is of its metric for itself."
+    levels = f"The interval of {main} is at 95 %, others are" if main is not None else "Intervals are at 95 %, or"
+    return (
+        f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
+        "where, and only where, there is no evidence of a difference."
+    )
+
+
+def needed_text(metric: MetricComparison) -> str:
+    """Return the range of the questions that it would take as text; empty where more questions would not help.
+
+    Example:
+        some 100 to 2,000 questions; at least 100 questions; up to 900 questions
+    """
+    low, high, number = metric.questions_needed_low, metric.questions_needed_high, metric.number_of_questions
+    if low is None or (high is not None and high <= number):
+        return ""
+    if high is None:
+        # With next to no degrees of freedom nothing can be said but that.
+        return f"at least {low:,} questions" if low > number else "more questions, nobody can say how many,"
+    if low <= number:
+        return f"up to {high:,} questions"
+    return f"some {low:,} questions" if low == high else f"some {low:,} to {high:,} questions"
 
 
 def verdict_text(metric: MetricComparison, letter: str) -> str:
@@ -243,7 +261,7 @@ def verdict_text(metric: MetricComparison, letter: str) -> str:
         return "the same"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict}"
-    what, more = _undecided(metric, letter), _what_is_missing(metric, "about {:,} questions would show it")
+    what, more = _undecided(metric, letter), _what_is_missing(metric, "{} would tell")
     return f"{what} ({more})" if more else what
 
 
@@ -257,14 +275,15 @@ def sentence_text(metric: MetricComparison, letter: str) -> str:
             which = "the 1 question that has it" if one else f"each of the {questions} that have it"
             which += f" ({metric.left_out:,} left out)"
         return f"{metric.metric} is the same in A and {letter} for {which}."
-    interval = f", 95 % interval {interval_text(metric)}" if metric.interval else ""
+    kind = "95 % interval" if metric.is_main else "interval"
+    interval = f", {kind} {interval_text(metric)}" if metric.interval else ""
     p_value = f"{'' if metric.is_main else 'adjusted '}{p_statement(metric.deciding_p_value)}"
     change = change_text(metric.difference, metric.unit)
     in_numbers = f"in {metric.metric}: {means_text(metric)} ({change}{interval}, {p_value}, {questions})"
     if metric.verdict != "no evidence":
         return f"{letter} is {metric.verdict} {in_numbers}."
     what = _undecided(metric, letter)
-    more = _what_is_missing(metric, "it would take about {:,} questions to see one of this size")
+    more = _what_is_missing(metric, "it would take {} to tell")
     return f"{what[0].upper()}{what[1:]} {in_numbers}{f'; {more}' if more else ''}."
 
 
@@ -295,140 +314,18 @@ def _undecided(metric: MetricComparison, letter: str) -> str:
 
 
 def _what_is_missing(metric: MetricComparison, needed: str) -> str:
-    """Say why there is no evidence; ``needed`` is the text for the number of questions that it takes."""
+    """Say why there is no evidence; ``needed`` is the text around how many questions it takes."""
     reasons = [] if metric.can_tell else [too_few_text(metric)]
     if metric.questions_needed is not None:
-        if metric.questions_needed > metric.number_of_questions:
-            reasons.append(needed.format(metric.questions_needed))
+        if number := needed_text(metric):
+            reasons.append(needed.format(number))
         elif metric.can_tell:
             # A large difference can be without evidence, where few templates differ.
             reasons.append(f"more templates{'' if metric.is_main else ', or fewer metrics,'} would tell")
     return "; ".join(reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricValues:
-    """The values of a metric in two runs.
-
-    Attributes:
-        spec: Its declaration.
-        pairs_by_template: The values of A and of the other run for each question, at least one.
-        left_out: How many common questions have it in one of the runs only.
-    """
-
-    spec: MetricSpec
-    pairs_by_template: Mapping[str, Sequence[Pair]]
-    left_out: int
-
-    def differences(self) -> dict[str, list[float]]:
-        """Return the other run's values minus those of A, by template."""
-        return {template_id: [*map(difference_of, pairs)] for template_id, pairs in self.pairs_by_template.items()}
-
-
-def compared_metrics(
-    metrics: Sequence[MetricValues], *, main: str | None, number_of_templates: int, letter: str
-) -> tuple[MetricComparison, ...]:
-    """Compare two runs in metrics that are tested together.
-
-    Those that only take ``steps_score`` apart are adjusted among themselves: they say again what it says, and are no
-    reason to doubt the others more.
-
-    Args:
-        metrics: Their values.
-        main: The metric that was chosen beforehand, whose verdict is by its own p-value; all others' are by the
-            adjusted ones.
-        number_of_templates: How many templates the common questions have.
-        letter: What the run that is compared with A is called.
-    """
-    measured = [_measured(values, values.spec.key == main, number_of_templates) for values in metrics]
-    tested = [metric for metric in measured if metric.is_tested]
-    parts = {metric.metric for metric in tested if _is_part_of_main(metric.metric)}
-    families = [[metric for metric in tested if (metric.metric in parts) is are_parts] for are_parts in (False, True)]
-    adjusted = {
-        metric.metric: p_value
-        for family in families
-        for metric, p_value in zip(family, holm([each.p_value for each in family]), strict=True)
-    }
-    compared = []
-    for metric, values in zip(measured, metrics, strict=True):
-        needed = _needed(metric, values, len(families[_is_part_of_main(metric.metric)]))
-        judged = replace(metric, adjusted_p_value=adjusted.get(metric.metric, 1.0), questions_needed=needed)
-        if judged.deciding_p_value < SIGNIFICANT:
-            judged = replace(judged, verdict=better_or_worse(judged))
-        compared.append(replace(judged, sentence=sentence_text(judged, letter)))
-    return tuple(compared)
-
-
-def _is_part_of_main(metric: str) -> bool:
+def is_part_of_main(metric: str) -> bool:
+    """Return whether a metric only takes the main one of this package apart."""
     whole = metric_spec(metric).part_of
-    return whole is not None and (whole == MAIN_METRIC or _is_part_of_main(whole))
-
-
-def _measured(values: MetricValues, is_main: bool, number_of_templates: int) -> MetricComparison:
-    """Return the comparison in one metric for itself, without what depends on the others and without a verdict."""
-    spec, by_template = values.spec, values.differences()
-    pairs = [pair for group in values.pairs_by_template.values() for pair in group]
-    differences = [difference for group in by_template.values() for difference in group]
-    wins, losses = _better_and_worse(differences, spec)
-    templates_better, templates_worse = _better_and_worse(differing_sums(by_template), spec)
-    is_proportion = _are_proportions(spec, pairs)
-    mean_a = fsum(a for a, _ in pairs) / len(pairs)
-    drop = _DROP if is_proportion else _DROP * abs(mean_a)
-    # One cluster's values would be taken as clusters of their own, which these are not where the runs have more.
-    is_one_of_more = len(by_template) == 1 < number_of_templates
-    return MetricComparison(
-        metric=spec.key,
-        is_main=is_main,
-        is_spent=spec.is_spent,
-        lower_is_better=spec.lower_is_better,
-        unit=spec.unit,
-        is_proportion=is_proportion,
-        number_of_questions=len(pairs),
-        number_of_templates=len(by_template),
-        left_out=values.left_out,
-        mean_a=mean_a,
-        mean_b=fsum(b for _, b in pairs) / len(pairs),
-        difference=fsum(differences) / len(differences),
-        interval=None if is_one_of_more else bootstrap_interval(by_template),
-        p_value=1.0 if is_one_of_more else permutation_p_value(by_template),
-        adjusted_p_value=1.0,
-        can_tell=not is_one_of_more and lowest_p_value(by_template) < SIGNIFICANT,
-        is_tested=bool(wins or losses) and not is_one_of_more,
-        effect_size=cohens_dz(differences),
-        wins=wins,
-        ties=len(pairs) - wins - losses,
-        losses=losses,
-        templates_better=templates_better,
-        templates_worse=templates_worse,
-        verdict="no evidence",
-        questions_needed=None,
-        power=None if is_one_of_more or not drop else power_of_a_drop(by_template, drop),
-        sentence="",
-    )
-
-
-def _better_and_worse(differences: Sequence[float], spec: MetricSpec) -> tuple[int, int]:
-    more, less = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
-    return (less, more) if spec.lower_is_better else (more, less)
-
-
-def _are_proportions(spec: MetricSpec, pairs: Sequence[Pair]) -> bool:
-    """Return whether values are shares of 1, so that a difference in points says how large it is.
-
-    Where the range does not tell, as of a metric that nobody declared, the values do.
-    """
-    greatest = spec.range[1]
-    may_be = spec.unit == "score" and (spec.range == (None, None) if greatest is None else greatest <= 1)
-    return may_be and all(0 <= value <= 1 for pair in pairs for value in pair)
-
-
-def _needed(metric: MetricComparison, values: MetricValues, number_of_tests: int) -> int | None:
-    if not metric.is_tested or 1 < metric.number_of_templates < FEWEST_FOR_A_VERDICT:
-        return None
-    groups = list(values.differences().values())
-    # The questions of the only template count each for itself.
-    error = clustered_standard_error(groups if len(groups) > 1 else [[difference] for difference in groups[0]])
-    if error is None:
-        return None
-    significance = SIGNIFICANT if metric.is_main else SIGNIFICANT / number_of_tests
-    return questions_needed(metric.difference, error, metric.number_of_questions, significance=significance)
+    return whole is not None and (whole == MAIN_METRIC or is_part_of_main(whole))

@@ -350,7 +350,7 @@ class RunComparison:
             "<br>".join(escape(f"{run.letter}: {run.label}{self._errors_text(run)}") for run in self.runs),
             "</p>",
         ]
-        headings = ("", "n", "A", "other", "difference", "95 % interval", "p", "wins / ties / losses", "")
+        headings = ("", "n", "A", "other", "difference", "interval", "p", "wins / ties / losses", "")
         parts += ["<table><thead><tr>", *(f"<th>{heading}</th>" for heading in headings), "</tr></thead><tbody>"]
         for pair in self.pairs:
             for metric in pair.metrics:
@@ -401,6 +401,7 @@ class RunComparison:
                     "difference": metric.difference,
                     "low": low,
                     "high": high,
+                    "confidence": metric.confidence,
                     "p_value": metric.p_value,
                     "adjusted_p_value": metric.adjusted_p_value,
                     "can_tell": metric.can_tell,
@@ -410,6 +411,9 @@ class RunComparison:
                     "losses": metric.losses,
                     "verdict": metric.verdict,
                     "questions_needed": metric.questions_needed,
+                    "questions_needed_low": metric.questions_needed_low,
+                    "questions_needed_high": metric.questions_needed_high,
+                    "power": metric.power,
                 }
 
     def _question_rows(self) -> Iterable[dict[str, Any]]:

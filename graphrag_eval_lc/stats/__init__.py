@@ -1,6 +1,7 @@
 """Confidence intervals and tests of significance for means of questions that come in templates."""
 
 from graphrag_eval_lc.stats.cluster_robust import ClusterRobustMean, cluster_robust_mean
+from graphrag_eval_lc.stats.difference import MeanDifference, NeededQuestions, mean_difference
 from graphrag_eval_lc.stats.intervals import FEWEST_CLUSTERS, Interval, bootstrap_interval
 from graphrag_eval_lc.stats.mean_interval import FEWEST_TEMPLATES, MeanInterval, mean_interval
 from graphrag_eval_lc.stats.significance import (
@@ -17,13 +18,16 @@ __all__ = [
     "FEWEST_TEMPLATES",
     "ClusterRobustMean",
     "Interval",
+    "MeanDifference",
     "MeanInterval",
+    "NeededQuestions",
     "bootstrap_interval",
     "cluster_robust_mean",
     "cohens_dz",
     "differing_sums",
     "holm",
     "lowest_p_value",
+    "mean_difference",
     "mean_interval",
     "permutation_p_value",
     "questions_needed",

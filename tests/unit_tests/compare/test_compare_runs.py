@@ -9,8 +9,7 @@ import pytest
 from graphrag_eval_lc import RunComparison, compare_runs, score_responses
 from graphrag_eval_lc.compare import MetricComparison
 from graphrag_eval_lc.errors import ComparisonError, OptionError, RunFolderError
-from graphrag_eval_lc.metrics import clustered_standard_error
-from graphrag_eval_lc.stats import questions_needed
+from graphrag_eval_lc.stats import mean_difference
 
 Scored = Callable[..., list[dict[str, Any]]]
 WORSE, BETTER = [0.0] * 6 + [1.0] * 2, [1.0] * 8
@@ -35,8 +34,10 @@ def test_means_and_difference_are_those_of_the_pairs(scored: Scored) -> None:
     assert (metric.mean_a, metric.mean_b, metric.difference) == (0.25, 1.0, 0.75)
     assert (metric.wins, metric.ties, metric.losses, metric.number_of_questions) == (6, 2, 0, 8)
     assert metric.interval is not None
-    assert 0.25 < metric.interval.low < 0.75 < metric.interval.high <= 1
-    assert (metric.verdict, metric.p_value) == ("better", 2 / 2**6)
+    assert 0 < metric.interval.low < 0.75 < metric.interval.high == 1
+    assert metric.confidence == 0.95
+    # By sign flips alone it would be 2 / 2**6: six that are better beside two that are the same are skewed.
+    assert (metric.verdict, metric.p_value) == ("better", pytest.approx(0.0338, abs=1e-4))
     assert metric.sentence.startswith("B is better in steps_score: 0.250 → 1.000 (+0.750, 95 % interval +0.")
 
 
@@ -53,7 +54,9 @@ def test_comparison_the_other_way_round_is_its_mirror(scored: Scored) -> None:
 def test_run_beside_itself_is_the_same(scored: Scored) -> None:
     comparison = compare_runs(scored(*WORSE), scored(*WORSE))
     metric = metric_of(comparison)
-    assert (metric.p_value, metric.interval, metric.effect_size) == (1.0, (0.0, 0.0), None)
+    assert (metric.p_value, metric.effect_size) == (1.0, None)
+    # Eight questions that are the same do not say that no other would differ.
+    assert metric.interval == pytest.approx((-0.2956, 0.2956), abs=1e-4)
     assert metric.sentence == "steps_score is the same in A and B for each question."
     assert comparison.pairs[0].flips == ()
 
@@ -64,9 +67,8 @@ def test_small_difference_is_no_evidence_and_says_how_many_questions_it_takes(sc
     assert metric.questions_needed is not None
     assert metric.questions_needed > 12
     assert metric.sentence.startswith("No evidence of a difference in steps_score: 0.500 → ")
-    assert metric.sentence.endswith(
-        f"; it would take about {metric.questions_needed:,} questions to see one of this size."
-    )
+    assert (metric.questions_needed_low, metric.questions_needed_high) == (20, None)
+    assert metric.sentence.endswith("; it would take at least 20 questions to tell.")
 
 
 def test_errors_count_as_0_and_are_counted(scored: Scored) -> None:
@@ -132,7 +134,7 @@ def test_less_is_better_of_what_was_spent(scored: Scored) -> None:
     comparison = compare_runs(a, b)
     tokens = metric_of(comparison, "total_tokens")
     assert (tokens.difference, tokens.verdict, tokens.wins, tokens.unit) == (-10, "better", 8, "tokens")
-    assert "100 → 90 (−10, 95 % interval −10 to −10" in tokens.sentence
+    assert "100 → 90 (−10, interval −13 to −7, adjusted p = 0.008" in tokens.sentence
     assert [metric.metric for metric in comparison.pairs[0].metrics] == ["steps_score", "total_tokens", "agent_cost"]
 
 
@@ -156,11 +158,11 @@ def test_main_metric_is_judged_by_its_own_p_value_and_all_others_by_the_adjusted
         b[index]["answer_f1"] = a[index]["answer_relevance"] = 1.0
     comparison = compare_runs(a, b)
     main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
-    assert main.p_value == other.p_value == 2 / 2**6
+    assert main.p_value == other.p_value == pytest.approx(0.0338, abs=1e-4)
     assert main.adjusted_p_value == other.adjusted_p_value == 3 * main.p_value
     assert (main.verdict, other.verdict) == ("better", "no evidence")
-    assert "+1.000, p = 0.031, 8 questions)" in main.sentence
-    assert ", adjusted p = 0.094, 8 questions)" in other.sentence
+    assert "+1.000, p = 0.034, 8 questions)" in main.sentence
+    assert ", adjusted p = 0.102, 8 questions)" in other.sentence
     named = compare_runs(a, b, metrics=["answer_f1", "steps_score"])
     assert (metric_of(named, "answer_f1").verdict, metric_of(named).verdict) == ("better", "no evidence")
 
@@ -172,10 +174,11 @@ def test_needed_questions_are_for_the_level_at_which_the_metric_is_tested(scored
         result["answer_f1"] = result["steps_score"]
     comparison = compare_runs(a, b)
     main, other = metric_of(comparison), metric_of(comparison, "answer_f1")
-    error = clustered_standard_error([[first["steps_score"] - 0.5] for first in b])
-    assert error is not None
-    assert main.questions_needed == questions_needed(main.difference, error, 12)
-    assert other.questions_needed == questions_needed(main.difference, error, 12, significance=0.05 / 3)
+    difference = mean_difference([[first["steps_score"] - 0.5] for first in b], scale=1)
+    assert main.questions_needed == difference.questions_needed()
+    assert other.questions_needed == difference.questions_needed(0.05 / 3)
+    ends = (other.questions_needed_low, other.questions_needed_high)
+    assert ends == difference.questions_needed_range(0.05 / 3) == (30, None)
 
 
 def one_template_with(name: str, scored: Scored, *scores: float) -> list[dict[str, Any]]:
@@ -430,7 +433,7 @@ def test_rows_are_of_a_kind_that_there_is(tmp_path: Path, scored: Scored) -> Non
 def test_it_says_which_metrics_are_adjusted_among_themselves(scored: Scored) -> None:
     a = scored(*WORSE, steps_f1=0.5, steps_recall=0.5, elapsed_sec=2.0)
     b = scored(*BETTER, steps_f1=1.0, steps_recall=1.0, elapsed_sec=1.0)
-    note = "all others are adjusted together (Holm), but {}. Each 95"
+    note = "all others are adjusted together (Holm), but {}. The interval of "
     assert note.format("steps_recall, steps_f1 among themselves") in compare_runs(a, b)._repr_html_()
     by_f1 = compare_runs(a, b, metrics=["steps_f1", "steps_recall"])
     assert note.format("steps_recall by itself") in by_f1._repr_html_()
@@ -505,7 +508,15 @@ def test_difference_that_the_test_could_have_told_says_what_would_tell(scored: S
     comparison = compare_runs(a, b)
     assert metric_of(comparison).can_tell
     assert metric_of(comparison).sentence.startswith("No evidence of a difference in steps_score: 0.143 → 0.857")
-    assert metric_of(comparison, "answer_f1").sentence.endswith("; more templates, or fewer metrics, would tell.")
+    assert metric_of(comparison, "answer_f1").sentence.endswith("; it would take up to 20 questions to tell.")
+
+
+def test_large_difference_of_many_questions_in_few_templates_says_that_templates_are_missing(scored: Scored) -> None:
+    templates = [f"t{index % 6}" for index in range(60)]
+    a, b = (scored(*[1.0] * 60, templates=templates, answer_f1=score, total_tokens=score) for score in (0.0, 1.0))
+    metric = metric_of(compare_runs(a, b), "answer_f1")
+    assert (metric.p_value, metric.adjusted_p_value, metric.can_tell) == (2 / 2**6, 4 / 2**6, True)
+    assert metric.sentence.endswith("adjusted p = 0.062, 60 questions); more templates, or fewer metrics, would tell.")
 
 
 def test_question_that_failed_in_both_runs_counts_and_is_not_left_out(scored: Scored) -> None:

@@ -72,7 +72,8 @@ def test_names_of_metrics_in_gates_are_text() -> None:
 def test_it_says_which_p_values_decide_and_of_what_intervals_are() -> None:
     html = page()
     assert "p of steps_score, chosen beforehand, is its own; all others are adjusted together (Holm)." in html
-    assert "Each 95 % interval is of its metric for itself." in html
+    assert "The interval of steps_score is at 95 %, others are as much wider as this adjustment asks" in html
+    assert "an interval holds 0 where, and only where, there is no evidence of a difference." in html
 
 
 def test_what_was_spent_has_no_questions_that_flipped() -> None:
