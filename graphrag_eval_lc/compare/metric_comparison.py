@@ -76,6 +76,8 @@ def _decimals(value: float) -> int:
 SIGNIFICANT = 0.05
 # With G clusters that differ sign flips give no p-value below 2 / 2^G, which with fewer than 6 is not below 0.05.
 FEWEST_FOR_A_VERDICT = 6
+# With fewer templates a skewed difference, of which the rare large changes are not seen, is found too often.
+FEW_FOR_SKEWED = 30
 
 Verdict = Literal["better", "worse", "no evidence"]
 Pair = tuple[float, float]
@@ -227,15 +229,25 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
         main: The comparison's metric.
         metrics: The metrics that are shown.
     """
-    parts = [each.metric for each in metrics if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
+    parts = [each.metric for each in shown if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
     how = "among themselves" if len(parts) > 1 else "by itself"
     apart = f", but {listed(parts)} {how}" if parts else ""
     own = f"p of {main}, chosen beforehand, is its own; all others are" if main is not None else "p-values are"
     levels = f"The interval of {main} is at 95 %, others are" if main is not None else "Intervals are at 95 %, or"
     return (
         f"{own} adjusted together (Holm){apart}. {levels} as much wider as this adjustment asks: an interval holds 0 "
-        "where, and only where, there is no evidence of a difference."
+        f"where, and only where, there is no evidence of a difference.{_rare_changes_note(shown)}"
     )
+
+
+def _rare_changes_note(metrics: Iterable[MetricComparison]) -> str:
+    """Say that p-values may be too small, where few templates decided."""
+    found = [each.number_of_templates for each in metrics if each.verdict != "no evidence"]
+    # The questions of the only template count each for itself, which is told elsewhere.
+    few = [number for number in found if 1 < number < FEW_FOR_SKEWED]
+    if not few:
+        return ""
+    return f" If others change far more than these {min(few)} templates, p-values are too small."
 
 
 def needed_text(metric: MetricComparison) -> str:

@@ -53,7 +53,8 @@ class MeanDifference:
 
     Where the two runs are the same agent, p is below 0.05 in at most 5 of 100 comparisons, whatever the sizes
     of the clusters, as long as each cluster goes up as far and as often as down. Where few clusters change much and
-    many a little the other way, it can be more: docs/differences.md has the numbers.
+    many a little the other way, it is up to 12 of 100 with fewer than 100 clusters of one size (more, where a few
+    large ones decide): no test of the differences alone can know of changes that are not among them.
 
     Attributes:
         difference: The mean difference over all values.
@@ -152,7 +153,8 @@ class MeanDifference:
         """Return the chance that the test finds a true difference, given how much the measured ones vary.
 
         It is that of the t test (of a noncentral t distribution); where ``scale`` is known, with at least the variance
-        that it takes to have a mean as large: a drop of 0.05 turns at least 5 of 100 questions by 1.
+        that it takes to have a mean as large: a drop of 0.05 turns at least 5 of 100 questions by 1. With few clusters
+        it promises too much, by up to 0.15 in benchmarks/difference_tests.py: sign flips see less there.
 
         Args:
             effect: The true difference, in either direction, not 0.

@@ -241,7 +241,7 @@ _COLORS = {"better": BETTER, "worse": WORSE}
 
 
 def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, ax: "Axes | None" = None) -> "Axes":
-    """Draw each metric's difference from the baseline with its 95 % interval: a forest plot.
+    """Draw each metric's difference from the baseline with its interval: a forest plot.
 
     Blue is better, orange worse; grey is no evidence of a difference, or too few templates that differ to tell. A
     label says where less of a score is better.
@@ -273,7 +273,7 @@ def plot_differences(rows: Iterable[Mapping[str, Any]], *, spent: bool = False, 
     unit, side = ("in % of A", "less is better") if spent else (in_points, "more is better")
     if any(map(_is_said, drawn)):
         side = f"{side} unless said otherwise"
-    ax.set_xlabel(f"difference from A {unit} with 95 % interval; {side}")
+    ax.set_xlabel(f"difference from A {unit} with interval; {side}")
     ax.set_title("Spent, beside the baseline" if spent else "Scores, beside the baseline")
     return ax
 

@@ -156,7 +156,7 @@ def test_power_grows_with_the_effect_and_the_questions() -> None:
     assert all(power is not None and 0 < power <= 1 for power in powers)
     assert powers == sorted(powers, key=lambda power: power or 0)
     assert few.power(-0.05) == few.power(0.05)
-    assert few.power(0.05, 0.01) < few.power(0.05)  # type: ignore[operator]
+    assert (few.power(0.05, 0.01) or 1.0) < (few.power(0.05) or 0.0)
 
 
 def test_power_is_that_of_the_noncentral_t_distribution() -> None:
