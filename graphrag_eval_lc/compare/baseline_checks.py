@@ -199,7 +199,7 @@ class _PairBeside:
     pairing: Pairing
     main: str | None
     sides: Sequence[GateValues]
-    _compared: dict[str, MetricComparison] = field(default_factory=dict)
+    _known: dict[str, MetricValues] = field(default_factory=dict)
 
     @cached_property
     def template_ids(self) -> Mapping[str, str]:
@@ -263,31 +263,34 @@ class _PairBeside:
             why = "no question has it in both runs"
         return NotComparable(letter, name or (metric if template is None else f"{template}/{metric}"), why)
 
-    def _metric(self, metric: str) -> MetricComparison:
-        """Return the comparison in a metric, over all questions that have it in both runs."""
-        known = next((each for each in self.run.metrics if each.metric == metric), None) or self._compared.get(metric)
-        if known is None:
+    def _whole(self, metric: str) -> MetricValues:
+        """Return the values of a metric, of all questions that have it in both runs."""
+        if metric not in self._known:
             pairs = self.pairing.by_template(self.pairing.values(metric))
-            number = len(set(self.template_ids.values()))
-            known = self._compared[metric] = self._compare(metric, pairs, number)
-        return known
+            self._known[metric] = MetricValues(metric_spec(metric), pairs, self.pairing.left_out(metric))
+        return self._known[metric]
 
-    def _compare(self, metric: str, pairs: Mapping[str, Sequence[Pair]], number_of_templates: int) -> MetricComparison:
-        values = MetricValues(metric_spec(metric), pairs, self.pairing.left_out(metric))
+    def _compared(self, values: MetricValues, number_of_templates: int) -> MetricComparison:
+        """Return the comparison in a metric for itself, with its interval at 95 %."""
         (compared,) = compared_metrics(
-            [values], main=metric, number_of_templates=number_of_templates, letter=self.run.letter
+            [values], main=values.spec.key, number_of_templates=number_of_templates, letter=self.run.letter
         )
         return compared
+
+    def _compared_whole(self, metric: str) -> MetricComparison:
+        # Only of the main metric the comparison's own interval is sure to be at 95 %.
+        known = (each for each in self.run.metrics if each.metric == metric and each.is_main)
+        return next(known, None) or self._compared(self._whole(metric), len(set(self.template_ids.values())))
 
     def _drop(
         self, metric: str, template: str | None, pairs: Mapping[str, Pair], limit: float, is_confident: bool
     ) -> DropGate:
-        whole = self._metric(metric)
+        whole = self._whole(metric)
+        is_proportion = whole.are_proportions()
         values = list(pairs.values())
         mean_a = fsum(a for a, _ in values) / len(values)
         difference = fsum(map(difference_of, values)) / len(values)
-        is_proportion = whole.is_proportion
-        drop = drop_between(mean_a, difference, lower_is_better=whole.lower_is_better, is_proportion=is_proportion)
+        drop = drop_between(mean_a, difference, lower_is_better=whole.spec.lower_is_better, is_proportion=is_proportion)
         gate = DropGate(
             letter=self.run.letter,
             metric=metric,
@@ -298,14 +301,18 @@ class _PairBeside:
             is_confident=is_confident,
             mean_a=mean_a,
             mean_b=fsum(b for _, b in values) / len(values),
-            unit=whole.unit,
+            unit=whole.spec.unit,
             number_of_questions=len(values),
             number_of_templates=len({self.template_ids[each] for each in pairs}),
         )
         if not is_confident or not is_above(drop, limit):
             return gate
         # The questions of one template count each for itself.
-        compared = whole if template is None else self._compare(metric, {template: values}, 1)
+        compared = (
+            self._compared_whole(metric)
+            if template is None
+            else self._compared(MetricValues(whole.spec, {template: values}, 0), 1)
+        )
         sure = sure_drop_of(compared, is_proportion=is_proportion)
         return replace(gate, sure_drop=sure, why_unsure=too_few_text(compared) if sure is None else "")
 
