@@ -229,6 +229,7 @@ def p_values_note(main: str | None, metrics: Iterable[MetricComparison]) -> str:
         main: The comparison's metric.
         metrics: The metrics that are shown.
     """
+    shown = list(metrics)
     parts = [each.metric for each in shown if each.is_tested and each.metric != main and is_part_of_main(each.metric)]
     how = "among themselves" if len(parts) > 1 else "by itself"
     apart = f", but {listed(parts)} {how}" if parts else ""

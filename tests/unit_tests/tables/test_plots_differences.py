@@ -63,7 +63,7 @@ def test_which_way_is_better_stands_beside_a_score_of_which_less_is() -> None:
     ]
     assert "in the unit of each metric" in ax.get_xlabel()
     assert ax.get_xlabel().endswith("more is better unless said otherwise")
-    assert plot_differences(ROWS).get_xlabel() == "difference from A in points with 95 % interval; more is better"
+    assert plot_differences(ROWS).get_xlabel() == "difference from A in points with interval; more is better"
 
 
 @pytest.mark.parametrize("spent", [False, True])
