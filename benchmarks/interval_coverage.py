@@ -77,7 +77,7 @@ def geometric(templates: int) -> Array:
     """Return sizes that fall geometrically, down to 1."""
     shares: Array = (0.8 if templates > 5 else 0.5) ** np.arange(templates)
     sizes: Array = np.round(shares / shares.sum() * PER_TEMPLATE * templates)
-    return np.clip(sizes, 1, None).astype(int)
+    return sizes.clip(1).astype(int)
 
 
 def half(templates: int) -> Array:
@@ -100,7 +100,7 @@ def drawn_runs(cell: Cell, runs: int, random: np.random.Generator) -> Drawn:
     sizes = SIZES[cell.sizes](cell.templates)
     chances = _chances(cell, (runs, cell.templates), random)
     if cell.scores in ("binary", "all alike"):
-        sums = random.binomial(sizes, chances).astype(float)
+        sums = np.asarray(random.binomial(sizes, chances), dtype=float)
         return Drawn(sums, sums, sizes)
     sums, squares = np.zeros(chances.shape), np.zeros(chances.shape)
     for template, size in enumerate(sizes):

@@ -28,6 +28,7 @@ class ReferenceStep(TypedDict):
     required_columns: NotRequired[list[str] | None]
     ordered: NotRequired[bool]
     ignore_duplicates: NotRequired[bool]
+    strict: NotRequired[bool]
     tolerance: NotRequired[float | None]
     relevant_ids: NotRequired[RelevantIds | None]
     matches: NotRequired[str]
@@ -324,6 +325,8 @@ rows; application/json: JSON values, with required_columns rows; none: rows of q
     """Whether the rows must come in this order, duplicates too."""
     ignore_duplicates: bool | None = None
     """Whether unordered rows are compared as a set; false compares them as a bag."""
+    strict: bool | None = None
+    """Whether rows are compared as RDF terms, with kind, datatype and language tag; false compares values."""
     tolerance: RelativeTolerance | None = None
     """The share by which the numbers of SPARQL results may differ, integers apart: 1e-6 is a millionth."""
     relevant_ids: _GainsOrIds | None = None
@@ -350,6 +353,17 @@ class TemplateModel(_Checked):
     """The template's id, unique in the dataset."""
     questions: list[QuestionModel] | None = None
     """The questions."""
+
+
+def _no_boolean(value: object) -> object:
+    """Refuse true and false, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("no_boolean", "Give a number, not true or false")
+    return value
+
+
+_Tokens = Annotated[int, Field(ge=0), BeforeValidator(_no_boolean)]
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_boolean)]
 
 
 class ActualStepModel(_Checked):
@@ -380,15 +394,15 @@ class ResponseModel(_Checked):
     """The agent's answer."""
     error: Any = None
     """Why the agent failed; a response with it is an error sample."""
-    input_tokens: Annotated[int, Field(ge=0)] | None = None
+    input_tokens: _Tokens | None = None
     """Tokens of all prompts."""
-    output_tokens: Annotated[int, Field(ge=0)] | None = None
+    output_tokens: _Tokens | None = None
     """Tokens of all model answers."""
-    total_tokens: Annotated[int, Field(ge=0)] | None = None
+    total_tokens: _Tokens | None = None
     """All tokens."""
-    elapsed_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    elapsed_sec: _Seconds | None = None
     """Seconds from question to answer, by the clock on the wall."""
-    stalled_sec: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    stalled_sec: _Seconds | None = None
     """Those of elapsed_sec for which other questions blocked the event loop."""
     started_at: Any = None
     """When the run began, as an ISO 8601 text in UTC."""

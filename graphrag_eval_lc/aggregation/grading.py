@@ -13,10 +13,15 @@ def grading_note(config: EvaluationConfig) -> str | None:
     Example:
         >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded")))
         'Steps are graded: steps_score is steps_f1, over all groups'
+        >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded", scoring="last_group")))
+        'Steps are graded: steps_score is steps_f1, over all groups; scoring: last_group says nothing'
     """
-    if config.steps.grading == "binary":
+    steps = config.steps
+    if steps.grading == "binary":
         return None
-    return f"Steps are graded: {STEPS_SCORE} is {STEPS_F1}, over all groups"
+    # Where it is the default nobody expects anything of it.
+    ignored = f"; scoring: {steps.scoring} says nothing" if "scoring" in steps.model_fields_set else ""
+    return f"Steps are graded: {STEPS_SCORE} is {STEPS_F1}, over all groups{ignored}"
 
 
 def grading_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

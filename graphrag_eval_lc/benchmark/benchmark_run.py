@@ -6,6 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from graphrag_eval_lc.aggregation.score_means import (
+    ScoreMean,
+    mean_text,
+    means_note,
+    score_values,
+    shown_means,
+)
 from graphrag_eval_lc.compare.gates import GateResult, Gates, gate_results, gates_in, without_baseline
 from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import EvaluationConfig, GateConfig
@@ -22,8 +29,9 @@ from graphrag_eval_lc.registry.metrics import (
     TOTAL_TOKENS,
     UNDECIDED,
     metric_spec,
+    own_metrics,
 )
-from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results, read_run
+from graphrag_eval_lc.run_folder import RESPONSES_FILE, RESULTS_FILE, iter_responses, iter_results
 from graphrag_eval_lc.tables import Results, Table, aggregates_table, questions_table, steps_table
 from graphrag_eval_lc.tables.plots import plot_scores, plot_templates, plot_times
 from graphrag_eval_lc.tables.table import table_html
@@ -92,13 +100,14 @@ class BenchmarkRun:
         self._gates = gates
         self._responses = responses
         self._results = results
+        self._known_means: dict[str, ScoreMean] | None = None
 
     def __repr__(self) -> str:
         micro = self.aggregates["micro"]
         parts = [
             f"{micro[NUMBER_OF_SUCCESS_SAMPLES]} answered",
             f"{micro[NUMBER_OF_ERROR_SAMPLES]} failed",
-            f"{MAIN_METRIC} {micro[MAIN_METRIC]['mean']:.3f}" if MAIN_METRIC in micro else "",
+            self._main_mean(),
             f"stopped: {self.stopped['reason']}" if self.stopped else "",
             str(self.output_dir) if self.output_dir else "",
         ]
@@ -232,7 +241,7 @@ class BenchmarkRun:
             OptionError: No sample has the metric.
             RunFolderError: The file of results cannot be read.
         """
-        numbers = run_results(self).numbers([metric])
+        numbers = run_results(self, self._config).numbers([metric])
         values: dict[str, list[float]] = {}
         for question in numbers.questions.values() if numbers.has(metric) else ():
             value = question.spent(metric) if metric_spec(metric).is_spent else question.score(metric)
@@ -254,37 +263,27 @@ class BenchmarkRun:
         micro, totals = self.aggregates["micro"], self.aggregates.get("totals", {})
         rows = [(name, f"{micro[key]:,}") for name, key in _COUNTS.items()]
         rows += [(name, f"{micro[key]:,}") for name, key in _UNCERTAIN.items() if micro.get(key)]
-        rows += [
-            (f"mean {metric}", f"{statistics['mean']:.3f}")
-            for metric, statistics in micro.items()
-            if isinstance(statistics, Mapping) and "mean" in statistics and not metric_spec(metric).is_spent
-        ]
+        means = self._means()
+        rows += [(f"mean {metric}", mean_text(mean)) for metric, mean in means.items()]
         rows += [(name, f"{totals[metric]:,.10g}") for metric, name in _SPENT.items() if metric in totals]
         rows += [("note", note) for note in self.notes]
         if self.stopped:
             rows.append(("stopped", str(self.stopped["message"])))
         if self.output_dir:
             rows.append(("folder", str(self.output_dir)))
-        return table_html(f"Benchmark run ({self._means_are_over()})", rows)
+        return table_html(f"Benchmark run{means_note(means.values())}", rows)
 
-    def _means_are_over(self) -> str:
-        """Say which questions the means are over, as far as that is known."""
-        if not self.aggregates["micro"][NUMBER_OF_ERROR_SAMPLES]:
-            return "means over all questions"
-        errors = self._errors()
-        if errors is None:
-            return "means over the answered questions, unless aggregates.errors is include in the config"
-        return "failed questions count as 0" if errors == "include" else "means over the answered questions"
+    def _main_mean(self) -> str:
+        mean = self._means().get(MAIN_METRIC)
+        return "" if mean is None else f"{MAIN_METRIC} {mean_text(mean)}"
 
-    def _errors(self) -> str | None:
-        """Return ``aggregates.errors`` of the config in the run's folder; None where it is not known."""
-        try:
-            record = read_run(self.output_dir) if self.output_dir else None
-        except RunFolderError:
-            return None
-        config = (record or {}).get("config")
-        aggregates = config.get("aggregates") if isinstance(config, Mapping) else None
-        return aggregates.get("errors") if isinstance(aggregates, Mapping) else None
+    @recorded_only_here()
+    def _means(self) -> dict[str, ScoreMean]:
+        """Return the means of the scores, those of this package first, read once from the results."""
+        if self._known_means is None:
+            values = score_values(run_results(self, self._config).numbers(own_metrics(self.aggregates["micro"])))
+            self._known_means = shown_means(values)
+        return self._known_means
 
     def _table(self, kind: RunKind) -> Table:
         if kind == "questions":

@@ -271,6 +271,9 @@ def _config_again(earlier: Mapping[str, Any]) -> dict[str, Any] | None:
     config = earlier.get("config")
     if config:
         config = {key: value for key, value in config.items() if key != "plugins"}
+        steps = config.get("steps")
+        if isinstance(steps, Mapping) and steps.get("grading") == "graded":  # the record has defaults too
+            config["steps"] = {key: value for key, value in steps.items() if key != "scoring"}
     sections = (config or {}).get("llm") or {}
     kept = {
         name: without_masked(section)

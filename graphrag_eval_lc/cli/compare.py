@@ -10,6 +10,7 @@ from graphrag_eval_lc.benchmark.option_fields import GATES
 from graphrag_eval_lc.cli.options import FailUnder
 from graphrag_eval_lc.errors import ConfigError, OptionError
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.run_folder import RUN_FILE
 from graphrag_eval_lc.texts import counted
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from graphrag_eval_lc.config import EvaluationConfig
 
 
+@broken_plugins_left_out()
 def compare(
     runs: Annotated[
         list[Path],

@@ -23,6 +23,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     p_values_note,
     value_text,
 )
+from graphrag_eval_lc.compare.run_comparison import verdict_word
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.texts import counted, shortened
 
@@ -99,7 +100,7 @@ def _headings(letter: str, *, is_wide: bool) -> tuple[str, ...]:
 def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
     left_out = f" ({metric.left_out:,} left out)" if metric.left_out else ""
     name = ", ".join(filter(None, (escape(metric.metric) + left_out, metric.direction_note)))
-    verdict = _verdict(metric)
+    verdict = verdict_word(metric)
     counts = f"{metric.wins}/{metric.ties}/{metric.losses}"
     values = (
         escape(value_text(metric.mean_a, metric.unit)),
@@ -120,12 +121,6 @@ def _cells(metric: MetricComparison, *, is_wide: bool) -> tuple[str, ...]:
         verdict,
         _needed(metric),
     )
-
-
-def _verdict(metric: MetricComparison) -> str:
-    if not (metric.wins or metric.losses):
-        return "the same"
-    return "cannot tell" if metric.verdict == "no evidence" and not metric.can_tell else metric.verdict
 
 
 def _needed(metric: MetricComparison) -> str:

@@ -9,7 +9,9 @@ from graphrag_eval_lc.cli.model_options import keywords, selection_options, with
 from graphrag_eval_lc.cli.options import EXIT_FINDINGS, Config, Plugins, load_named_plugins
 from graphrag_eval_lc.texts import counted
 
-_FEW = 20
+# Of more unanswered questions only the first are shown.
+_MOST_UNANSWERED = 10
+_FIRST_UNANSWERED = 3
 
 
 @with_fields_of(selection_options)
@@ -32,7 +34,7 @@ def validate(
 
     With responses also what is wrong with them, and tools whose names no reference step has, where reference steps
     are missed for it. The config says what the tools are called among the reference steps (`steps: {names: …}`) and
-    which count as retrieval.
+    which count as retrieval; with a run's folder it is the run's own, unless another is given.
 
     A problem is what cannot be evaluated as it is meant: misspelt keys, values of a wrong type, repeated ids and keys,
     outputs that cannot be read or are cut, responses that no question has. A warning is what can: media types and
@@ -59,8 +61,14 @@ def validate(
 
     load_named_plugins(plugins)
     problems, note = validated(dataset, responses, config, Selection(**keywords(selection_options()[0], options)))
+    unanswered = [problem for problem in problems if problem.what == UNANSWERED]
+    left_out = unanswered[_FIRST_UNANSWERED:] if len(unanswered) > _MOST_UNANSWERED else []
+    hidden = set(map(id, left_out))
     for problem in problems:
-        typer.echo(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+        if id(problem) not in hidden:
+            typer.echo(str(problem) if problem.severity == "error" else f"Warning: {problem}")
+    if left_out:
+        typer.echo(f"{counted(len(left_out), 'more question has', 'more questions have')} no response.")
     if note is not None:
         typer.echo(f"{chr(10) if problems else ''}{note}.")
     warnings = sum(problem.severity == "warning" for problem in problems)
@@ -68,10 +76,8 @@ def validate(
     found = [counted(number, word) for number, word in ((errors, "problem"), (warnings, "warning")) if number]
     gap = "\n" if problems and note is None else ""
     typer.echo(f"{gap}{' and '.join(found) or 'No problems'} found.")
-    unanswered = sum(problem.what == UNANSWERED for problem in problems)
-    if unanswered > _FEW:
-        have = f"{counted(unanswered, 'question has', 'questions have')} no response"
-        typer.echo(f"{have}; --answered-only checks only the others.")
+    if left_out:
+        typer.echo(f"{len(unanswered):,} questions have no response; --answered-only checks only the others.")
     if errors:
         raise typer.Exit(EXIT_FINDINGS)
 

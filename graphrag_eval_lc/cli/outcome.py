@@ -23,6 +23,7 @@ from graphrag_eval_lc.cli.options import (
 )
 from graphrag_eval_lc.cli.report import written_report
 from graphrag_eval_lc.compare.gate_texts import gates_over, gates_under
+from graphrag_eval_lc.compare.runs import run_results
 from graphrag_eval_lc.config import ConfigSource, GateConfig, load_config, with_measures
 from graphrag_eval_lc.evaluation.samples import RunPlan
 from graphrag_eval_lc.metrics import parse_measure
@@ -116,7 +117,8 @@ def show_run(
     shown = [parse_measure(name) for name in measures]
     for note in run.notes:
         console.print(f"{note}.\n", markup=False, highlight=False, soft_wrap=True)
-    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown))
+    config = run_results(run).config()
+    console.print(summary_tables(run.iter_results(), run.aggregates, worst=worst, measures=shown, config=config))
     if run.output_dir:
         _show_files(console, run.output_dir, has_report=has_report)
     if "generation" not in (run.judges or {}):

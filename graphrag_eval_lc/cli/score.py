@@ -44,7 +44,10 @@ def score(
         ),
     ],
     responses: Annotated[
-        Path | None, typer.Argument(help="The responses (JSON Lines, JSON or YAML).", show_default=False)
+        Path | None,
+        typer.Argument(
+            help="The responses (JSON Lines, JSON or YAML), or the folder of a run that has some.", show_default=False
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The folder to write to.", metavar="DIR")
@@ -91,6 +94,7 @@ def score(
     from graphrag_eval_lc.benchmark.score_responses import score_responses, score_run
     from graphrag_eval_lc.benchmark.scorers import load_matchers
     from graphrag_eval_lc.cli.outcome import gates_of_a_run, measuring_config, show_run
+    from graphrag_eval_lc.run_folder import RESPONSES_FILE
 
     new, again = _models()
     names = measure_names(measures)
@@ -106,6 +110,12 @@ def score(
         is_scored_again=True,
     )
     if responses is None:
+        if output is not None and dataset.is_dir():
+            raise OptionError(
+                "the folder of a run is scored in place",
+                path=dataset,
+                hint="Leave --output out, or copy the folder and score the copy.",
+            )
         if output is not None or not dataset.is_dir():
             raise OptionError(
                 "the responses are missing" if output is not None else f"{dataset} is no folder of a run",
@@ -120,6 +130,8 @@ def score(
         return
     if output is None:
         raise OptionError("there is no folder to write to", hint="Add --output DIR.")
+    if responses.is_dir():  # those of a run
+        responses = responses / RESPONSES_FILE
     if reference is not None:
         _refuse(["--dataset"], "with responses, whose dataset stands before them")
     _refuse_others("with responses, which nothing has scored yet", options, new)

@@ -31,6 +31,7 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.run_folder import RUN_FILE
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -59,6 +60,7 @@ class RunBeside:
 
 
 @recorded_only_here()
+@broken_plugins_left_out()
 def results_of_gates_beside(
     a: RunResults, runs: Sequence[RunBeside], gates: Sequence[GateConfig], main: str | None, *, of_config: bool
 ) -> list[Gate]:
@@ -92,6 +94,7 @@ def results_of_gates_beside(
 
 
 @recorded_only_here()
+@broken_plugins_left_out()
 def results_of_own_gates(a: RunResults, runs: Sequence[RunBeside], main: str | None) -> list[Gate]:
     """Return for each run whether it passes each gate of its own configuration.
 

@@ -8,17 +8,20 @@ from graphrag_eval_lc.compare.flips import Flip, flips_between
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.run_comparison import ComparedQuestion, PairComparison, RunComparison, RunSummary
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunSource, run_results
+from graphrag_eval_lc.compare.settings import setting_warnings
 from graphrag_eval_lc.config import ConfigSource
 from graphrag_eval_lc.errors import ComparisonError, NothingToCompareError, OptionError
 from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import recorded_only_here
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC, STEPS_SCORE
+from graphrag_eval_lc.registry.plugins import broken_plugins, broken_plugins_left_out
 from graphrag_eval_lc.texts import plural
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @recorded_only_here()
+@broken_plugins_left_out()
 def compare_runs(
     a: RunSource,
     b: RunSource,
@@ -39,8 +42,8 @@ def compare_runs(
     The main metric is chosen beforehand: its verdict is by its own p-value. The verdicts of all others are by
     p-values that Holm's method adjusts for all metrics of a run that can be tested, scores and what was spent
     together. Where fewer than 6 templates differ no p-value is below 0.05, so that the test cannot tell; gates
-    (``RunComparison.gate_results``) go by the effect. Intervals come from the same test: one holds 0 where,
-    and only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
+    (``RunComparison.gate_results``) then go by the effect. Intervals come from the same test: one holds 0 where, and
+    only where, there is no evidence of a difference; that of the main metric is at 95 %, others may be at more.
 
     Args:
         a: The baseline: the folder of a run, a BenchmarkRun, or a list of results.
@@ -89,10 +92,12 @@ def compare_runs(
     names: Sequence[str | None] = named or [None] * len(runs)
     summaries = [_summary(run, label) for run, label in zip(runs, names, strict=True)]
     metric = _main_metric(pairings, wanted)
-    warnings = [text for run in runs for text in _run_warnings(run)]
+    warnings = [*broken_plugins(), *(text for run in runs for text in _run_warnings(run))]
     pairs = []
     for pairing, summary in zip(pairings, summaries[1:], strict=True):
-        warnings += [*pairing.warnings(), *_metric_warnings(pairing, wanted)]
+        named = [metric for metric in wanted or pairing.metrics() if pairing.can_compare(metric)]
+        warnings += [*pairing.warnings(), *setting_warnings(pairing.a, pairing.b, named)]
+        warnings += _metric_warnings(pairing, wanted)
         pair = _pair(pairing, summary, wanted or pairing.metrics(), metric)
         warnings += _one_template_warnings(pair)
         pairs.append(pair)

@@ -18,6 +18,7 @@ from graphrag_eval_lc.compare.metric_comparison import (
     difference_of,
     failures_text,
     interval_text,
+    is_same,
     p_text,
     p_values_note,
     value_text,
@@ -119,6 +120,16 @@ class PairComparison:
     def metric(self, name: str) -> MetricComparison | None:
         """Return the comparison in one metric; None where it was not compared."""
         return next((metric for metric in self.metrics if metric.metric == name), None)
+
+
+def verdict_word(metric: MetricComparison) -> str:
+    """Return the verdict as tables show it: ``better``, ``worse``, ``the same``, ``no evidence`` or ``cannot tell``.
+
+    Of ``MetricComparison.verdict`` it tells apart where no question differs and where the test could not tell.
+    """
+    if is_same(metric):
+        return "the same"
+    return "cannot tell" if metric.verdict == "no evidence" and not metric.can_tell else metric.verdict
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -266,7 +277,8 @@ class RunComparison:
         """Return the comparison as rows.
 
         Args:
-            kind: ``metrics``: one for each run and metric. ``questions``: one for each run, question and metric.
+            kind: ``metrics``: one for each run and metric, its verdict that of ``verdict_word``. ``questions``: one
+                for each run, question and metric.
 
         Raises:
             OptionError: There is no such kind.
@@ -409,7 +421,7 @@ class RunComparison:
                     "wins": metric.wins,
                     "ties": metric.ties,
                     "losses": metric.losses,
-                    "verdict": metric.verdict,
+                    "verdict": verdict_word(metric),
                     "questions_needed": metric.questions_needed,
                     "questions_needed_low": metric.questions_needed_low,
                     "questions_needed_high": metric.questions_needed_high,

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from graphrag_eval_lc.aggregation import QuestionValues, RunValues
 from graphrag_eval_lc.compare.metric_comparison import FEWEST_FOR_A_VERDICT, Pair
-from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, JudgesConfig, StepsConfig, load_config
+from graphrag_eval_lc.config import ConfigSource, EvaluationConfig, load_config
 from graphrag_eval_lc.errors import ComparisonError, RunFolderError
 from graphrag_eval_lc.registry import metric_spec
-from graphrag_eval_lc.registry.custom_metrics import changed_since, note_recorded
-from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, MAIN_METRIC, UPPER_BOUNDS, is_built_in
+from graphrag_eval_lc.registry.custom_metrics import note_recorded
+from graphrag_eval_lc.registry.metrics import BUILT_IN, MAIN_METRIC, UPPER_BOUNDS, is_built_in
 from graphrag_eval_lc.run_folder import RESULTS_FILE, iter_results, read_run
 from graphrag_eval_lc.stats import FEWEST_CLUSTERS
 from graphrag_eval_lc.texts import counted
@@ -22,9 +22,6 @@ from graphrag_eval_lc.texts import counted
 _OF_METRICS = ("steps", "custom_evaluations", "retrieval")
 # The keys of results with steps or diagnoses, and how deep their lists are nested.
 _STEPS = (("actual_steps", 1), ("reference_steps", 2), ("steps_diagnosis", 2))
-# The sections whose settings change scores; a judge may have one of its own name.
-_SCORED_BY = ("steps", "sparql", "llm", "judges", *(judge.key for judge in JUDGES), "custom_evaluations", "retrieval")
-_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
 
 
 class HasResults(Protocol):
@@ -264,7 +261,7 @@ class Pairing:
 
     def warnings(self) -> list[str]:
         """Say what may make the two runs hard to compare."""
-        return [*self._question_warnings(), *self._template_warnings(), *self._setting_warnings()]
+        return [*self._question_warnings(), *self._template_warnings()]
 
     def _sides(self, metric: str) -> Iterable[tuple[str, float | None, float | None]]:
         """Yield the id of each common question with the values in A and in the other run."""
@@ -318,61 +315,6 @@ class Pairing:
             yield f"There are {number} templates; with fewer than {FEWEST_FOR_A_VERDICT} no p-value is below 0.05."
         elif number < FEWEST_CLUSTERS:
             yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
-
-    def _setting_warnings(self) -> Iterable[str]:
-        for name, keys, how in (
-            ("config", _SCORED_BY, "were scored with other settings"),
-            ("capture", _RECORDED_BY, "were recorded with other options of the capture"),
-        ):
-            a, b = (run.results.section(name) for run in (self.a, self.b))
-            different = [] if a is None or b is None else [name for key in keys for name in _differing(a, b, key)]
-            if different:
-                yield (
-                    f"A and {self.b.letter} {how} ({', '.join(different)}), so that their scores may not be comparable."
-                )
-        for run in (self.a, self.b):
-            for metric, told in run.results.declarations().items():
-                if metric in run.numbers.measured() and (changed := changed_since(metric, told)):
-                    yield (
-                        f"{metric} was declared otherwise when {run.letter} was scored ({', '.join(changed)}); it is "
-                        "compared by another declaration, so that its values may not be comparable."
-                    )
-        matchers_a, matchers_b = (_matchers(run.results) for run in (self.a, self.b))
-        if matchers_a is not None and matchers_b is not None and matchers_a != matchers_b:
-            yield (
-                f"The steps of A and {self.b.letter} were compared by other matchers "
-                f"({', '.join(sorted(matchers_a ^ matchers_b))}), so that their scores may not be comparable."
-            )
-
-
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any], key: str) -> list[str]:
-    """Return the names of the settings that differ, such as ``steps.grading``; none where they score alike."""
-    one, other = _setting(a, key), _setting(b, key)
-    if one == other:
-        return []
-    if key == "steps" and isinstance(one, Mapping) and isinstance(other, Mapping):
-        return [f"{key}.{part}" for part in dict.fromkeys((*one, *other)) if one.get(part) != other.get(part)]
-    return [key]
-
-
-def _setting(section: Mapping[str, Any], key: str) -> Any:
-    """Return a setting as it changes scores, with the defaults of what an older version's run.json does not tell."""
-    value = section.get(key)
-    if key == "steps" and isinstance(value, Mapping):
-        defaults, rows = StepsConfig().model_dump(), value.get("rows")
-        return {**defaults, **value, "rows": {**defaults["rows"], **(rows if isinstance(rows, Mapping) else {})}}
-    if key == "judges":  # how many are asked at once, and how often, changes nothing
-        return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
-    return value
-
-
-def _matchers(results: RunResults) -> set[str] | None:
-    """Return the names and media types that users registered matchers for; None where run.json does not tell."""
-    matchers = results.mappings_in("matchers")
-    if matchers is None:
-        return None
-    kinds = ([each.get(key) for key in ("name", "media_type")] for each in matchers)
-    return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}
 
 
 def _all_failed(numbers: RunValues) -> bool:

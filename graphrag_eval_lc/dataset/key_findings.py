@@ -81,9 +81,9 @@ def switch_findings(location: Location, step: Mapping[str, Any]) -> Iterator[Fin
         if value is None or isinstance(value, bool):
             continue
         meant = _boolean(value)
-        if meant is None and key != "strict":  # which the format finds
+        if meant is None:  # which the format finds
             continue
-        hint = f"Write {key}: {'true or false' if meant is None else json_text(meant)}, without quotes."
+        hint = f"Write {key}: {json_text(meant)}, without quotes."
         yield Finding(f"{key} is {_shown(value)}, which is neither true nor false", hint, (*location, key))
 
 

@@ -18,10 +18,11 @@ from graphrag_eval_lc.dataset.yaml_ids import (
     refuse_collisions,
     response_ids,
 )
-from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalWarning, ResponsesError
+from graphrag_eval_lc.errors import DatasetError, GraphRAGEvalError, GraphRAGEvalWarning, ResponsesError
 from graphrag_eval_lc.files.reading import Source
 from graphrag_eval_lc.files.record_file import RecordFile, read_records
 from graphrag_eval_lc.records import Key, Question, Response, ResponseModel, Template, TemplateModel
+from graphrag_eval_lc.run_folder import RESPONSES_FILE
 
 DatasetSource = str | PathLike[str] | Sequence[Template]
 Responses = Mapping[str, Response] | Iterable[Response]
@@ -105,7 +106,7 @@ def read_dataset(dataset: DatasetSource) -> LoadedDataset:
 
 
 def _read_dataset(source: Source) -> LoadedDataset:
-    dataset = read_records(source, DatasetError, what="reference dataset")
+    dataset = read_dataset_records(source)
     dataset.check(TEMPLATES, DatasetError)
     ids = list(dataset_ids(dataset.values))
     changed = changed_ids(dataset, ids)
@@ -163,12 +164,33 @@ def _read_responses(source: Source) -> LoadedResponses:
     return LoadedResponses(responses.values, tuple(changed), (note,) if note else (), path)
 
 
+def read_dataset_records(source: Source) -> RecordFile:
+    """Read a reference dataset without checking its records.
+
+    Raises:
+        DatasetError: The file cannot be read or parsed.
+    """
+    _refuse_folder(source, DatasetError, "reference dataset")
+    return read_records(source, DatasetError, what="reference dataset")
+
+
+def _refuse_folder(source: Source, error: type[GraphRAGEvalError], what: str) -> None:
+    if not isinstance(source, str | PathLike) or not Path(source).is_dir():
+        return
+    responses = Path(source) / RESPONSES_FILE
+    hint = "Give a file."
+    if responses.is_file():
+        hint = f"The responses of this run are in {responses}." if error is ResponsesError else "It is that of a run."
+    raise error(f"this is a folder, not a {what}", path=source, hint=hint)
+
+
 def read_response_records(source: Source) -> RecordFile:
     """Read a file of responses as a list, without checking its records.
 
     Raises:
         ResponsesError: The file cannot be read or parsed.
     """
+    _refuse_folder(source, ResponsesError, "file of responses")
     responses = read_records(source, ResponsesError, what="file of responses")
     if isinstance(responses.values, dict):
         if "question_id" in responses.values:

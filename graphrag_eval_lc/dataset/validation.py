@@ -17,7 +17,13 @@ from graphrag_eval_lc.dataset.key_findings import (
     number_findings,
     response_status_findings,
 )
-from graphrag_eval_lc.dataset.loading import RESPONSES, TEMPLATES, read_response_records, with_question_ids
+from graphrag_eval_lc.dataset.loading import (
+    RESPONSES,
+    TEMPLATES,
+    read_dataset_records,
+    read_response_records,
+    with_question_ids,
+)
 from graphrag_eval_lc.dataset.selected_findings import SelectedFindings
 from graphrag_eval_lc.dataset.selection import Selection
 from graphrag_eval_lc.dataset.step_findings import step_groups_findings
@@ -26,14 +32,18 @@ from graphrag_eval_lc.dataset.yaml_ids import ChangedId, changed_ids, dataset_id
 from graphrag_eval_lc.deprecation import renamed_attribute
 from graphrag_eval_lc.errors import DatasetError, OptionError, RunFolderError
 from graphrag_eval_lc.files.reading import Source, TextFile
-from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, Severity, read_records
+from graphrag_eval_lc.files.record_file import Finding, Location, RecordFile, Severity
 from graphrag_eval_lc.matching.step_views import StepViews
 from graphrag_eval_lc.matching.unknown_tools import UnknownTools, reference_names
 from graphrag_eval_lc.records import Response, Template, is_error
+from graphrag_eval_lc.registry.plugins import load_installed_plugins
+from graphrag_eval_lc.registry.step_kinds import step_kinds_by_key
 from graphrag_eval_lc.run_folder import RESPONSES_FILE, RUN_FILE, read_run
 from graphrag_eval_lc.run_folder.journal import journal_lines, key_of
 
 UNANSWERED = "the question has no response"
+# The sections of a run's config that say what its tools are called and how their steps are compared.
+_OF_STEPS = ("steps", "sparql", "retrieval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ def validate_dataset(
             check the dataset alone. Of a run the last line of each question and repeat counts, and only the questions
             that it asked need a response.
         config: A path, a dict or an EvaluationConfig with which the responses are scored: it names the tools, and
-            those that count as retrieval.
+            those that count as retrieval. None for that of the run, where its folder is given.
         template_ids: Only what is wrong with these templates, and with responses to their questions.
         question_ids: Only what is wrong with these questions, and with responses to them.
         answered_only: Only what is wrong with questions that have a response. Responses to questions that the dataset
@@ -120,20 +130,19 @@ def validated(
     if selection.answered_only and responses is None:
         hint = "Give them too: --responses FILE (responses=...)."
         raise OptionError("answered_only needs responses", key="answered_only", hint=hint)
-    settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
-    templates = (
-        read_records(cast("Source", dataset), DatasetError, what="reference dataset")
-        if _is_source(dataset)
-        else RecordFile(_listed(dataset))
-    )
     folder = _run_folder_of(responses)
+    run = {} if folder is None else read_run(folder) or {}
+    if config is None:
+        config = _config_of(run)
+    settings = load_config(config, has_llm=True, has_embeddings=True)  # nothing is judged here
+    templates = read_dataset_records(cast("Source", dataset)) if _is_source(dataset) else RecordFile(_listed(dataset))
     records = None
     if responses is not None:
         records = _response_records(cast("Any", responses)) if folder is None else _journal_records(folder)
     selected = SelectedFindings(selection, templates, records)
     problems = _problems(templates, selected.of_dataset(_dataset_findings(templates, settings)))
     if records is not None:
-        asked = None if folder is None else ((read_run(folder) or {}).get("questions") or None)
+        asked = run.get("questions") or None
         problems += _problems(records, selected.of_responses(_response_findings(records, templates)))
         without = _questions_without_response(templates, records, asked)
         problems += _problems(templates, selected.of_dataset(without))
@@ -153,6 +162,23 @@ def _run_folder_of(responses: Any) -> Path | None:
     if path.is_dir():
         return path
     return path.parent if path.name == RESPONSES_FILE and (path.parent / RUN_FILE).is_file() else None
+
+
+def _config_of(run: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a run's configuration says of steps; None where its run.json does not tell.
+
+    Kinds of steps that are not known here are left out, as the plugin that registers them need not be given.
+    """
+    config = run.get("config")
+    if not isinstance(config, Mapping):
+        return None
+    sections = {key: config[key] for key in _OF_STEPS if isinstance(config.get(key), Mapping)}
+    kinds = sections.get("steps", {}).get("kinds")
+    if isinstance(kinds, Mapping):
+        load_installed_plugins()
+        known = step_kinds_by_key()
+        sections["steps"] = {**sections["steps"], "kinds": {name: key for name, key in kinds.items() if key in known}}
+    return sections
 
 
 def _journal_records(folder: Path) -> RecordFile:

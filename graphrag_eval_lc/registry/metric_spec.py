@@ -64,6 +64,7 @@ class MetricSpec:
         is_summed_up: Whether aggregates have its statistics; else it stands in the totals alone.
         spent_by: Who spent it, ``agent`` or ``judges``; None for what is not spent.
         judge: The judge that computes it, if any.
+        settings: The sections of the config that change its values, beside those of its judge.
         cost_key: The key of its cost in USD; None where it costs nothing.
         reason_key: The key of its reason.
         error_key: The key that says why it has no value.
@@ -97,6 +98,7 @@ class MetricSpec:
     is_summed_up: bool = True
     spent_by: Literal["agent", "judges"] | None = None
     judge: str | None = None
+    settings: tuple[str, ...] = ()
     cost_key: str | None = None
     reason_key: str | None = None
     error_key: str | None = None
@@ -127,6 +129,31 @@ class MetricSpec:
         So is a part of another metric, the upper bound of another, or a member of a family.
         """
         return any(each is not None for each in (self.part_of, self.upper_of, self.family))
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The sections of the config that change its values; those of its judge too.
+
+        Example:
+            >>> MetricSpec(key="answer_f1", judge="answer_correctness").depends_on
+            ('llm', 'judges', 'answer_correctness')
+        """
+        return self.settings if self.judge is None else (*self.settings, "llm", "judges", self.judge)
+
+    def shown_range(self, values: Collection[float]) -> tuple[float, float]:
+        """Return the range over which values are shown: the usual or the whole range if all lie in it, else theirs.
+
+        Example:
+            >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
+            >>> metric.shown_range([0.2, 0.4]), metric.shown_range([1, 5]), stars.shown_range([2, 5])
+            ((0.0, 1.0), (1, 5), (0, 5))
+        """
+        least, greatest = min(values, default=0.0), max(values, default=1.0)
+        for low, high in filter(None, (self.usual_range, self.range)):
+            shown = (least if low is None else low, greatest if high is None else high)
+            if shown[0] <= least and greatest <= shown[1]:
+                return shown
+        return least, greatest
 
     def bounds_of(self, values: Collection[float]) -> tuple[float | None, float | None] | None:
         """Return the least and the greatest value that there can be; None where the declaration does not tell.

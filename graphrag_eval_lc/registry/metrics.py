@@ -137,6 +137,7 @@ def _contexts(judge: str, what: str) -> MetricSpec:
         requires=requires,
         part_of=None if is_f1 else f"{judge}_f1",
         judge=judge,
+        settings=("retrieval",),
         source=source,
         **({"cost_key": cost_key(key)} if is_f1 else _beside(key)),
     )
@@ -160,8 +161,19 @@ def _tokens(key: str, heading: str, title: str, **more: Any) -> MetricSpec:
 
 
 def _dollars(key: str, title: str, **more: Any) -> MetricSpec:
-    return _spent(key, title, "usd", "models with a known price", "genai-prices, or `prices` in the config", **more)
+    return _spent(
+        key,
+        title,
+        "usd",
+        "models with a known price",
+        "genai-prices, or `prices` in the config",
+        settings=("prices",),
+        **more,
+    )
 
+
+# What says which steps fulfil a reference step.
+_OF_STEPS = ("steps", "sparql")
 
 # In the order of the aggregates: graphrag-eval's, then what it does not have.
 BUILT_IN: Final = (
@@ -183,6 +195,7 @@ BUILT_IN: Final = (
         title="the reference steps that the agent took",
         needs="reference_steps",
         requires="`reference_steps`",
+        settings=_OF_STEPS,
         source="graphrag-eval, with the best assignment of steps",
     ),
     MetricSpec(
@@ -191,6 +204,7 @@ BUILT_IN: Final = (
         needs="reference_steps",
         requires="`reference_steps`, undecided ones among them",
         upper_of=STEPS_SCORE,
+        settings=_OF_STEPS,
         source="this project",
     ),
     *(
@@ -200,6 +214,7 @@ BUILT_IN: Final = (
             needs="reference_steps",
             requires="`reference_steps`",
             part_of=part_of,
+            settings=_OF_STEPS,
             source="this project",
         )
         for key, title, part_of in (
@@ -223,6 +238,7 @@ BUILT_IN: Final = (
         needs="retrieval_steps",
         requires="a model, texts",
         judge=RETRIEVAL_UTILIZATION,
+        settings=("retrieval",),
         source="ragas (context utilization)",
         **_beside(RETRIEVAL_UTILIZATION),
     ),
@@ -234,6 +250,7 @@ BUILT_IN: Final = (
         requires="relevant ids",
         is_family=True,
         missing_key=RETRIEVAL_MISSING,
+        settings=("steps", "retrieval"),
         source="trec_eval; with groups AutoRAG",
     ),
     MetricSpec(
@@ -245,6 +262,7 @@ BUILT_IN: Final = (
         is_family=True,
         members=("precision", "recall", "f1"),
         missing_key=RETRIEVAL_TEXT_MISSING,
+        settings=("steps", "retrieval"),
         source="ragas (`NonLLMContextPrecisionWithReference` and recall); F1 of both",
         functions=("text_context_precision", "text_context_recall"),
     ),
@@ -258,6 +276,7 @@ BUILT_IN: Final = (
             range=(0.0, None),
             is_summed_up=False,
             requires="reference retrieval steps",
+            settings=("steps", "retrieval"),
             source="this project",
         )
         for key, title in (
@@ -276,6 +295,7 @@ BUILT_IN: Final = (
             counted_in=STEPS_COUNTS,
             is_summed_up=False,
             requires="`reference_steps`",
+            settings=_OF_STEPS,
             source="this project",
         )
         for key, title in (

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -134,6 +135,8 @@ _plugins: dict[str, Plugin] = {}  # by name
 _registered_by: dict[str, tuple[Any, Plugin]] = {}  # what was registered while a plugin was loaded
 _imported: dict[str, None] = {}  # modules that were first imported as plugins
 _installed: dict[str, bool] = {}  # empty until the plugins of installed packages are loaded
+# Why plugins of installed packages are left out, by their modules, where that is allowed.
+_left_out: ContextVar[dict[str, PluginError]] = ContextVar("_left_out")
 
 
 def _saved_plugins() -> Restore:
@@ -200,15 +203,44 @@ def load_installed_plugins() -> None:
     The environment variable ``GRAPHRAG_EVAL_LC_NO_PLUGINS`` switches it off.
 
     Raises:
-        PluginError: One of them fails to load.
+        PluginError: One of them fails to load; in ``broken_plugins_left_out`` it is left out.
     """
     with _lock:
         if _installed or os.environ.get(SWITCH):
             return
+        left_out = _left_out.get(None)
         for entry_point in sorted(entry_points(group=GROUP), key=lambda each: (each.value, each.name)):
-            if entry_point.module not in _plugins:
+            if entry_point.module in _plugins or entry_point.module in (left_out or ()):
+                continue
+            try:
                 _load_installed(entry_point)
-        _installed[GROUP] = True  # only now, so that each call complains of a broken one
+            except PluginError as problem:
+                if left_out is None:
+                    raise
+                left_out[entry_point.module] = problem
+        if not left_out:  # else the next one that needs them all complains
+            _installed[GROUP] = True
+
+
+@contextmanager
+def broken_plugins_left_out() -> Iterator[None]:
+    """Do without plugins of installed packages that fail to load, in a block or in a decorated function.
+
+    What only reads runs needs them less: their records declare the metrics. It counts for this thread or task.
+    """
+    if _left_out.get(None) is not None:  # one block for all in it, so that each is loaded once
+        yield
+        return
+    token = _left_out.set({})
+    try:
+        yield
+    finally:
+        _left_out.reset(token)
+
+
+def broken_plugins() -> list[str]:
+    """Return why plugins are left out in this ``broken_plugins_left_out``."""
+    return [str(problem) for problem in _left_out.get({}).values()]
 
 
 def known_plugins() -> list[Plugin]:

@@ -33,7 +33,7 @@ from graphrag_eval_lc.report.reported_run import (
     title_of,
     what_ran,
 )
-from graphrag_eval_lc.report.scores import Repeats, score_records, score_values, template_metrics, template_rows
+from graphrag_eval_lc.report.scores import Repeats, score_records, shown_scores, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Extremes, Spent
 from graphrag_eval_lc.stats import FEWEST_TEMPLATES
 from graphrag_eval_lc.tables.run_tables import repeat_of
@@ -224,7 +224,7 @@ def report_data(run: ReportedRun, version: str) -> ReportData:
         for section in (several, spent, funnel, matrix, extremes, problems):
             section.add(sample)
         index.add(sample, chunks.add(sample.key, detail_of(sample, config, metrics)))
-    scores = score_values(numbers)
+    scores = shown_scores(numbers)
     records = score_records(scores, len(numbers.questions))
     columns = template_metrics(scores)
     templates = template_rows(numbers, scores, columns, spent)

@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from graphrag_eval_lc.aggregation import QuestionValues, RunValues
+from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.aggregator import repeats_summary, shown_chances
 from graphrag_eval_lc.aggregation.sample_values import Metrics
 from graphrag_eval_lc.aggregation.samples import Samples
+from graphrag_eval_lc.aggregation.score_means import ScoreValues, mean_of, score_values
 from graphrag_eval_lc.config import RepeatsConfig
 from graphrag_eval_lc.errors import MissingExtraError
-from graphrag_eval_lc.registry import MetricSpec
-from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, UPPER_BOUNDS, metric_spec
+from graphrag_eval_lc.registry.metrics import JUDGES, MAIN_METRIC, NUMBER_OF_QUESTIONS, metric_spec
 from graphrag_eval_lc.report.formats import passing_sign, shown_name
 from graphrag_eval_lc.report.reported_run import ReportedSample
 from graphrag_eval_lc.report.spent import Spent
@@ -22,50 +21,10 @@ from graphrag_eval_lc.stats import mean_interval
 _JUDGES = [judge.key for judge in JUDGES]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreValues:
-    """The values of a score, one for each question: with repeats the question's mean.
-
-    Attributes:
-        answered: By template the values of the questions that were answered.
-        every: By template the values of all questions; a failed one has what it counts as.
-        upper: The same as if all undecided steps fitted; empty where none is undecided, or that says nothing of it.
-    """
-
-    answered: Mapping[str, Sequence[float]]
-    every: Mapping[str, Sequence[float]]
-    upper: Mapping[str, Sequence[float]] = field(default_factory=dict)
-
-    def all_values(self) -> list[float]:
-        """Return the values of all questions."""
-        return [value for values in self.every.values() for value in values]
-
-    def answered_values(self) -> list[float]:
-        """Return the values of the questions that were answered."""
-        return [value for values in self.answered.values() for value in values]
-
-    def of_template(self, template_id: str) -> "ScoreValues":
-        """Return the values of a template's questions."""
-        return ScoreValues(
-            {template_id: self.answered.get(template_id, ())},
-            {template_id: self.every[template_id]},
-            {template_id: self.upper[template_id]} if template_id in self.upper else {},
-        )
-
-
-def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
-    """Return the values of each score that was measured, the most important first; its upper bound is with it."""
-    questions = numbers.questions.values()
-    uppers = {UPPER_BOUNDS[metric]: metric for metric in numbers.measured() if metric in UPPER_BOUNDS}
-    measured = [
-        metric for metric in numbers.measured() if not metric_spec(metric).is_spent and metric not in UPPER_BOUNDS
-    ]
-    return {
-        shown_name(metric): replace(
-            _values(metric, questions), upper=_values(uppers[metric], questions).every if metric in uppers else {}
-        )
-        for metric in sorted(measured, key=_rank)
-    }
+def shown_scores(numbers: RunValues) -> dict[str, ScoreValues]:
+    """Return the values of each score that was measured by its shown name, the most important first."""
+    values = score_values(numbers)
+    return {shown_name(metric): values[metric] for metric in sorted(values, key=_rank)}
 
 
 def template_metrics(metrics: Iterable[str]) -> list[str]:
@@ -84,7 +43,7 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
         {
             "metric": metric,
             **(record := score_record(metric, values)),
-            "macro": mean_of([fmean(of_template) for of_template in values.every.values()]),
+            "macro": values.mean_of_templates().every,
             "without": number_of_questions - record["n_all"],
             **_interval(metric, values),
         }
@@ -94,12 +53,12 @@ def score_records(scores: Mapping[str, ScoreValues], number_of_questions: int) -
 
 def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, float] | None = None) -> dict[str, Any]:
     """Return a score's means, numbers of values, and distribution over the shown range; ``upper`` where it differs."""
-    every, answered = values.all_values(), values.answered_values()
+    every, answered, mean = values.all_values(), values.answered_values(), values.mean()
     upper = mean_of([value for of_template in values.upper.values() for value in of_template])
-    low, high = shown_range or range_of(metric_spec(metric), every)
+    low, high = shown_range or metric_spec(metric).shown_range(every)
     return {
-        "mean_answered": mean_of(answered),
-        "mean_all": mean_of(every),
+        "mean_answered": mean.answered,
+        "mean_all": mean.every,
         "n_answered": len(answered),
         "n_all": len(every),
         "bins": bins_of(every, low, high),
@@ -108,30 +67,12 @@ def score_record(metric: str, values: ScoreValues, shown_range: tuple[float, flo
     }
 
 
-def mean_of(values: Sequence[float]) -> float | None:
-    """Return the mean; None where there are no values."""
-    return fmean(values) if values else None
-
-
 def _rank(metric: str) -> tuple[int, int, bool]:
     """Order the main metric first, then judges' scores of answers, each judge's parts last, then all others."""
     spec = metric_spec(metric)
     if spec.judge is not None and spec.over == "questions":
         return 1, _JUDGES.index(spec.judge), spec.is_part
     return (0 if metric == MAIN_METRIC else 2), 0, False
-
-
-def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
-    answered: dict[str, list[float]] = {}
-    every: dict[str, list[float]] = {}
-    for question in questions:
-        total, count = question.sums.get(metric, (0.0, 0))
-        if count:
-            answered.setdefault(question.template_id, []).append(total / count)
-        value = question.score(metric)
-        if value is not None:
-            every.setdefault(question.template_id, []).append(value)
-    return ScoreValues(answered, every)
 
 
 def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
@@ -148,22 +89,6 @@ def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
 
 
 NUMBER_OF_BINS = 10
-
-
-def range_of(spec: MetricSpec, values: Sequence[float]) -> tuple[float, float]:
-    """Return the range over which values are shown: the metric's usual or whole range if all lie in it, else theirs.
-
-    Example:
-        >>> metric, stars = MetricSpec(key="f1"), MetricSpec(key="stars", range=(0, None))
-        >>> range_of(metric, [0.2, 0.4]), range_of(metric, [1, 5]), range_of(stars, [2, 5])
-        ((0.0, 1.0), (1, 5), (0, 5))
-    """
-    least, greatest = min(values, default=0.0), max(values, default=1.0)
-    for low, high in filter(None, (spec.usual_range, spec.range)):
-        shown = (least if low is None else low, greatest if high is None else high)
-        if shown[0] <= least and greatest <= shown[1]:
-            return shown
-    return least, greatest
 
 
 def bins_of(values: Sequence[float], low: float, high: float) -> list[int]:
@@ -196,7 +121,7 @@ def template_rows(
     for question in numbers.questions.values():
         questions[question.template_id] += 1
         errors[question.template_id] += question.errors
-    ranges = {metric: range_of(metric_spec(metric), scores[metric].all_values()) for metric in metrics}
+    ranges = {metric: metric_spec(metric).shown_range(scores[metric].all_values()) for metric in metrics}
     return [
         {
             "id": shown_name(template_id),

@@ -10,9 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_eval_lc.aggregation import is_error, reason_of
+from graphrag_eval_lc.aggregation import RunValues, is_error, reason_of
 from graphrag_eval_lc.aggregation.aggregator import shown_chances
+from graphrag_eval_lc.aggregation.score_means import ScoreMean, ScoreValues, score_values
 from graphrag_eval_lc.aggregation.uncertainty import uncertainty_texts
+from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.evaluation.question_result import NO_RESPONSE
 from graphrag_eval_lc.metrics import Measure
 from graphrag_eval_lc.prices import dollars
@@ -29,7 +31,6 @@ from graphrag_eval_lc.registry.metrics import (
     RETRIEVAL_IDS,
     RETRIEVAL_MISSING,
     STEPS_SCORE,
-    STEPS_SCORE_UPPER,
     TOTAL_TOKENS,
     UNDECIDED,
     metric_spec,
@@ -38,6 +39,9 @@ from graphrag_eval_lc.registry.metrics import (
 from graphrag_eval_lc.report.formats import amount_text, passing_sign, score_display
 from graphrag_eval_lc.texts import counted, listed, plural, shortened
 
+MICRO, MACRO = "micro", "macro"
+# Before a template's id, as one may be called "micro".
+_TEMPLATE = "template "
 _SHOWN_TEXT = 90
 _FEW = 10  # questions or templates without a response that are shown like others
 # The judged metrics that have a column; recall and precision are in their f1.
@@ -50,35 +54,41 @@ def summary_tables(
     *,
     worst: int = 5,
     measures: Sequence[Measure] = (),
+    config: EvaluationConfig | None = None,
 ) -> RenderableType:
     """Return the tables of a run for ``rich`` to print.
 
+    Means of scores are those that gates, comparisons and the report have: failed questions count as 0.
+
     Args:
-        results: The scored questions; only the worst are kept in memory.
+        results: The scored questions, read once; only the worst, and numbers, are kept in memory.
         aggregates: Their aggregates.
         worst: How many of the worst questions are shown.
         measures: The measures of retrieved ids that are shown.
+        config: The run's configuration, as far as it says which metrics the results have.
     """
-    seen = _Seen(results, worst)
+    numbers = RunValues(config, own_metrics(aggregates["micro"]))
+    seen = _Seen(_added_to(numbers, results), worst)
+    means = Means(score_values(numbers), len(numbers.questions))
     hidden = seen.templates_to_hide()
     if hidden:
         by_template = aggregates["per_template"].items()
         aggregates = {**aggregates, "per_template": {key: each for key, each in by_template if key not in hidden}}
-    parts: list[RenderableType] = [_main_table(aggregates)]
+    parts: list[RenderableType] = [_main_table(aggregates, means)]
     if hidden:
         parts.append(Text(f"{_without_response(hidden)}; not shown: {listed(list(hidden), 3)}"))
     micro = aggregates["micro"]
-    parts += map(Text, _uncertainty(micro))
+    parts += map(Text, _uncertainty(micro, means.of(STEPS_SCORE).every, numbers.mean_of_upper_bound(STEPS_SCORE)))
     if measures:
-        parts += [Text(), _retrieval_table(aggregates, measures)]
+        parts += [Text(), _retrieval_table(aggregates, means, measures)]
     for title, metrics in (
         ("Judged scores", [metric for metric in _JUDGED if metric in micro]),
         ("Own scores", own_metrics(micro)),
     ):
         if metrics:
-            parts += [Text(), _scores_table(title, metrics, aggregates)]
+            parts += [Text(), _scores_table(title, metrics, aggregates, means)]
     if "repeats" in aggregates:
-        parts.append(Text(_repeats_line(aggregates["repeats"])))
+        parts.append(Text(_repeats_line(aggregates["repeats"], has_errors=bool(micro[NUMBER_OF_ERROR_SAMPLES]))))
     if cost := _cost_line(aggregates.get("totals", {})):
         parts.append(Text(cost))
     if table := _worst_table(seen, has_repeats="repeats" in aggregates):
@@ -86,64 +96,125 @@ def summary_tables(
     return Group(*parts)
 
 
-def _main_table(aggregates: Mapping[str, Any]) -> Table:
-    has_cost = AGENT_COST in aggregates["micro"]
-    headings = ("Questions", "Errors", MAIN_METRIC, "Tokens", "Seconds", *(["Cost"] if has_cost else []))
+def _added_to(numbers: RunValues, results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for result in results:
+        numbers.add(result)
+        yield result
+
+
+class Means:
+    """The means of the scores, of all questions or of a template.
+
+    Args:
+        values: The values of each score.
+        number_of_questions: How many questions there are, with and without a score.
+    """
+
+    def __init__(self, values: Mapping[str, ScoreValues], number_of_questions: int) -> None:
+        self._values = values
+        self._number = number_of_questions
+
+    def of(self, metric: str, place: str = MICRO) -> ScoreMean:
+        """Return a score's means in a part of the aggregates: ``micro``, ``macro`` or a template's."""
+        values = self._values.get(metric)
+        if values is None:
+            return ScoreMean(None, None)
+        if place in (MICRO, MACRO):
+            return values.mean() if place == MICRO else values.mean_of_templates()
+        return values.of_template(place.removeprefix(_TEMPLATE)).mean()
+
+    def left_out(self, metrics: Iterable[str]) -> list[str]:
+        """Say of which scores some questions have none."""
+        counts = {metric: len(self._values[metric].all_values()) for metric in metrics if metric in self._values}
+        return [
+            f"{metric}: {count:,} of {self._number:,} questions have it"
+            for metric, count in counts.items()
+            if count < self._number
+        ]
+
+
+def _main_table(aggregates: Mapping[str, Any], means: Means) -> Table:
+    micro = aggregates["micro"]
+    has_cost, has_errors = AGENT_COST in micro, bool(micro[NUMBER_OF_ERROR_SAMPLES])
+    headings = (
+        "Questions",
+        *(["Errors", MAIN_METRIC, "answered"] if has_errors else ["Errors", MAIN_METRIC]),
+        *("Tokens", "Seconds", *(["Cost"] if has_cost else [])),
+    )
     spent = "tokens, seconds and the agent's cost" if has_cost else "tokens and seconds"
-    caption = f"{MAIN_METRIC}, {spent} are means, without failed questions unless the config includes them"
+    caption = f"{MAIN_METRIC}, {spent} are means"
+    if has_errors:
+        caption = (
+            f"{MAIN_METRIC} is the mean over all questions, a failed one as 0; answered: the mean of those that did "
+            f"not fail; {spent} are means, without failed questions unless the config includes them"
+        )
     if "repeats" in aggregates:
         caption += "; each question counts once, with the mean of its repeats; errors and calls count each repeat"
+    caption = "\n".join([caption, *means.left_out([MAIN_METRIC])])
     return _template_table(
         "Scores by template",
         (*headings, "Failed calls", "Empty results"),
         aggregates,
-        lambda summary: _main_cells(summary, has_cost=has_cost),
+        lambda summary, place: _main_cells(
+            summary, means.of(MAIN_METRIC, place), has_cost=has_cost, has_errors=has_errors
+        ),
         caption,
     )
 
 
-def _uncertainty(micro: Mapping[str, Any]) -> list[str]:
+def _uncertainty(micro: Mapping[str, Any], score: float | None, upper: float | None) -> list[str]:
     """Say how many steps are undecided, how many outputs are cut, and between what the score lies."""
-    score, upper = (micro.get(metric, {}).get("mean") for metric in (STEPS_SCORE, STEPS_SCORE_UPPER))
     return uncertainty_texts(micro.get(UNDECIDED, 0), micro.get(OUTPUTS_CUT, 0), score, upper)
 
 
-def _retrieval_table(aggregates: Mapping[str, Any], measures: Sequence[Measure]) -> RenderableType:
+def _retrieval_table(aggregates: Mapping[str, Any], means: Means, measures: Sequence[Measure]) -> RenderableType:
     """Return the means of measures of retrieved ids; a sentence where there are none."""
     if RETRIEVAL_MISSING not in aggregates["micro"]:
         return Text("Nothing is measured of retrieval: no scored reference step names relevant ids.")
     metrics = {str(measure): f"{RETRIEVAL_IDS}{measure.key}" for measure in measures}
     summaries = aggregates["per_template"].items()
     measured = {template_id: summary for template_id, summary in summaries if RETRIEVAL_MISSING in summary}
+    notes = ["Missing: reference steps of retrieval that no step of the agent fulfilled"]
     return _template_table(
         "Retrieved ids by template (means)",
         (*metrics, "Missing"),
         {**aggregates, "per_template": measured},
-        lambda summary: (*_means(summary, metrics.values()), str(summary.get(RETRIEVAL_MISSING, ""))),
-        "Missing: reference steps of retrieval that no step of the agent fulfilled",
+        lambda summary, place: (
+            *_means(summary, place, means, metrics.values()),
+            str(summary.get(RETRIEVAL_MISSING, "")),
+        ),
+        "\n".join([*notes, *_failures_note(means, metrics.values())]),
     )
 
 
-def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any]) -> Table:
+def _scores_table(title: str, metrics: Sequence[str], aggregates: Mapping[str, Any], means: Means) -> Table:
     """Return the means of scores, and the notes on those that a user registered."""
     # A line break where a long name has room for one.
     headings = (name.replace("_", "_\n", 1) if metric_spec(name).over == "steps" else name for name in metrics)
     notes = {metric: score_display(metric).get("note") for metric in metrics}
-    caption = escape("\n".join(f"{metric}: {note}" for metric, note in notes.items() if note)) or None
+    told = [f"{metric}: {note}" for metric, note in notes.items() if note]
+    told += [*_failures_note(means, metrics), *means.left_out(metrics)]
     return _template_table(
         f"{title} by template (means)",
         map(escape, headings),
         aggregates,
-        lambda summary: _means(summary, metrics),
-        caption,
+        lambda summary, place: _means(summary, place, means, metrics),
+        escape("\n".join(told)) or None,
     )
+
+
+def _failures_note(means: Means, metrics: Iterable[str]) -> list[str]:
+    """Say what the means are over, where some questions failed."""
+    pairs = (means.of(metric) for metric in metrics)
+    differ = any(mean.every != mean.answered for mean in pairs)
+    return ["failed questions count as 0; in brackets the mean of the answered ones"] if differ else []
 
 
 def _template_table(
     title: str,
     headings: Iterable[str],
     aggregates: Mapping[str, Any],
-    cells: Callable[[Mapping[str, Any]], Iterable[str]],
+    cells: Callable[[Mapping[str, Any], str], Iterable[str]],
     caption: str | None,
 ) -> Table:
     """Return a table with a row for each template and two for all of them; ``cells`` are those of a summary."""
@@ -154,10 +225,10 @@ def _template_table(
     for heading in headings:
         table.add_column(heading, justify="right", overflow="fold")
     for template_id, summary in aggregates["per_template"].items():
-        table.add_row(escape(template_id), *cells(summary))
+        table.add_row(escape(template_id), *cells(summary, f"{_TEMPLATE}{template_id}"))
     table.add_section()
-    for name, part in (("All questions (micro)", "micro"), ("Mean of templates (macro)", "macro")):
-        table.add_row(name, *cells(aggregates[part]), style="bold")
+    for name, part in (("All questions (micro)", MICRO), ("Mean of templates (macro)", MACRO)):
+        table.add_row(name, *cells(aggregates[part], part), style="bold")
     return table
 
 
@@ -174,8 +245,8 @@ def _cost_line(totals: Mapping[str, Any]) -> str | None:
     return f"Cost: {', '.join(says)}" if says else None
 
 
-def _repeats_line(repeats: Mapping[str, Any]) -> str:
-    """Say how often the questions were passed, and how sure their mean score is."""
+def _repeats_line(repeats: Mapping[str, Any], *, has_errors: bool) -> str:
+    """Say how often the questions were passed, and how sure the mean score of those that were answered is."""
     metric = repeats["metric"]
     says = []
     if chances := shown_chances(repeats):
@@ -185,19 +256,20 @@ def _repeats_line(repeats: Mapping[str, Any]) -> str:
         says.append(f"{texts} ({metric} {passing_sign(metric)} {repeats['threshold']:g}{without})")
     if metric in repeats["metrics"]:
         score = repeats["metrics"][metric]
-        says.append(f"{metric} {score['mean']:.3f}")
+        says.append(f"{metric} {score['mean']:.3f}{' of the answered' if has_errors else ''}")
         if "standard_error" in score:
             says[-1] += f" ± {score['standard_error']:.3f} (standard error, clustered by template)"
     return f"{repeats['count']} repeats: {'; '.join(says) or f'{metric} was not measured'}"
 
 
-def _main_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterator[str]:
+def _main_cells(summary: Mapping[str, Any], mean: ScoreMean, *, has_cost: bool, has_errors: bool) -> Iterator[str]:
     """Yield counts and means; of the mean of templates, which has no counts, only means."""
     errors = summary.get(NUMBER_OF_ERROR_SAMPLES)
     samples = None if errors is None else errors + summary[NUMBER_OF_SUCCESS_SAMPLES]
     yield "" if samples is None else f"{summary.get(NUMBER_OF_QUESTIONS, samples):,}"
     yield f"{errors:,}" if errors else ""
-    yield _mean(summary, MAIN_METRIC, "{:.3f}".format)
+    for value in mean if has_errors else mean[:1]:
+        yield "–" if value is None else f"{value:.3f}"
     yield _mean(summary, TOTAL_TOKENS, "{:,.0f}".format)
     yield _mean(summary, ELAPSED_SEC, "{:.2f}".format)
     if has_cost:
@@ -207,10 +279,16 @@ def _main_cells(summary: Mapping[str, Any], *, has_cost: bool) -> Iterator[str]:
         yield f"{number:,}" if number else ""
 
 
-def _means(summary: Mapping[str, Any], metrics: Iterable[str]) -> Iterator[str]:
-    """Yield metrics' means as texts in their units."""
+def _means(summary: Mapping[str, Any], place: str, means: Means, metrics: Iterable[str]) -> Iterator[str]:
+    """Yield metrics' means as texts in their units; of a score that of the answered questions where it differs."""
     for metric in metrics:
-        yield escape(amount_text(summary.get(metric, {}).get("mean"), metric_spec(metric).unit))
+        unit = metric_spec(metric).unit
+        every, answered = means.of(metric, place)
+        if every is None:  # what was spent, and counts
+            yield escape(amount_text(summary.get(metric, {}).get("mean"), unit))
+            continue
+        text, other = amount_text(every, unit), amount_text(answered, unit)
+        yield escape(text if text == other else f"{text} ({other})")
 
 
 def _mean(summary: Mapping[str, Any], metric: str, text_of: Callable[[float], str]) -> str:

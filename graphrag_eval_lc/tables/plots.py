@@ -1,7 +1,7 @@
 """Plots of scores, times and differences; each is drawn into given or new axes, which it returns."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING, Any
@@ -174,21 +174,38 @@ def plot_templates(
     means = {template_id: fmean(group) for template_id, group in values.items() if group}
     if not means:
         raise _no_values(metric)
-    order = sorted(means, key=lambda name: means[name], reverse=not metric_spec(metric).lower_is_better)
+    spec, every = metric_spec(metric), [value for group in values.values() for value in group]
+    order = sorted(means, key=lambda name: means[name], reverse=not spec.lower_is_better)
     drawn = order[-MOST_ROWS:]
     ax = rows_axes([f"{label_of(name)} · {len(values[name])}" for name in drawn], ax)
     for place, name in enumerate(drawn):
-        interval = mean_interval(
-            values[name], range(len(values[name])), bounds=metric_spec(metric).bounds_of(values[name])
-        )
+        interval = mean_interval(values[name], range(len(values[name])), bounds=spec.bounds_of(values[name]))
         if interval is not None:
-            ax.plot(interval, [place, place], color=BETTER, linewidth=2, alpha=0.6, solid_capstyle="butt")
-    ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER)
-    ax.axvline(fmean(value for group in values.values() for value in group), color=NEUTRAL, linestyle="--", linewidth=1)
+            ax.plot(
+                interval, [place, place], color=BETTER, linewidth=2, alpha=0.6, solid_capstyle="butt", clip_on=False
+            )
+    # A point at the end of the axis is drawn whole.
+    ax.plot([means[name] for name in drawn], range(len(drawn)), "o", color=BETTER, clip_on=False)
+    ax.axvline(fmean(every), color=NEUTRAL, linestyle="--", linewidth=1)
+    _limit_to_range(ax, spec, every)
     ax.set_xlabel(f"mean {metric} with 95 % interval", parse_math=False)
     ax.set_ylabel("template · questions")
     ax.set_title(f"{metric} by template{more_rows(len(order) - len(drawn), 'templates')}", parse_math=False)
     return ax
+
+
+def _limit_to_range(ax: "Axes", spec: MetricSpec, values: Collection[float]) -> None:
+    """Begin the axis at the least value that there can be, such as 0, and end it at the greatest, where one is known.
+
+    The axis is that of the usual range where all values lie in it, else of the whole range.
+    """
+    for low, high in filter(None, (spec.usual_range, spec.range)):
+        if (low is None or low <= min(values)) and (high is None or max(values) <= high):
+            if low is not None:
+                ax.set_xlim(left=low)
+            if high is not None:
+                ax.set_xlim(right=high)
+            return
 
 
 def plot_times(rows: Iterable[Row], *, ax: "Axes | None" = None) -> "Axes":

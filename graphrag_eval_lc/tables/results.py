@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Literal
 
 from yaml.representer import Representer, SafeRepresenter
 
+from graphrag_eval_lc.aggregation import RunValues
+from graphrag_eval_lc.aggregation.score_means import mean_text, means_note, score_values, shown_means
 from graphrag_eval_lc.errors import OptionError
 from graphrag_eval_lc.records import Result
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
 from graphrag_eval_lc.tables.plots import plot_scores
 from graphrag_eval_lc.tables.run_tables import questions_table, steps_table
-from graphrag_eval_lc.tables.table import Table, means, scores, table_html
+from graphrag_eval_lc.tables.table import Table, scores, table_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +74,12 @@ class Results(list[Result]):
         table = self.table()
         failed = sum(row["status"] == "error" for row in table.rows)
         rows = [("answered", f"{len(self) - failed:,}"), ("failed", f"{failed:,}")]
-        rows += [(f"mean {metric}", f"{mean:.3f}") for metric, mean in means(table.rows, scores(table)).items()]
-        return table_html("Results (means over the answered questions)", rows)
+        numbers = RunValues(metrics=scores(table))
+        for result in self:
+            numbers.add(result)
+        means = shown_means(score_values(numbers))
+        rows += [(f"mean {metric}", mean_text(mean)) for metric, mean in means.items()]
+        return table_html(f"Results{means_note(means.values())}", rows)
 
 
 # In YAML they are a plain list.

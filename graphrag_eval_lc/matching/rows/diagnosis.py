@@ -72,9 +72,17 @@ def with_notes(diagnosis: Diagnosis, reference: SparqlResults, actual: SparqlRes
     """Add to the reason from which form and with which allowances the results were read."""
     added = "; the reference was read with allowances: " + ", ".join(reference.notes) if reference.notes else ""
     added += "; read with allowances: " + ", ".join(actual.notes) if actual.notes else ""
-    added += "." if reference.form == SPARQL_JSON else f". The reference was read from {reference.form}."
-    added += "" if actual.form == SPARQL_JSON else f" It was read from {actual.form}."
-    return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}")
+    return replace(diagnosis, reason=f"{diagnosis.reason.removesuffix('.')}{added}.{_forms_text(reference, actual)}")
+
+
+def _forms_text(reference: SparqlResults, actual: SparqlResults) -> str:
+    """Say from which forms the results were read, where these are not SPARQL JSON."""
+    if reference.form == actual.form:
+        return "" if actual.form == SPARQL_JSON else f" Both were read from {actual.form}."
+    if reference.form == SPARQL_JSON:
+        return f" It was read from {actual.form}."
+    other = "" if actual.form == SPARQL_JSON else f", the output from {actual.form}"
+    return f" The reference was read from {reference.form}{other}."
 
 
 def _near_number_of_match(

@@ -13,6 +13,11 @@ def test_only_graded_steps_need_a_word() -> None:
     )
 
 
+def test_a_scoring_that_grading_ignores_is_told() -> None:
+    both = EvaluationConfig.model_validate({"steps": {"grading": "graded", "scoring": "last_group"}})
+    assert str(grading_note(both)).endswith("over all groups; scoring: last_group says nothing")
+
+
 @pytest.mark.parametrize("unsaid", [{}, {"steps": {}}, {"steps": None}, {"steps": {"grading": "binary"}}])
 def test_a_config_that_does_not_say_is_binary(unsaid: dict[str, object]) -> None:
     assert grading_change(unsaid, {"steps": {"grading": "binary"}}) is None

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 from matplotlib.figure import Figure
 
 from graphrag_eval_lc import run_benchmark
@@ -115,20 +116,42 @@ def test_notebook_shows_a_small_table_of_texts(run: BenchmarkRun) -> None:
     assert str(run.output_dir or "") in html
 
 
-@pytest.mark.parametrize(
-    ("errors", "says"), [("exclude", "means over the answered questions"), ("include", "failed questions count as 0")]
-)
-def test_notebook_says_over_what_the_means_are(errors: str, says: str, tmp_path: Path) -> None:
+STEPS = [[{"name": "lookup", "output": "1"}]]
+LOOKED_UP: list[Any] = [
+    {
+        "template_id": "t",
+        "questions": [
+            {"id": "q0", "question_text": "good", "reference_steps": STEPS},
+            {"id": "q1", "question_text": "bad", "reference_steps": STEPS},
+        ],
+    }
+]
+
+
+@tool
+def lookup(name: str) -> str:
+    """Look a name up."""
+    return "1"
+
+
+async def half_right(question: str) -> str:
+    return await agent(str(await lookup.ainvoke({"name": question}) and question))
+
+
+@pytest.mark.parametrize("errors", ["exclude", "include"])
+def test_first_mean_counts_failed_questions_as_0_whatever_the_aggregates_do(errors: str, tmp_path: Path) -> None:
     config = {"aggregates": {"errors": errors}}
-    run = run_benchmark(agent, DATASET, output_dir=tmp_path / "run", config=config, progress="off")
-    assert f"Benchmark run ({says})" in run._repr_html_()
+    run = run_benchmark(half_right, LOOKED_UP, output_dir=tmp_path / "run", config=config, progress="off")
+    assert "Benchmark run (means over all questions, failed ones count as 0)" in run._repr_html_()
+    assert "0.500 (answered: 1.000)" in run._repr_html_()
+    assert "steps_score 0.500 (answered: 1.000)" in repr(run)
 
 
-def test_notebook_says_what_is_known_of_means_of_a_run_in_memory() -> None:
-    run = run_benchmark(agent, DATASET, progress="off")
-    assert "(means over the answered questions, unless aggregates.errors is include" in run._repr_html_()
+def test_run_without_failures_has_one_mean() -> None:
     good = [{**DATASET[0], "questions": DATASET[0]["questions"][:1]}]
-    assert "(means over all questions)" in run_benchmark(agent, good, progress="off")._repr_html_()
+    html = run_benchmark(agent, good, progress="off")._repr_html_()
+    assert "Benchmark run</caption>" in html
+    assert "(answered" not in html
 
 
 def test_run_with_aggregates_only_can_be_shown() -> None:
@@ -139,9 +162,11 @@ def test_run_with_aggregates_only_can_be_shown() -> None:
 
 
 def test_notebook_shows_means_of_scores_alone() -> None:
-    figures = {metric: {"mean": 0.5} for metric in ("steps_score", "saved_sec", "elapsed_sec", "tone_cost")}
-    counts = {"number_of_success_samples": 2, "number_of_error_samples": 0}
-    html = BenchmarkRun({"micro": {**counts, **figures}})._repr_html_()
+    figures = dict.fromkeys(("steps_score", "saved_sec", "elapsed_sec", "tone_cost"), 0.5)
+    result: Any = {"template_id": "t", "question_id": "q", "question_text": "?", "status": "success", **figures}
+    counts = {"number_of_success_samples": 1, "number_of_error_samples": 0}
+    micro = {**counts, **{metric: {"mean": value} for metric, value in figures.items()}}
+    html = BenchmarkRun({"micro": micro}, results=[result])._repr_html_()
     assert [f"mean {metric}" in html for metric in figures] == [True, True, False, False]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc.registry import MetricSpec, metrics
+from graphrag_eval_lc.registry import MetricSpec, metrics, plugins, registered_only_here
 
 Command = Callable[..., int]
 Output = pytest.CaptureFixture[str]
@@ -315,3 +315,21 @@ def test_gate_of_a_template_that_only_the_baseline_has_cannot_be_checked(exit_co
     folder(Path("other"), [{**result(index, 1.0), "template_id": "notes"} for index in range(3)])
     assert exit_code("compare", "other", "better", "--fail-under", "notes/steps_score=0.9") == 3
     assert "B: notes/steps_score could not be checked: the run has no question of the" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_broken_plugin_of_an_installed_package_is_a_warning(
+    exit_code: Command, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(".")
+    monkeypatch.delitem(plugins._installed, plugins.GROUP, raising=False)  # as in a new process
+    Path("broken_of_acme.py").write_text("import absent_of_the_test")
+    info = Path("acme-1.0.dist-info")
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[graphrag_eval_lc]\nacme = broken_of_acme\n")
+    with registered_only_here():
+        assert exit_code("compare", "worse", "better", "--fail-under", "steps_score=0.1") == 0
+        told = capsys.readouterr().err
+        assert told.count("Warning: the plugin acme (broken_of_acme) of the package acme cannot be loaded") == 1
+        assert exit_code("plugins") == 2

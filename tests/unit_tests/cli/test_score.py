@@ -55,6 +55,20 @@ def test_folder_of_a_run_is_scored_in_place(files: Path, exit_code: Command) -> 
     assert Path("run/responses.jsonl").read_bytes() == responses
 
 
+def test_responses_may_be_those_of_a_run(files: Path, exit_code: Command) -> None:
+    assert exit_code(*SCORE, "-o", "first") == 0
+    assert exit_code("score", "qa.yaml", "first", "-o", "run") == 0
+    assert [result.get("steps_score") for result in results()] == [1.0, None, None]
+
+
+def test_folder_of_a_run_has_no_other_output(
+    files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*SCORE, "-o", "run") == 0
+    assert exit_code("score", "run", "-o", "elsewhere") == 2
+    assert "run: the folder of a run is scored in place. Leave --output out" in capsys.readouterr().err
+
+
 def test_folder_may_be_scored_with_another_dataset(
     files: Path, exit_code: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,8 +118,14 @@ def test_metrics_of_a_plugin_are_of_the_selected_questions(dev_split: None, exit
 def test_validate_tells_of_the_selected_questions_alone(dev_split: None, exit_code: Command, capsys: Output) -> None:
     validate = ("validate", "qa.json", "--responses", "responses.jsonl")
     assert exit_code(*validate) == 1
-    assert capsys.readouterr().out.endswith(
-        "580 problems found.\n580 questions have no response; --answered-only checks only the others.\n"
+    *first, more, _, found, hint = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[2] for line in first] == [
+        "the question has no response. Ask the agent, or leave the question out."
+    ] * 3
+    assert (more, found, hint) == (
+        "577 more questions have no response.",
+        "580 problems found.",
+        "580 questions have no response; --answered-only checks only the others.",
     )
     assert exit_code(*validate, "--answered-only") == 0
     assert capsys.readouterr().out == (

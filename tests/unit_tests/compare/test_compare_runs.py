@@ -320,7 +320,7 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, scored: Scored)
     assert compare_runs(a, b).warnings == (
         "Run A ended before its time (Ctrl-C); 2 samples were not asked.",
         "1 common question is of another template in B than in A; A's templates are taken.",
-        "A and B were scored with other settings (steps.scoring), so that their scores may not be comparable.",
+        "A and B were scored with other settings (steps.scoring), so that steps_score may not be comparable.",
         "Only B has answer_f1; A has not, so that is not compared.",
     )
 
@@ -331,9 +331,9 @@ def test_other_matchers_and_captures_are_told_where_both_runs_tell_theirs(tmp_pa
     a = folder(tmp_path / "a", scored(*[1.0] * 10), matchers=own, capture=captures[0])
     b = folder(tmp_path / "b", scored(*[1.0] * 10), matchers=[{"name": "count", "function": "z"}], capture=captures[1])
     assert compare_runs(a, b).warnings == (
-        "A and B were recorded with other options of the capture (retrieval_documents), so that their scores may not "
+        "A and B were recorded with other options of the capture (retrieval_documents), so that steps_score may not "
         "be comparable.",
-        "The steps of A and B were compared by other matchers (text/x), so that their scores may not be comparable.",
+        "The steps of A and B were compared by other matchers (text/x), so that steps_score may not be comparable.",
     )
     assert compare_runs(a, folder(tmp_path / "c", scored(*[1.0] * 10))).warnings == ()
 
@@ -471,6 +471,16 @@ def test_large_difference_over_few_templates_cannot_be_told_and_says_why(scored:
     assert metric.sentence.endswith(
         "p = 0.062, 5 questions); only 5 templates differ, and with fewer than 6 no p-value is below 0.05."
     )
+
+
+def test_rows_have_the_verdict_that_tables_show(scored: Scored, tmp_path: Path) -> None:
+    low = scored(*[0.0] * 5, tokens=3)
+    comparison = compare_runs(low, scored(*[1.0] * 4, 0.9, tokens=3), metrics=["steps_score", "tokens"])
+    assert [row["verdict"] for row in comparison.rows()] == ["cannot tell", "the same"]
+    assert list(comparison.to_pandas()["verdict"]) == ["cannot tell", "the same"]
+    assert ",cannot tell," in comparison.to_csv(tmp_path / "metrics.csv").read_text()
+    small = compare_runs(scored(*[0.0, 1.0] * 6), scored(*[1.0, 0.0] * 6))
+    assert [row["verdict"] for row in small.rows()] == ["no evidence"]
 
 
 def test_large_difference_in_few_of_many_templates_cannot_be_told_either(scored: Scored) -> None:

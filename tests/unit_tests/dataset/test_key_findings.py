@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import validate_dataset
+from graphrag_eval_lc import run_evaluation, validate_dataset
 from graphrag_eval_lc.dataset.key_findings import (
     ACTUAL_STEP_KEYS,
     QUESTION_KEYS,
@@ -13,6 +13,7 @@ from graphrag_eval_lc.dataset.key_findings import (
     TEMPLATE_KEYS,
     near_key,
 )
+from graphrag_eval_lc.errors import DatasetError
 
 STEP = {"name": "add", "output": "3"}
 ACTUAL = {"name": "add", "args": {}, "id": "c", "status": "success", "output": "3"}
@@ -113,7 +114,7 @@ def test_near_miss_beside_the_key_itself_is_a_key_of_its_own() -> None:
         ("ordered", 1, "Write ordered: true, without quotes."),
         ("ignore_duplicates", "no", "Write ignore_duplicates: false, without quotes."),
         ("strict", 1, "Write strict: true, without quotes."),
-        ("strict", "maybe", "Write strict: true or false, without quotes."),
+        ("strict", "yes", "Write strict: true, without quotes."),
     ],
 )
 def test_switch_that_is_a_text_or_a_number_is_found(key: str, value: Any, hint: str) -> None:
@@ -121,6 +122,24 @@ def test_switch_that_is_a_text_or_a_number_is_found(key: str, value: Any, hint: 
     assert (severity, told) == ("error", hint)
     assert what.startswith(f"{key} is ")
     assert what.endswith(", which is neither true nor false")
+
+
+@pytest.mark.parametrize("key", ["ordered", "ignore_duplicates", "strict"])
+def test_switch_that_cannot_be_one_is_refused(key: str) -> None:
+    wrong = dataset({**STEP, key: "maybe"})
+    assert [what for _, what, _ in found(wrong)] == ["'maybe' is not allowed here"]
+    with pytest.raises(DatasetError, match=f"key .*{key}: 'maybe' is not allowed here"):
+        run_evaluation(wrong, {})
+
+
+@pytest.mark.parametrize("key", ["input_tokens", "output_tokens", "total_tokens", "elapsed_sec", "stalled_sec"])
+def test_truth_is_no_number(key: str) -> None:
+    response = {"question_id": "q", key: True}
+    (problem,) = validate_dataset(dataset(STEP), [response])
+    assert (problem.what, problem.hint) == ("True is not allowed here", "Give a number, not true or false.")
+    (result,) = run_evaluation(dataset(STEP), [response])
+    assert (result["status"], key in result) == ("error", False)
+    assert f"{key}: Give a number, not true or false" in result["error"]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,19 @@ def test_demos_dataset_fits_its_schema() -> None:
             [{"template_id": "t", "questions": [{"id": 1, "question_text": "", "reference_steps": [{"name": "s"}]}]}],
         ),
         ("responses", [{"actual_steps": []}]),
+        (
+            "dataset",
+            [
+                {
+                    "template_id": "t",
+                    "questions": [
+                        {"id": 1, "question_text": "", "reference_steps": [[{"name": "s", "strict": "maybe"}]]}
+                    ],
+                }
+            ],
+        ),
         ("responses", [{"question_id": "q", "input_tokens": -1}]),
+        ("responses", [{"question_id": "q", "input_tokens": True}]),
     ],
 )
 def test_mistakes_do_not_fit(name: str, records: object) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from graphrag_eval_lc import run_benchmark, validate_dataset
+from graphrag_eval_lc import load_responses, run_benchmark, score_responses, validate_dataset
 from graphrag_eval_lc.demo import DATASET_PATH
 from graphrag_eval_lc.errors import DatasetError, MatcherError, ResponsesError, RunFolderError
 from graphrag_eval_lc.matching import Finding, StepKind, UnreadableOutput, register_matcher, register_step_kind
+from graphrag_eval_lc.registry import registered_only_here
 
 ROWS = '{"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "x"}}]}}'
 SPARQL = {"name": "sparql_query", "output": ROWS, "output_media_type": "application/sparql-results+json"}
@@ -377,3 +378,26 @@ def test_question_that_a_run_did_not_ask_is_no_problem(tmp_path: Path) -> None:
 def test_folder_without_responses_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"the folder holds no responses\.jsonl"):
         whats(ASKED, tmp_path)
+
+
+def test_a_run_is_checked_by_its_own_config_unless_another_is_given(tmp_path: Path) -> None:
+    step = {"name": "add", "args": {}, "id": "c", "status": "success", "output": "3"}
+    responses: Any = [{"question_id": "q", "actual_answer": "3", "actual_steps": [{**step, "name": "plus"}]}]
+    adding = dataset({"name": "add", "output": "3"})
+    with registered_only_here():
+        register_step_kind(StepKind(key="own", serves=(("own", None),), matcher=lambda *_: 1.0))
+        config = {"steps": {"names": {"plus": "add"}, "kinds": {"later": "own"}}}
+        score_responses(adding, responses, output_dir=tmp_path, config=config)
+    assert whats(adding, tmp_path) == whats(adding, tmp_path / "responses.jsonl") == []
+    (unknown,) = whats(adding, tmp_path, {})
+    assert unknown.startswith("plus is called in 1 of 1 response and no reference step has that name")
+
+
+def test_folders_are_no_files(tmp_path: Path) -> None:
+    score_responses(dataset({"name": "add", "output": "3"}), [], output_dir=tmp_path / "run")
+    with pytest.raises(DatasetError, match=r"run: this is a folder, not a reference dataset\. It is that of a run\."):
+        whats(tmp_path / "run")
+    with pytest.raises(ResponsesError, match=r"The responses of this run are in .*run/responses\.jsonl\."):
+        score_responses([], tmp_path / "run", output_dir=tmp_path / "again")
+    with pytest.raises(ResponsesError, match=r"a file of responses\. Give a file\."):
+        load_responses(tmp_path)

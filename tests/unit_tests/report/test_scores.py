@@ -5,7 +5,7 @@ import pytest
 from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.errors import MissingExtraError
 from graphrag_eval_lc.report import scores
-from graphrag_eval_lc.report.scores import score_values, template_metrics
+from graphrag_eval_lc.report.scores import shown_scores, template_metrics
 
 
 def numbers_of(*results: Any) -> RunValues:
@@ -16,7 +16,7 @@ def numbers_of(*results: Any) -> RunValues:
 
 
 def records_of(numbers: RunValues) -> list[dict[str, Any]]:
-    return scores.score_records(score_values(numbers), len(numbers.questions))
+    return scores.score_records(shown_scores(numbers), len(numbers.questions))
 
 
 def test_a_failed_question_is_in_one_mean_and_not_in_the_other() -> None:
@@ -47,7 +47,7 @@ def test_without_scipy_the_means_are_there_and_the_note_says_what_to_install(mon
 
 
 def test_the_main_scores_stand_first_and_spent_ones_are_left_out() -> None:
-    values = score_values(
+    values = shown_scores(
         numbers_of({"total_tokens": 5, "answer_recall": 1.0, "answer_f1": 0.5, "steps_score": 1.0, "agent_cost": 0.1})
     )
     assert list(values) == ["steps_score", "answer_f1", "answer_recall"]

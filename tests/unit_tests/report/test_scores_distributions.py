@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from graphrag_eval_lc.registry import MetricSpec
 from graphrag_eval_lc.registry.metrics import ANSWER_RELEVANCE, metric_spec
-from graphrag_eval_lc.report.scores import bins_of, range_of
+from graphrag_eval_lc.report.scores import bins_of
 from graphrag_eval_lc.report.spent import percentile
 
 SCORE = MetricSpec(key="score")
@@ -15,7 +15,7 @@ numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 @settings(deadline=None)
 @given(numbers)
 def test_every_value_falls_into_a_bin(values: list[float]) -> None:
-    assert sum(bins_of(values, *range_of(SCORE, values))) == len(values)
+    assert sum(bins_of(values, *SCORE.shown_range(values))) == len(values)
 
 
 @settings(deadline=None)
@@ -25,17 +25,17 @@ def test_percentiles_are_those_of_numpy(values: list[float], share: float) -> No
 
 
 def test_scores_keep_their_range_and_others_have_their_own() -> None:
-    assert range_of(SCORE, [0.4, 0.6]) == (0.0, 1.0)
-    assert range_of(SCORE, [0, 3]) == (0, 3)
-    assert range_of(SCORE, []) == (0.0, 1.0)
+    assert SCORE.shown_range([0.4, 0.6]) == (0.0, 1.0)
+    assert SCORE.shown_range([0, 3]) == (0, 3)
+    assert SCORE.shown_range([]) == (0.0, 1.0)
     assert bins_of([5, 5], 5, 5) == [2, *[0] * 9]
 
 
 def test_values_are_shown_over_their_declared_range_as_far_as_it_has_ends() -> None:
     stars, seconds = MetricSpec(key="stars", range=(1, 10)), MetricSpec(key="wait", range=(0.0, None))
-    assert range_of(stars, [3, 4]) == (1, 10)
-    assert range_of(stars, [3, 40]) == (3, 40)
-    assert range_of(seconds, [0.1, 0.2]) == (0.0, 0.2)
-    assert range_of(metric_spec("mine"), [0.1, 0.2]) == (0.0, 1.0)
+    assert stars.shown_range([3, 4]) == (1, 10)
+    assert stars.shown_range([3, 40]) == (3, 40)
+    assert seconds.shown_range([0.1, 0.2]) == (0.0, 0.2)
+    assert metric_spec("mine").shown_range([0.1, 0.2]) == (0.0, 1.0)
     relevance = metric_spec(ANSWER_RELEVANCE)
-    assert (range_of(relevance, [0.5]), range_of(relevance, [-0.1])) == ((0.0, 1.0), (-1.0, 1.0))
+    assert (relevance.shown_range([0.5]), relevance.shown_range([-0.1])) == ((0.0, 1.0), (-1.0, 1.0))

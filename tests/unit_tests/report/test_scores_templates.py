@@ -2,7 +2,7 @@ from graphrag_eval_lc.aggregation import RunValues
 from graphrag_eval_lc.aggregation.sample_values import metrics_of
 from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.report.reported_run import reported_samples
-from graphrag_eval_lc.report.scores import score_values, template_metrics, template_rows
+from graphrag_eval_lc.report.scores import shown_scores, template_metrics, template_rows
 from graphrag_eval_lc.report.spent import Spent
 
 
@@ -18,7 +18,7 @@ def test_a_row_has_questions_errors_scores_and_what_was_spent() -> None:
     for sample in reported_samples(results, metrics_of(EvaluationConfig())):
         numbers.add(sample.result)
         spent.add(sample)
-    scores = score_values(numbers)
+    scores = shown_scores(numbers)
     first, second = template_rows(numbers, scores, template_metrics(scores), spent)
     assert (first["id"], first["questions"], first["errors"], first["tokens"]) == ("t1", 2, 1, 20)
     assert first["scores"]["steps_score"] == {

@@ -35,3 +35,19 @@ def test_lowest_of_many_templates_are_drawn() -> None:
 def test_nothing_to_draw_is_told(values: dict[str, list[float]]) -> None:
     with pytest.raises(OptionError, match="no question has the metric answer_f1"):
         plot_templates(values, "answer_f1")
+
+
+def test_axis_of_a_score_is_its_range_and_ends_there() -> None:
+    assert plot_templates({"low": [0.0, 1.0, 0.0], "high": [1.0, 0.5]}).get_xlim() == (0.0, 1.0)
+    assert plot_templates({"a": [0.9], "b": [0.95]}, "steps_f1").get_xlim() == (0.0, 1.0)
+
+
+def test_axis_of_what_was_spent_starts_at_0() -> None:
+    low, high = plot_templates({"a": [900.0, 1000.0], "b": [950.0]}, "total_tokens").get_xlim()
+    assert low == 0.0
+    assert high > 1000
+
+
+def test_axis_of_values_below_0_has_room_for_them() -> None:
+    low, _ = plot_templates({"a": [-0.5, 0.5], "b": [0.5]}, "gain").get_xlim()
+    assert low < -0.5

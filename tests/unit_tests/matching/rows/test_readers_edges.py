@@ -1,6 +1,7 @@
 """Corners of the forms: failures beside empty rows, edges of tables, blank nodes in rows."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,11 @@ from graphrag_eval_lc.matching import UnreadableOutput
 from graphrag_eval_lc.matching.rows import compare_sparql_results, read_sparql_results
 
 BLANK = {"type": "bnode", "value": "x"}
+CSV, ROWS = "n,m\r\n5,6\r\n", '[{"n": 5, "m": 6}]'
+SPARQL_JSON = {
+    "head": {"vars": ["n", "m"]},
+    "results": {"bindings": [{"n": {"type": "literal", "value": "5"}, "m": {"type": "literal", "value": "6"}}]},
+}
 NO_ROWS = {"head": {"vars": ["a", "b"]}, "results": {"bindings": []}}
 
 
@@ -56,7 +62,15 @@ def test_a_column_that_is_not_there_is_the_only_reason(value: dict[str, str]) ->
     assert found.reason == "Only 1 column for 2 required; no column plays `b`."
 
 
-def test_reason_says_from_which_form_the_reference_was_read_too() -> None:
-    compared = compare_sparql_results("n,m\r\n5,6\r\n", '[{"n": 5, "m": 6}]')
-    forms = "The reference was read from W3C CSV. It was read from an array of row objects."
-    assert compared.reason == f"The only row matches. {forms}"
+@pytest.mark.parametrize(
+    ("reference", "actual", "forms"),
+    [
+        (CSV, ROWS, " The reference was read from W3C CSV, the output from an array of row objects."),
+        (CSV, CSV, " Both were read from W3C CSV."),
+        (CSV, SPARQL_JSON, " The reference was read from W3C CSV."),
+        (SPARQL_JSON, CSV, " It was read from W3C CSV."),
+        (SPARQL_JSON, SPARQL_JSON, ""),
+    ],
+)
+def test_reason_says_once_from_which_forms_the_results_were_read(reference: Any, actual: Any, forms: str) -> None:
+    assert compare_sparql_results(reference, actual).reason == f"The only row matches.{forms}"

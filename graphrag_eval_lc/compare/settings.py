@@ -1,0 +1,147 @@
+"""The settings of two runs that differ, and the metrics whose values may not be comparable for it."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+from graphrag_eval_lc.compare.runs import NamedRun, RunResults
+from graphrag_eval_lc.config import JudgesConfig, StepsConfig
+from graphrag_eval_lc.registry import metric_spec
+from graphrag_eval_lc.registry.custom_metrics import changed_since
+from graphrag_eval_lc.registry.metrics import JUDGES
+
+# What a metric may hang on beside sections of the config.
+_CUSTOM = "custom_evaluations"
+# Sections that are compared part by part, as some of their parts touch other metrics.
+_BY_PARTS = ("steps", "llm")
+_EMBEDDING = "llm.embedding"
+_SECTIONS = ("steps", "sparql", "llm", "judges", *(judge.key for judge in JUDGES), _CUSTOM, "retrieval", "prices")
+_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
+# What is recorded otherwise changes what is made of steps and of the documents that they retrieved.
+_OF_RECORDED = frozenset({"steps", "retrieval"})
+_MOST_NAMED = 4
+
+
+def setting_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> list[str]:
+    """Say which settings of two runs differ, and which of the compared metrics may not be comparable for it.
+
+    Settings that touch none of them are not told. Metrics of users hang on no section of the config.
+
+    Args:
+        a: The baseline.
+        b: The other run.
+        metrics: The metrics that are compared.
+    """
+    return [
+        *_config_warnings(a, b, metrics),
+        *_capture_warnings(a, b, metrics),
+        *_declaration_warnings((a, b), metrics),
+        *_matcher_warnings(a, b, metrics),
+    ]
+
+
+def _config_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
+    """Name the settings that differ; those that touch the same metrics stand in one sentence."""
+    sections = [run.results.section("config") for run in (a, b)]
+    if sections[0] is None or sections[1] is None:
+        return
+    custom = _custom_metrics(sections[0]) | _custom_metrics(sections[1])
+    settings: dict[tuple[str, ...], list[str]] = {}
+    for key in _SECTIONS:
+        for name in _differing(sections[0], sections[1], key):
+            if touched := tuple(metric for metric in metrics if _is_touched(metric, name, custom)):
+                settings.setdefault(touched, []).append(name)
+    for touched, names in settings.items():
+        yield f"A and {b.letter} were scored with other settings ({', '.join(names)}), {_so_that(touched, metrics)}."
+
+
+def _capture_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
+    before, after = (run.results.section("capture") for run in (a, b))
+    if before is None or after is None:
+        return
+    names = [key for key in _RECORDED_BY if before.get(key) != after.get(key)]
+    touched = [metric for metric in metrics if _OF_RECORDED.intersection(metric_spec(metric).depends_on)]
+    if names and touched:
+        yield (
+            f"A and {b.letter} were recorded with other options of the capture ({', '.join(names)}), "
+            f"{_so_that(touched, metrics)}."
+        )
+
+
+def _declaration_warnings(runs: Iterable[NamedRun], metrics: Sequence[str]) -> Iterable[str]:
+    for run in runs:
+        for metric, told in run.results.declarations().items():
+            if metric in metrics and metric in run.numbers.measured() and (changed := changed_since(metric, told)):
+                yield (
+                    f"{metric} was declared otherwise when {run.letter} was scored ({', '.join(changed)}); it is "
+                    "compared by another declaration, so that its values may not be comparable."
+                )
+
+
+def _matcher_warnings(a: NamedRun, b: NamedRun, metrics: Sequence[str]) -> Iterable[str]:
+    before, after = (_matchers(run.results) for run in (a, b))
+    touched = [metric for metric in metrics if "steps" in metric_spec(metric).depends_on]
+    if before is not None and after is not None and before != after and touched:
+        yield (
+            f"The steps of A and {b.letter} were compared by other matchers ({', '.join(sorted(before ^ after))}), "
+            f"{_so_that(touched, metrics)}."
+        )
+
+
+def _so_that(touched: Sequence[str], metrics: Sequence[str]) -> str:
+    """Say which metrics may not be comparable."""
+    scores = [metric for metric in metrics if not metric_spec(metric).is_spent]
+    if len(touched) > 1 and set(scores) <= set(touched):
+        which = "all scores"
+    elif len(touched) > _MOST_NAMED:
+        which = f"{', '.join(touched[:_MOST_NAMED])} and {len(touched) - _MOST_NAMED} more"
+    else:
+        which = f"{', '.join(touched[:-1])} and {touched[-1]}" if len(touched) > 1 else touched[0]
+    return f"so that {which} may not be comparable"
+
+
+def _is_touched(metric: str, setting: str, custom: Set[str]) -> bool:
+    """Return whether a setting, such as ``steps.grading``, changes the values of a metric."""
+    section = setting.partition(".")[0]
+    if metric in custom:
+        return section in (_CUSTOM, "llm") and setting != _EMBEDDING
+    spec = metric_spec(metric)
+    if setting == _EMBEDDING:
+        return any(judge.needs_embeddings for judge in JUDGES if judge.key == spec.judge)
+    return section in spec.depends_on
+
+
+def _custom_metrics(config: Mapping[str, Any]) -> set[str]:
+    """Return the keys that custom evaluations of a config in run.json write."""
+    evaluations = config.get(_CUSTOM)
+    outputs = (each.get("outputs") for each in evaluations or () if isinstance(each, Mapping))
+    return {str(key) for output in outputs if isinstance(output, Mapping) for key in output}
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any], key: str) -> list[str]:
+    """Return the names of the settings that differ, such as ``steps.grading``; none where they score alike."""
+    one, other = _setting(a, key), _setting(b, key)
+    if one == other:
+        return []
+    if key in _BY_PARTS and isinstance(one, Mapping) and isinstance(other, Mapping):
+        return [f"{key}.{part}" for part in dict.fromkeys((*one, *other)) if one.get(part) != other.get(part)]
+    return [key]
+
+
+def _setting(section: Mapping[str, Any], key: str) -> Any:
+    """Return a setting as it changes scores, with the defaults of what an older version's run.json does not tell."""
+    value = section.get(key)
+    if key == "steps" and isinstance(value, Mapping):
+        defaults, rows = StepsConfig().model_dump(), value.get("rows")
+        return {**defaults, **value, "rows": {**defaults["rows"], **(rows if isinstance(rows, Mapping) else {})}}
+    if key == "judges":  # how many are asked at once, and how often, changes nothing
+        return {"engine": JudgesConfig().engine, **(value if isinstance(value, Mapping) else {})}["engine"]
+    return value or None if key == "prices" else value
+
+
+def _matchers(results: RunResults) -> set[str] | None:
+    """Return the names and media types that users registered matchers for; None where run.json does not tell."""
+    matchers = results.mappings_in("matchers")
+    if matchers is None:
+        return None
+    kinds = ([each.get(key) for key in ("name", "media_type")] for each in matchers)
+    return {" with ".join(str(kind) for kind in pair if kind is not None) for pair in kinds}
