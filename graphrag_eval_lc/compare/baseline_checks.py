@@ -21,12 +21,7 @@ from graphrag_eval_lc.compare.gate_names import KnownMetrics, check_direction, c
 from graphrag_eval_lc.compare.gate_texts import MEAN, Statistic, metric_and_statistic
 from graphrag_eval_lc.compare.gate_values import GateValues, statistic_of
 from graphrag_eval_lc.compare.gates import Gate, gates_in, results_of_gates
-from graphrag_eval_lc.compare.metric_comparison import (
-    MetricComparison,
-    Pair,
-    difference_of,
-    too_few_text,
-)
+from graphrag_eval_lc.compare.metric_comparison import MetricComparison, Pair, difference_of, too_few_text
 from graphrag_eval_lc.compare.metric_tests import MetricValues, compared_metrics
 from graphrag_eval_lc.compare.regression import no_drop
 from graphrag_eval_lc.compare.runs import NamedRun, Pairing, RunResults
@@ -36,6 +31,7 @@ from graphrag_eval_lc.registry import metric_spec
 from graphrag_eval_lc.registry.custom_metrics import note_recorded, recorded_only_here
 from graphrag_eval_lc.registry.metric_spec import MetricSpec
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
+from graphrag_eval_lc.registry.plugins import broken_plugins_left_out
 from graphrag_eval_lc.run_folder import RUN_FILE
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -64,6 +60,7 @@ class RunBeside:
 
 
 @recorded_only_here()
+@broken_plugins_left_out()
 def results_of_gates_beside(
     a: RunResults, runs: Sequence[RunBeside], gates: Sequence[GateConfig], main: str | None, *, of_config: bool
 ) -> list[Gate]:
@@ -97,6 +94,7 @@ def results_of_gates_beside(
 
 
 @recorded_only_here()
+@broken_plugins_left_out()
 def results_of_own_gates(a: RunResults, runs: Sequence[RunBeside], main: str | None) -> list[Gate]:
     """Return for each run whether it passes each gate of its own configuration.
 
@@ -204,7 +202,7 @@ class _PairBeside:
     pairing: Pairing
     main: str | None
     sides: Sequence[GateValues]
-    _compared: dict[str, MetricComparison] = field(default_factory=dict)
+    _known: dict[str, MetricValues] = field(default_factory=dict)
 
     @cached_property
     def template_ids(self) -> Mapping[str, str]:
@@ -268,33 +266,34 @@ class _PairBeside:
             why = "no question has it in both runs"
         return NotComparable(letter, name or (metric if template is None else f"{template}/{metric}"), why)
 
-    def _metric(self, metric: str) -> MetricComparison:
-        """Return the comparison in a metric for itself, over all questions that have it in both runs."""
-        # The intervals of others than the main metric are adjusted together with it.
-        is_main = (each for each in self.run.metrics if each.metric == metric and each.is_main)
-        known = next(is_main, None) or self._compared.get(metric)
-        if known is None:
+    def _whole(self, metric: str) -> MetricValues:
+        """Return the values of a metric, of all questions that have it in both runs."""
+        if metric not in self._known:
             pairs = self.pairing.by_template(self.pairing.values(metric))
-            number = len(set(self.template_ids.values()))
-            known = self._compared[metric] = self._compare(metric, pairs, number)
-        return known
+            self._known[metric] = MetricValues(metric_spec(metric), pairs, self.pairing.left_out(metric))
+        return self._known[metric]
 
-    def _compare(self, metric: str, pairs: Mapping[str, Sequence[Pair]], number_of_templates: int) -> MetricComparison:
-        values = MetricValues(metric_spec(metric), pairs, self.pairing.left_out(metric))
+    def _compared(self, values: MetricValues, number_of_templates: int) -> MetricComparison:
+        """Return the comparison in a metric for itself, with its interval at 95 %."""
         (compared,) = compared_metrics(
-            [values], main=metric, number_of_templates=number_of_templates, letter=self.run.letter
+            [values], main=values.spec.key, number_of_templates=number_of_templates, letter=self.run.letter
         )
         return compared
+
+    def _compared_whole(self, metric: str) -> MetricComparison:
+        # Only of the main metric the comparison's own interval is sure to be at 95 %.
+        known = (each for each in self.run.metrics if each.metric == metric and each.is_main)
+        return next(known, None) or self._compared(self._whole(metric), len(set(self.template_ids.values())))
 
     def _drop(
         self, metric: str, template: str | None, pairs: Mapping[str, Pair], limit: float, is_confident: bool
     ) -> DropGate:
-        whole = self._metric(metric)
+        whole = self._whole(metric)
+        is_proportion = whole.are_proportions()
         values = list(pairs.values())
         mean_a = fsum(a for a, _ in values) / len(values)
         difference = fsum(map(difference_of, values)) / len(values)
-        is_proportion = whole.is_proportion
-        drop = drop_between(mean_a, difference, lower_is_better=whole.lower_is_better, is_proportion=is_proportion)
+        drop = drop_between(mean_a, difference, lower_is_better=whole.spec.lower_is_better, is_proportion=is_proportion)
         gate = DropGate(
             letter=self.run.letter,
             metric=metric,
@@ -305,14 +304,18 @@ class _PairBeside:
             is_confident=is_confident,
             mean_a=mean_a,
             mean_b=fsum(b for _, b in values) / len(values),
-            unit=whole.unit,
+            unit=whole.spec.unit,
             number_of_questions=len(values),
             number_of_templates=len({self.template_ids[each] for each in pairs}),
         )
         if not is_confident or not is_above(drop, limit):
             return gate
         # The questions of one template count each for itself.
-        compared = whole if template is None else self._compare(metric, {template: values}, 1)
+        compared = (
+            self._compared_whole(metric)
+            if template is None
+            else self._compared(MetricValues(whole.spec, {template: values}, 0), 1)
+        )
         sure = sure_drop_of(compared, is_proportion=is_proportion)
         return replace(gate, sure_drop=sure, why_unsure=too_few_text(compared) if sure is None else "")
 

@@ -150,7 +150,9 @@ def test_spending_more_is_a_regression_where_it_is_named(exit_code: Command, cap
     folder(Path("dear"), [result(index, 1.0, total_tokens=5000) for index in range(12)])
     assert exit_code("compare", "better", "dear", "--fail-on-regression") == 0
     assert exit_code("compare", "better", "dear", "--metric", "total_tokens", "--fail-on-regression") == 1
-    assert "Gate failed: B is worse in total_tokens: 1,006 → 5,000" in capsys.readouterr().err
+    assert (
+        "Gate failed: B is worse in total_tokens by more than 5 % of A's mean: 1,006 → 5,000" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.usefixtures("runs")

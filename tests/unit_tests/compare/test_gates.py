@@ -119,6 +119,10 @@ LOST = [float(template not in {"t0", "t1", "t2", "t3", "t4"}) for template in DE
 TOO_FEW = "with fewer than 6 no p-value is below 0.05"
 
 
+# Where so many questions hardly differ, the test would see a drop of 0.05 in so many of 100 comparisons.
+SEEN = 89
+
+
 def gate_of(a: list[dict[str, Any]], b: list[dict[str, Any]], *metrics: str, **options: float) -> RegressionGate:
     (gate,) = compare_runs(a, b, metrics=metrics or None).regression_gates(**options)
     return gate
@@ -169,23 +173,23 @@ def test_better_run_passes_whatever_decides(scored: Scored) -> None:
     gate = gate_of(scored(0.0, 0.0), scored(1.0, 1.0), max_drop=0)
     assert (gate.has_passed, gate.drop) == (True, -1.0)
     assert str(gate).startswith("B is not worse in steps_score by more than 0: 0.000 → 1.000 (+1.000); the effect")
-    gate = gate_of(scored(*[0.0] * 6), scored(*[1.0] * 6))
+    gate = gate_of(scored(*[0.8] * 200), scored(*[0.82] * 200))
     assert str(gate) == (
-        "B is not worse in steps_score: 0.000 → 1.000 (+1.000, p = 0.031); the p-value decided: the test would see a "
-        "drop of 0.05 in 100 % of such comparisons (6 questions in 6 templates)"
+        "B is not worse in steps_score: 0.800 → 0.820 (+0.020, p < 0.001); the p-value decided: the test would see a "
+        f"drop of 0.05 in {SEEN} % of such comparisons (200 questions in 200 templates)"
     )
 
 
 def test_p_value_decides_where_the_test_sees_a_small_drop(scored: Scored) -> None:
-    gate = gate_of(scored(*[1.0] * 12), scored(*[0.99] * 6, *[1.0] * 6))
+    gate = gate_of(scored(*[1.0] * 200), scored(*[0.9] * 20, *[1.0] * 180))
     assert (gate.has_passed, gate.decided_by) == (False, "p-value")
     assert str(gate) == (
-        "B is worse in steps_score: 1.000 → 0.995 (−0.005, p = 0.031); the p-value decided: the test would see a drop "
-        "of 0.05 in 100 % of such comparisons (12 questions in 12 templates)"
+        "B is worse in steps_score: 1.000 → 0.990 (−0.010, p < 0.001); the p-value decided: the test would see a drop "
+        f"of 0.05 in {SEEN} % of such comparisons (200 questions in 200 templates)"
     )
-    gate = gate_of(scored(*[0.5] * 12), scored(*[0.49] * 7, *[0.51] * 5), max_drop=0)
+    gate = gate_of(scored(*[0.5] * 200), scored(*[0.49] * 105, *[0.51] * 95), max_drop=0)
     assert (gate.has_passed, gate.decided_by) == (True, "p-value")
-    assert str(gate).startswith("no evidence that B is worse in steps_score: 0.500 → 0.498 (−0.002, p = 0.")
+    assert str(gate).startswith("no evidence that B is worse in steps_score: 0.500 → 0.500 (−0.001, p = ")
 
 
 def test_effect_decides_where_the_test_would_rarely_see_a_drop(scored: Scored) -> None:
@@ -204,7 +208,7 @@ def test_questions_of_the_only_template_count_each_for_itself(scored: Scored) ->
     few = gate_of(*(scored(*[score] * 5, templates=["t"] * 5) for score in (1.0, 0.0)))
     assert not few.has_passed
     assert str(few).endswith(f"the effect decided: only 5 questions differ, and {TOO_FEW}")
-    many = gate_of(*(scored(*[score] * 6, templates=["t"] * 6) for score in (1.0, 0.0)))
+    many = gate_of(*(scored(*[score] * 200, templates=["t"] * 200) for score in (1.0, 0.98)))
     assert (many.has_passed, many.decided_by) == (False, "p-value")
 
 
