@@ -168,23 +168,19 @@ def _side(score: float, side: QuestionSide) -> str:
     return f"{score:.2f}{' error' if side.status == 'error' else ''}{f'  {reason}' if reason else ''}"
 
 
-def tell_gates(gates: Sequence[GateResult], name: str = "") -> bool:
+def tell_gates(gates: Sequence[GateResult]) -> bool:
     """Print the gates of a run and return whether it fails one; those that are not passed go to standard error.
 
     A gate about a template of which the run has no question is neither passed nor failed.
-
-    Args:
-        gates: The gates.
-        name: The name of the run, where there are several.
     """
-    prefix = f"Gate: {name}: " if name else "Gate: "
-    _tell([(prefix, gate) for gate in gates])
-    return any(not gate.has_passed and (gate.has_questions or gate.template is None) for gate in gates)
+    failed = [not gate.has_passed and (gate.has_questions or gate.template is None) for gate in gates]
+    _tell((("failed" if fails else state_of(gate)), gate) for gate, fails in zip(gates, failed, strict=True))
+    return any(failed)
 
 
 def tell_gates_beside(gates: Iterable[Gate]) -> None:
     """Print the gates of a comparison; those that are not passed go to standard error."""
-    _tell([(f"Gate {state_of(gate)}: ", gate) for gate in gates])
+    _tell((state_of(gate), gate) for gate in gates)
 
 
 def exit_code_of(gates: Sequence[Gate]) -> int:
@@ -196,6 +192,6 @@ def exit_code_of(gates: Sequence[Gate]) -> int:
 
 
 def _tell(gates: Iterable[tuple[str, Gate]]) -> None:
-    for prefix, gate in gates:
+    for state, gate in gates:
         console = Console(stderr=not gate.has_passed, soft_wrap=True, highlight=False, markup=False)
-        console.print(masked_text(f"{prefix}{gate}."))
+        console.print(masked_text(f"Gate {state}: {gate}."))

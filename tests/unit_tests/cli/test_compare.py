@@ -253,9 +253,9 @@ def test_gates_of_a_run(files: Path, exit_code: Command, capsys: Output, command
     gates = ["--fail-under", "steps_score=1.01", "--fail-under", "retrieval_text_f1=0.8"]
     assert exit_code(*command, "--overwrite", *gates) == 1
     errors = capsys.readouterr().err
-    assert "Gate: steps_score " in errors
+    assert "Gate failed: steps_score " in errors
     assert "falls short of 1.01 (1 question, 2 without it)." in errors
-    assert "Gate: retrieval_text_f1 was not measured, and 0.8 is required." in errors
+    assert "Gate failed: retrieval_text_f1 was not measured, and 0.8 is required." in errors
 
 
 def test_wrong_gate_is_told_before_anything_is_asked(files: Path, exit_code: Command, capsys: Output) -> None:
