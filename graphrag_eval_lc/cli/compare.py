@@ -127,7 +127,7 @@ def compare(
     Questions are paired by their ids. For each metric: the means, the difference with its interval, a p-value,
     the effect size, wins, ties and losses. The scores of failed samples count as 0. Intervals and p-values take the
     questions of a template together. The main metric is judged by its own p-value, all others by p-values adjusted
-    together by Holm's method; each interval is of its metric for itself. Needs the extra `graphrag-eval-lc[stats]`.
+    together by Holm's method, and the intervals go with them. Needs the extra `graphrag-eval-lc[stats]`.
 
     For example:
 
