@@ -27,7 +27,7 @@ from graphrag_eval_lc.config.sections import (
     StepsConfig,
 )
 from graphrag_eval_lc.errors import ConfigError, GraphRAGEvalError
-from graphrag_eval_lc.files.reading import TextFile, line_of, parse_json_at, parse_yaml, read_text
+from graphrag_eval_lc.files.reading import LineIndex, TextFile, line_of, parse_json_at, parse_yaml, read_text
 from graphrag_eval_lc.masking import MASK, masked_values
 from graphrag_eval_lc.registry.metrics import BUILT_IN, JUDGES, JudgeSpec, metric_spec, registered_metrics
 from graphrag_eval_lc.registry.plugins import load_installed_plugins, load_plugins
@@ -335,9 +335,25 @@ def _read_config(source: ConfigSource) -> tuple[EvaluationConfig, TextFile | Non
         values = parse_json_at(file.text, ConfigError, what="config", path=file.path)
     else:
         values = parse_yaml(file, ConfigError, what="config")
+        _keep_plus_signs(values, file)
     if isinstance(values, dict):
         _load_plugins(values.get("plugins"), file)
     return _validated(values if values is not None else {}, file), file
+
+
+def _keep_plus_signs(values: Any, file: TextFile) -> None:
+    """Let an increase that stands without quotes stay one: YAML reads ``over: +0.05`` as the bound 0.05."""
+    gates = values.get("gates") if isinstance(values, dict) else None
+    bounded = [
+        (index, gate)
+        for index, gate in enumerate(gates if isinstance(gates, list) else ())
+        if isinstance(gate, dict) and isinstance(gate.get("over"), int | float)
+    ]
+    lines = LineIndex(file) if bounded else None
+    for index, gate in bounded:
+        written = lines.written(("gates", index, "over")) if lines is not None else None
+        if written is not None and written.startswith("+"):
+            gate["over"] = written
 
 
 def _load_plugins(names: Any, file: TextFile | None) -> None:

@@ -42,7 +42,16 @@ def test_mistake_is_told_with_file_line_and_key(tmp_path: Path, gate: str, told:
 
 @pytest.mark.parametrize(
     ("gate", "over", "needs_baseline"),
-    [("30", 30, False), ("1e4", 1e4, False), ("-1e-2", -0.01, False), ("+10%", "+10%", True), ("+5e-2", "+5e-2", True)],
+    [
+        ("30", 30, False),
+        ("1e4", 1e4, False),
+        ("-1e-2", -0.01, False),
+        ("+10%", "+10%", True),
+        ("+5e-2", "+5e-2", True),
+        ("+0.05", "+0.05", True),
+        ("+10", "+10", True),
+        ("'+10'", "+10", True),
+    ],
 )
 def test_over_is_a_number_or_an_increase(tmp_path: Path, gate: str, over: Any, needs_baseline: bool) -> None:
     path = tmp_path / "config.yaml"
